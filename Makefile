@@ -1,0 +1,46 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up .venv by itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One BLAS thread per process: the work is many small problems, and the tests already run two processes.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: demo test test-slow lint types contract unit bench clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/python examples/german_credit_bounds.py
+
+test: lint types contract unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+contract: $(VENV)/.test
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.test
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(VENV)/.test
+	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@ $(VENV)/.runtime
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,77 @@
+"""Reading arrays from the caller: one place where shapes, finiteness and definiteness are checked."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.exceptions import InvalidInputError
+
+Array = npt.NDArray[np.float64]
+
+# A covariance estimated from data is positive semidefinite only up to rounding. Relative to its largest
+# eigenvalue, anything below this is taken as zero, anything more negative is an error of the caller.
+EIGENVALUE_SLACK = 1e-10
+ASYMMETRY_SLACK = 1e-8
+
+
+def as_floats(value: Any, name: str) -> Array:
+    """Return `value` as a contiguous float64 array, or say why it is none."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"{name} must be an array of numbers, got {type(value).__name__}: {error}"
+        raise InvalidInputError(message) from error
+    return array
+
+
+def require_finite(array: Array, name: str) -> None:
+    """Raise if `array` holds NaN or infinity, naming the first place."""
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidInputError(f"{name} must be finite, got {array[place]} at index {place}")
+
+
+def as_vector(value: Any, name: str, length: int | None = None) -> Array:
+    """Return `value` as a finite vector, of `length` entries where one is given."""
+    vector = as_floats(value, name)
+    if vector.ndim != 1 or vector.size == 0 or (length is not None and vector.size != length):
+        allowed = "(D,)" if length is None else f"({length},)"
+        raise InvalidInputError(f"{name} must have shape {allowed}, got {vector.shape}")
+    require_finite(vector, name)
+    return vector
+
+
+def as_symmetric(value: Any, name: str, order: int) -> Array:
+    """Return `value` as a finite symmetric matrix of the given order, exactly symmetric."""
+    matrix = as_floats(value, name)
+    if matrix.shape != (order, order):
+        raise InvalidInputError(f"{name} must have shape ({order}, {order}), got {matrix.shape}")
+    require_finite(matrix, name)
+    asymmetry = float(np.abs(matrix - matrix.T).max())
+    if asymmetry > ASYMMETRY_SLACK * float(np.abs(matrix).max()):
+        i, j = (int(k) for k in np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape))
+        raise InvalidInputError(
+            f"{name} must be symmetric, got {matrix[i, j]!r} at ({i}, {j}) and {matrix[j, i]!r} at ({j}, {i})"
+        )
+    symmetric: Array = 0.5 * (matrix + matrix.T)
+    return symmetric
+
+
+def semidefinite_root(matrix: Array, name: str) -> Array:
+    """Return F with F F' = matrix, for a positive semidefinite matrix.
+
+    The Cholesky factor where the matrix is positive definite, else the eigenvalue root with rounding noise set to
+    zero. Raises with the most negative eigenvalue if the matrix is indefinite.
+    """
+    try:
+        root: Array = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrix)
+        if values[0] < -EIGENVALUE_SLACK * max(values[-1], 0.0) or values[-1] < 0.0:
+            raise InvalidInputError(
+                f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} "
+                f"(largest {values[-1]:.6g}); a covariance has none below zero"
+            ) from None
+        root = vectors * np.sqrt(np.where(values > 0.0, values, 0.0))
+    return root

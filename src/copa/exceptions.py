@@ -1,0 +1,23 @@
+"""What can go wrong, as one tree.
+
+CopaError
+├── InvalidInputError   (also a ValueError)    an argument is outside what the call accepts
+├── RetrainingError     (also a RuntimeError)  a refit did not converge, or cannot be formed from the data
+└── CertificateError    (also a ValueError)    a certificate does not prove what it claims
+"""
+
+
+class CopaError(Exception):
+    """Root of every error that COPA raises on purpose."""
+
+
+class InvalidInputError(CopaError, ValueError):
+    """An argument is outside what the call accepts; the message says what was received and what is allowed."""
+
+
+class RetrainingError(CopaError, RuntimeError):
+    """A refit did not converge, or the data do not allow one."""
+
+
+class CertificateError(CopaError, ValueError):
+    """A certificate does not prove what it claims, or is not a certificate at all."""

@@ -1,0 +1,1 @@
+"""What is known of tomorrow's model parameters: mean, covariance, and how far both may drift."""
