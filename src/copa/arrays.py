@@ -18,7 +18,7 @@ ASYMMETRY_SLACK = 1e-8
 def as_floats(value: Any, name: str) -> Array:
     """Return `value` as a contiguous float64 array, or say why it is none."""
     try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
+        array = np.asarray(value, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         message = f"{name} must be an array of numbers, got {type(value).__name__}: {error}"
         raise InvalidInputError(message) from error

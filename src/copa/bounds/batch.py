@@ -1,0 +1,196 @@
+"""Bounds for many plans at once: reading them, spreading them over threads, collecting the results."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, overload
+
+import numpy as np
+
+from copa.arrays import Array, as_floats, require_finite
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.certificate import Certificate
+from copa.bounds.single_option import single_option_lower
+from copa.exceptions import InvalidInputError
+
+CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
+
+
+def read_points(points: Any, ball: AmbiguityBall) -> Array:
+    """Check the shape of one plan (J, D) or a batch (N, J, D); the entries are checked plan by plan."""
+    array = as_floats(points, "points")
+    if array.ndim not in (2, 3) or array.shape[-1] != ball.dimension:
+        raise InvalidInputError(
+            f"points must have shape (J, {ball.dimension}) or (N, J, {ball.dimension}) to match mean, "
+            f"got {array.shape}"
+        )
+    if array.shape[-2] == 0:
+        raise InvalidInputError(f"a plan needs at least one option, got points of shape {array.shape}")
+    return array
+
+
+def read_plan(points: Any, ball: AmbiguityBall) -> Array:
+    """Check one plan (J, D): its shape and its entries."""
+    plan = read_points(points, ball)
+    if plan.ndim != 2:
+        raise InvalidInputError(f"expected one plan of shape (J, {ball.dimension}), got {plan.shape}")
+    require_finite(plan, "points")
+    lengths = np.abs(plan).max(axis=1)
+    if not (lengths > 0.0).all():
+        raise InvalidInputError(
+            f"option {int(np.argmin(lengths))} is the zero vector, which no model accepts or rejects; "
+            "an option needs at least its intercept coordinate, 1"
+        )
+    return plan
+
+
+class CertificateList(Sequence[Certificate]):
+    """The certificates of a batch, each built when it is asked for."""
+
+    def __init__(self, points: Array, ball: AmbiguityBall, proofs: "Proofs") -> None:
+        self._points = points
+        self._ball = ball
+        self._proofs = proofs
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | list[Certificate]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        proofs = self._proofs
+        return Certificate(
+            points=self._points[index],
+            ball=self._ball,
+            directions=proofs.directions[index],
+            matrix=proofs.matrices[index],
+            penalty=float(proofs.penalties[index]),
+            blocks=proofs.blocks[index],
+            any_mixture=proofs.any_mixtures[index],
+            upper_mixture=proofs.upper_mixtures[index],
+        )
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """The numbers behind the certificates of a batch, as the kernels write them."""
+
+    directions: Array  # (N, J, n)
+    matrices: Array  # (N, n, n)
+    penalties: Array  # (N,)
+    blocks: Array  # (N, J, n, n)
+    any_mixtures: Array  # (N, J)
+    upper_mixtures: Array  # (N, J)
+
+    @classmethod
+    def empty(cls, n_plans: int, n_options: int, dimension: int) -> "Proofs":
+        """Room for a batch."""
+        n = min(n_options, dimension) + 1
+        return cls(
+            np.zeros((n_plans, n_options, n)),
+            np.zeros((n_plans, n, n)),
+            np.zeros(n_plans),
+            np.zeros((n_plans, n_options, n, n)),
+            np.zeros((n_plans, n_options)),
+            np.zeros((n_plans, n_options)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BatchBounds:
+    """Bounds of N plans of J options; see `ValidityBounds` for their meaning.
+
+    Vacuous values (lower 0, upper 1) stand for plans that were not solved.
+    """
+
+    lower: Array  # (N,)
+    ceiling: Array  # (N,) proven upper value of L*
+    upper: Array  # (N,)
+    any_lower: Array  # (N,)
+    option_lower: Array  # (N, J)
+    weights: Array  # (N, J)
+    seconds: Array  # (N,)
+    certificates: CertificateList
+    proofs: Proofs = field(repr=False)
+
+
+def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -> BatchBounds:
+    """Bounds for plans (N, J, D) whose entries are known to be good.
+
+    Parameters
+    ----------
+    points : (N, J, D) plans
+    ball : the ambiguity ball
+    n_jobs : threads to use, None for all cores; the result does not depend on it
+    """
+    n_plans, n_options, dimension = points.shape
+    proofs = Proofs.empty(n_plans, n_options, dimension)
+    bounds = BatchBounds(
+        lower=np.zeros(n_plans),
+        ceiling=np.ones(n_plans),
+        upper=np.ones(n_plans),
+        any_lower=np.zeros(n_plans),
+        option_lower=np.zeros((n_plans, n_options)),
+        weights=np.zeros((n_plans, n_options)),
+        seconds=np.zeros(n_plans),
+        certificates=CertificateList(points, ball, proofs),
+        proofs=proofs,
+    )
+    chunks = [slice(first, first + CHUNK) for first in range(0, n_plans, CHUNK)]
+    threads = min(n_jobs or os.cpu_count() or 1, len(chunks))
+    if threads <= 1:
+        for chunk in chunks:
+            _bound_chunk(points, ball, bounds, chunk)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(_bound_chunk, points, ball, bounds, chunk) for chunk in chunks]:
+                done.result()
+    return bounds
+
+
+def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice) -> None:
+    """Fill in the bounds of one chunk of plans."""
+    # Imported here because loading the compiled kernels takes longer than importing all the rest.
+    from copa.bounds.lower_kernel import lower_bounds  # noqa: PLC0415
+    from copa.bounds.mixture_kernel import surest_mixtures  # noqa: PLC0415
+
+    started = perf_counter()
+    plans = points[chunk]
+    means = ball.mean_scores(plans)
+    roots = ball.score_roots(plans)
+    reach_roots = ball.reach_roots(plans)
+    reaches = np.linalg.norm(reach_roots, axis=2)
+    proofs = bounds.proofs
+
+    each = single_option_lower(means, np.linalg.norm(roots, axis=2), reaches)
+    lower_bounds(
+        roots,
+        means,
+        reaches,
+        proofs.directions[chunk],
+        np.empty_like(means),
+        proofs.matrices[chunk],
+        proofs.penalties[chunk],
+        proofs.blocks[chunk],
+        bounds.weights[chunk],
+        bounds.lower[chunk],
+        bounds.ceiling[chunk],
+    )
+    surest_mixtures(roots, reach_roots, means, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
+    surest_mixtures(roots, reach_roots, -means, proofs.upper_mixtures[chunk], bounds.upper[chunk])
+    bounds.option_lower[chunk] = each
+    # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
+    bounds.lower[chunk] = np.minimum(bounds.lower[chunk], each.min(axis=1))
+    bounds.ceiling[chunk] = np.clip(bounds.ceiling[chunk], bounds.lower[chunk], each.min(axis=1))
+    bounds.any_lower[chunk] = np.maximum(bounds.any_lower[chunk], each.max(axis=1))
+    bounds.upper[chunk] = 1.0 - bounds.upper[chunk]
+    bounds.seconds[chunk] = (perf_counter() - started) / len(plans)

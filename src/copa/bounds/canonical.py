@@ -1,0 +1,89 @@
+"""The canonical form of a plan in plain NumPy: what the kernels work on, and what a certificate is checked in.
+
+A plan enters its lower bound only through the vectors y_j = (F'x_j ; mu'x_j), with F F' = cov, and the reaches
+r_j = radius |x_j|_Q of its options (docs/theory.md, "Canonical form"). They are used as unit directions
+u_j = y_j / |y_j| and relative reaches t_j = r_j / |y_j|, in coordinates of the span of the y_j and the last unit
+vector e. Any rotation that keeps e is as good as another, so a certificate names the coordinates it is written in by
+its directions, and `align` finds the isometry that leads there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalPlan:
+    """One plan in the coordinates of a certificate.
+
+    Attributes
+    ----------
+    directions : (J, n) unit vectors u_j
+    reach : (J,) relative reaches t_j
+    lengths : (J,) |y_j|
+    isometry : (D, n - 1) orthonormal columns: the coordinates' axes, e left out
+    lost : float, length of the part of the u_j outside these axes (rounding, if the coordinates fit)
+    """
+
+    directions: Array
+    reach: Array
+    lengths: Array
+    isometry: Array
+    lost: float
+
+
+def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPlan:
+    """Bring a plan into the coordinates in which its directions are nearest to the given ones.
+
+    Parameters
+    ----------
+    points : (J, D) options
+    ball : the ambiguity ball
+    coordinates : (J, n) directions that name the coordinates
+    """
+    means = ball.mean_scores(points)
+    roots = ball.score_roots(points)
+    lengths = np.hypot(np.linalg.norm(roots, axis=1), means)
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    roots = roots * scale[:, None]
+    left, _, right = np.linalg.svd(roots.T @ coordinates[:, :-1], full_matrices=False)
+    isometry = left @ right
+    inside = roots @ isometry
+    lost = float(np.linalg.norm(roots - inside @ isometry.T, axis=1).max())
+    directions = np.column_stack([inside, means * scale])
+    norms = np.linalg.norm(directions, axis=1, keepdims=True)
+    directions = directions / np.where(norms > 0.0, norms, 1.0)
+    reach = np.linalg.norm(ball.reach_roots(points), axis=1) * scale
+    return CanonicalPlan(directions, reach, lengths, isometry, lost)
+
+
+def frames(directions: Array, reach: Array) -> Array:
+    """Frames U_j = H_j diag(t_j, 1, ..., 1) of the options, (J, n, n).
+
+    H_j = I - 2 w w' with w along u_j + sign(u_j1) e_1: a reflection whose first column is u_j up to sign.
+    """
+    n_options, n = directions.shape
+    axes = directions.copy()
+    axes[:, 0] += np.copysign(1.0, directions[:, 0])
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    result = np.eye(n) - 2.0 * axes[:, :, None] * axes[:, None, :]
+    result[:, :, 0] *= reach[:, None]
+    return result
+
+
+def slack_blocks(frame: Array, matrix: Array, penalty: float) -> Array:
+    """Blocks S_j = U_j'(M - e e')U_j + g E_11 that must be positive semidefinite, (J, n, n)."""
+    target = matrix.copy()
+    target[-1, -1] -= 1.0
+    blocks: Array = np.swapaxes(frame, 1, 2) @ target @ frame
+    blocks[:, 0, 0] += penalty
+    return 0.5 * (blocks + np.swapaxes(blocks, 1, 2))
+
+
+def witness_matrices(frame: Array, blocks: Array) -> Array:
+    """Matrices W_j = U_j X_j U_j' of the dual program, (J, n, n)."""
+    matrices: Array = frame @ blocks @ np.swapaxes(frame, 1, 2)
+    return 0.5 * (matrices + np.swapaxes(matrices, 1, 2))

@@ -1,0 +1,233 @@
+"""The proof that comes with a lower bound, and its verifier."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.canonical import CanonicalPlan, align, frames, slack_blocks, witness_matrices
+from copa.bounds.single_option import single_option_lower
+from copa.exceptions import CertificateError, CopaError
+
+if TYPE_CHECKING:
+    from copa.bounds.worst_case import WorstCase
+
+FORMAT = "copa.certificate"
+VERSION = 1
+
+# Rounding errors of the verifier itself, per row of a matrix and unit of its size: those of forming a block
+# (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
+ROUNDING = 16 * np.finfo(np.float64).eps
+# Directions that the data give differently from the certificate by more than this belong to other data.
+FOREIGN = 1e-6
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a certificate proves, recomputed from its data with plain linear algebra.
+
+    Attributes
+    ----------
+    lower, upper : proven bounds on L*, the worst-case probability that all options hold
+    any_lower : proven lower bound on the probability that at least one option holds
+    all_upper : proven upper bound on the probability that all options hold (U*)
+    """
+
+    lower: float
+    upper: float
+    any_lower: float
+    all_upper: float
+
+    @property
+    def gap(self) -> float:
+        """Length of the interval in which L* is proven to lie."""
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A plan, the ball it was judged in, and the numbers that prove its bounds.
+
+    L* is bounded from below by any M >= 0 and g >= 0 with M + g v_j v_j' >= e e' for all options, and from above by
+    any W_j >= 0 with sum W_j <= I and sum v_j' W_j v_j <= radius^2 (docs/theory.md). Stored are M, the product
+    radius^2 g that the bound pays, and the W_j in the frames of the options, where small radii lose no digits.
+
+    Attributes
+    ----------
+    points : (J, D) options
+    ball : mean, covariance, radius and drift
+    directions : (J, n) unit vectors that name the coordinates of M and W_j
+    matrix : (n, n) M
+    penalty : radius^2 g
+    blocks : (J, n, n) X_j, with W_j = U_j X_j U_j' in the frame of option j
+    any_mixture : (J,) weights of the mixture that proves `any_lower`
+    upper_mixture : (J,) weights of the mixture that proves `all_upper`
+    """
+
+    points: Array
+    ball: AmbiguityBall
+    directions: Array
+    matrix: Array
+    penalty: float
+    blocks: Array
+    any_mixture: Array
+    upper_mixture: Array
+
+    @property
+    def multiplier(self) -> float:
+        """The price g of a unit of squared radius; infinite for a positive penalty at radius 0."""
+        if self.ball.radius > 0.0:
+            return self.penalty / self.ball.radius**2
+        return np.inf if self.penalty > 0.0 else 0.0
+
+    @property
+    def witness(self) -> Array:
+        """The matrices W_j, (J, n, n)."""
+        plan = self.aligned()
+        return witness_matrices(frames(plan.directions, plan.reach), self.blocks)
+
+    def aligned(self) -> CanonicalPlan:
+        """Recompute the canonical form from the data, in this certificate's coordinates.
+
+        Raises
+        ------
+        CertificateError
+            If the data give other directions than those the certificate was made for.
+        """
+        plan = align(self.points, self.ball, self.directions)
+        distance = float(np.abs(plan.directions - self.directions).max())
+        if not distance <= FOREIGN:
+            raise CertificateError(
+                f"the certificate is not about these data: its directions are off by {distance:.3g} "
+                f"(at most {FOREIGN:g} is rounding); certify the plan again"
+            )
+        return plan
+
+    def verify(self) -> Verification:
+        """Recompute from the data what this certificate proves.
+
+        Uses eigenvalues of small matrices and closed forms only, nothing of the solver. Where a matrix misses
+        feasibility by some amount, rounding included, the bound pays for the amount: M + d I and g + d add at least
+        d to every eigenvalue of every block. So the values returned are proven whatever the certificate says; a poor
+        or damaged certificate proves less.
+        """
+        any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
+        all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
+        if (self.ball.mean_scores(self.points) <= 0.0).any():
+            # The mean itself rejects an option (paper, Prop. 1).
+            return Verification(0.0, 0.0, any_lower, all_upper)
+        plan = self.aligned()
+        frame = frames(plan.directions, plan.reach)
+        lower = min(1.0, max(0.0, self._proven_lower(plan, frame)))
+        upper = min(1.0, max(lower, self._proven_upper(frame)))
+        return Verification(lower, upper, any_lower, all_upper)
+
+    def _proven_lower(self, plan: CanonicalPlan, frame: Array) -> float:
+        n_options, n = plan.directions.shape
+        size = 1.0 + self.penalty + float(np.abs(np.diag(self.matrix)).sum())
+        blocks = np.concatenate([slack_blocks(frame, self.matrix, self.penalty), self.matrix[None]])
+        least = min(float(np.linalg.eigvalsh(blocks)[:, 0].min()), self.penalty)
+        missing = max(0.0, (ROUNDING * n + 4.0 * plan.lost) * size - least)
+        # The part of the options outside the coordinates needs up to J more axes, each at the same price.
+        return 1.0 - self.penalty - float(np.trace(self.matrix)) - (n + 1 + n_options) * missing
+
+    def _proven_upper(self, frame: Array) -> float:
+        values, vectors = np.linalg.eigh(self.blocks)
+        blocks = (vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        witness = witness_matrices(frame, blocks)
+        excess = max(float(np.linalg.eigvalsh(witness.sum(axis=0))[-1]), float(blocks[:, 0, 0].sum()))
+        shrink = max(1.0, excess + ROUNDING * len(self.matrix))
+        return 1.0 - float(witness[:, -1, -1].sum()) / shrink
+
+    def _mixture_holds(self, weights: Array, sign: float) -> float:
+        """Worst-case probability that sign times the mixed option scores above zero."""
+        mixed = sign * (np.maximum(weights, 0.0) @ self.points)
+        spread = np.linalg.norm(self.ball.score_roots(mixed))
+        reach = np.linalg.norm(self.ball.reach_roots(mixed))
+        held = single_option_lower(self.ball.mean_scores(mixed), np.asarray(spread), np.asarray(reach))
+        return float(held)
+
+    def worst_case(self) -> "WorstCase":
+        """Distribution inside the ball under which all options hold with probability L* only."""
+        from copa.bounds.worst_case import WorstCase  # noqa: PLC0415 - it needs certificates itself
+
+        return WorstCase.from_certificate(self)
+
+    def to_json(self) -> str:
+        """Write the certificate as JSON; numbers are kept to the last bit."""
+        drift = None if self.ball.drift is None else self.ball.drift.tolist()
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "points": self.points.tolist(),
+                "mean": self.ball.mean.tolist(),
+                "cov": self.ball.cov.tolist(),
+                "radius": self.ball.radius,
+                "drift": drift,
+                "directions": self.directions.tolist(),
+                "matrix": self.matrix.tolist(),
+                "penalty": self.penalty,
+                "blocks": self.blocks.tolist(),
+                "any_mixture": self.any_mixture.tolist(),
+                "upper_mixture": self.upper_mixture.tolist(),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """Read a certificate written by `to_json`.
+
+        Raises
+        ------
+        CertificateError
+            If the text is no certificate, of a newer version, or misses or mis-shapes a field.
+        """
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise CertificateError(f"not a certificate: the text is not JSON ({error})") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise CertificateError(f"not a certificate: expected an object with format {FORMAT!r}")
+        if content.get("version") != VERSION:
+            raise CertificateError(
+                f"certificate version {content.get('version')!r} cannot be read, only {VERSION}; update COPA"
+            )
+        try:
+            ball = AmbiguityBall.read(
+                content["mean"], content["cov"], content["radius"], content.get("drift")
+            )
+            points = _stored(content, "points", (-1, ball.dimension))
+            n_options = len(points)
+            n = min(n_options, ball.dimension) + 1
+            return cls(
+                points=points,
+                ball=ball,
+                directions=_stored(content, "directions", (n_options, n)),
+                matrix=_stored(content, "matrix", (n, n)),
+                penalty=float(_stored(content, "penalty", ())),
+                blocks=_stored(content, "blocks", (n_options, n, n)),
+                any_mixture=_stored(content, "any_mixture", (n_options,)),
+                upper_mixture=_stored(content, "upper_mixture", (n_options,)),
+            )
+        except KeyError as error:
+            raise CertificateError(f"the certificate misses the field {error}") from error
+        except CopaError as error:
+            raise CertificateError(f"the certificate is damaged: {error}") from error
+
+
+def _stored(content: dict[str, Any], name: str, shape: tuple[int, ...]) -> Array:
+    """Read a stored array of a given shape (-1: any length), with its matrices exactly symmetric."""
+    try:
+        array = np.array(content[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"the certificate's {name} is not an array of numbers: {error}") from error
+    fits = array.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, array.shape, strict=True))
+    if not fits or not np.isfinite(array).all():
+        raise CertificateError(f"the certificate's {name} must be finite of shape {shape}, got {array.shape}")
+    if name in ("matrix", "blocks") and not np.array_equal(array, np.swapaxes(array, -1, -2)):
+        raise CertificateError(f"the certificate's {name} must be symmetric")
+    return array

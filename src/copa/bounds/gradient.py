@@ -1,0 +1,66 @@
+"""How the lower bound changes with the options: the envelope formula."""
+
+from typing import Any
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.batch import bound_plans, read_plan
+from copa.bounds.canonical import frames, witness_matrices
+from copa.bounds.certificate import Certificate
+
+
+def lower_bound_gradient(
+    points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None
+) -> tuple[float, Array]:
+    """Lower bound L* of one plan and its gradient with respect to the options.
+
+    Where L* = 0 the gradient is zero. At plans where an optimal witness is not unique (duplicate options, for one),
+    L* has a kink and the vector returned is one of its directional slopes.
+
+    Parameters
+    ----------
+    points : (J, D) options
+    mean, cov : (D,), (D, D) nominal moments
+    radius : float >= 0
+    drift : (D, D) positive semidefinite, or None for the identity
+
+    Returns
+    -------
+    value : float, the proven lower bound
+    gradient : (J, D)
+    """
+    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    plan = read_plan(points, ball)
+    bounds = bound_plans(plan[None], ball, n_jobs=1)
+    value = float(bounds.lower[0])
+    if value <= 0.0:
+        return 0.0, np.zeros_like(plan)
+    return value, envelope(bounds.certificates[0])
+
+
+def envelope(certificate: Certificate) -> Array:
+    """Gradient of L* at a certificate's optimal pair, (J, D).
+
+    L* depends on x_j through y_j = (F'x_j ; mu'x_j) and q_j = x_j'Q x_j, in the one term <W_j, g y_j y_j' / q_j> of the
+    Lagrangian. So dL*/dy_j = 2 (g / q_j) W_j y_j and dL*/dq_j = -(g / q_j^2) y_j' W_j y_j. Complementarity,
+    (M - e e' + (g / q_j) y_j y_j') W_j = 0, gives (g / q_j) W_j y_j = -W_j (M - e e') y_j / |y_j|^2, which stays finite
+    at radius 0 (docs/theory.md, "Gradient").
+    """
+    points, ball = certificate.points, certificate.ball
+    plan = certificate.aligned()
+    witness = witness_matrices(frames(plan.directions, plan.reach), certificate.blocks)
+    target = certificate.matrix.copy()
+    target[-1, -1] -= 1.0
+    pull = -np.einsum("jab,jb->ja", witness @ target, plan.directions)
+    slope = pull / plan.lengths[:, None]
+    gradient: Array = 2.0 * (
+        slope[:, :-1] @ (ball.cov_root @ plan.isometry).T + np.outer(slope[:, -1], ball.mean)
+    )
+    along = points if ball.drift is None else points @ ball.drift
+    reach = np.einsum("jd,jd->j", along, points)
+    shrink = np.einsum("jn,jn->j", plan.directions, pull)
+    moves = (reach > 0.0) & (ball.radius > 0.0)
+    gradient[moves] -= 2.0 * (shrink[moves] / reach[moves])[:, None] * along[moves]
+    return gradient

@@ -1,0 +1,301 @@
+"""The lower bound's semidefinite program, solved by a primal-dual interior-point method (compiled).
+
+In canonical form (docs/theory.md) a plan of J options is J unit vectors u_j in R^n and J numbers 0 <= t_j < 1. With e
+the last unit vector and U_j the frame of option j (`frames_kernel`), the program and its dual are
+
+    min  g + tr M                  s.t.  M >= 0,  g >= 0,  S_j = U_j'(M - e e')U_j + g E_11 >= 0  for all j
+    max  sum_j e' U_j X_j U_j' e   s.t.  X_j >= 0,  sum_j U_j X_j U_j' <= I,  sum_j (X_j)_11 <= 1
+
+Both have the strictly feasible start written in `start`, and every iterate stays strictly feasible: the slacks S_j,
+X_0 = I - sum_j U_j X_j U_j' and x_g = 1 - sum_j (X_j)_11 are always recomputed from (M, g) and {X_j}. So the method
+may stop anywhere with a proven pair of bounds, and their gap is the sum of the complementarity products. Search
+directions are the H..K..M ones (Helmberg et al. 1996, Kojima et al. 1997, Monteiro 1997) with Mehrotra's corrector.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from copa.bounds.frames_kernel import (
+    column_out_of_frame,
+    into_frame,
+    out_of_frame,
+    reflection_axes,
+    sum_out_of_frames,
+)
+from copa.bounds.newton_kernel import fill_symmetric, list_triangle, system_matrix, system_rhs
+from copa.bounds.small_matrices_kernel import (
+    cholesky,
+    invert_from_cholesky,
+    options,
+    solve_cholesky,
+    symmetric_product,
+)
+
+MAX_ITERATIONS = 60
+PATIENCE = 5  # iterations without a smaller gap after which the best one is kept
+STEP_PART = 0.98  # part of the largest feasible step that is taken
+STEP_PRECISION = 0.01  # relative precision to which the largest feasible step is found
+SHORTEST_STEP = 1e-8
+
+
+class Workspace(NamedTuple):
+    """The arrays of one solve. Lists of blocks hold those of the options, then the one of the common space."""
+
+    axes: np.ndarray  # (J, n) reflection axes of the frames
+    slack: np.ndarray  # (J + 1, n, n) S_1 .. S_J, M
+    slack_step: np.ndarray
+    inverse: np.ndarray  # inverses of the slacks
+    multiplier: np.ndarray  # (J + 1, n, n) X_1 .. X_J, X_0
+    multiplier_step: np.ndarray
+    correction: np.ndarray  # second-order terms of the corrector
+    inverse_sum: np.ndarray  # (n, n) sum of the Q_j
+    p_triangles: np.ndarray  # (J + 1, n (n + 1) / 2) for `system_matrix`
+    q_triangles: np.ndarray
+    p_columns: np.ndarray  # (J, n)
+    q_columns: np.ndarray
+    system: np.ndarray  # (n (n + 1) / 2 + 1) squared, and its factor
+    factor: np.ndarray
+    unknowns: np.ndarray
+    rhs: np.ndarray  # (n, n), like the three below: scratch
+    work: np.ndarray
+    image: np.ndarray
+    small: np.ndarray
+
+
+@njit(**options)
+def allocate(n_options, n):
+    """Arrays for plans of `n_options` options in R^n."""
+    blocks = (n_options + 1, n, n)
+    triangle = n * (n + 1) // 2
+    return Workspace(
+        np.zeros((n_options, n)),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        np.zeros((n, n)),
+        np.zeros((n_options + 1, triangle)),
+        np.zeros((n_options + 1, triangle)),
+        np.zeros((n_options, n)),
+        np.zeros((n_options, n)),
+        np.zeros((triangle + 1, triangle + 1)),
+        np.zeros((triangle + 1, triangle + 1)),
+        np.zeros(triangle + 1),
+        np.zeros((n, n)),
+        np.zeros((n, n)),
+        np.zeros((n, n)),
+        np.zeros((n, n)),
+    )
+
+
+@njit(**options)
+def start(ws):
+    """M = 2 I (with g = 1) and X_j = I / 2J: strictly feasible for every plan."""
+    n_options, n = ws.axes.shape
+    ws.slack[:] = 0.0
+    ws.multiplier[:] = 0.0
+    for i in range(n):
+        ws.slack[n_options, i, i] = 2.0
+        for j in range(n_options):
+            ws.multiplier[j, i, i] = 0.5 / n_options
+
+
+@njit(**options)
+def refresh(ws, g, reach):
+    """Recompute S_j, X_0 and the slacks' inverses; return x_g, or a negative number outside the interior."""
+    n_options, n = ws.axes.shape
+    ws.rhs[:, :] = ws.slack[n_options]
+    ws.rhs[n - 1, n - 1] -= 1.0
+    x_g = 1.0
+    for j in range(n_options):
+        into_frame(ws.rhs, ws.axes[j], reach[j], ws.slack[j])
+        ws.slack[j, 0, 0] += g
+        x_g -= ws.multiplier[j, 0, 0]
+    sum_out_of_frames(ws.multiplier, ws.axes, reach, ws.work, ws.image, ws.small)
+    for a in range(n):
+        for b in range(n):
+            ws.multiplier[n_options, a, b] = -ws.small[a, b]
+        ws.multiplier[n_options, a, a] += 1.0
+    for j in range(n_options + 1):
+        if not cholesky(ws.slack[j], ws.small):
+            return -1.0
+        invert_from_cholesky(ws.small, ws.inverse[j])
+    return x_g
+
+
+@njit(**options)
+def factorise_system(ws, g, x_g, reach):
+    """Form and factorise the Newton system; return the sum of the (S_j^{-1})_11 and 1/g, or -1 on failure."""
+    n_options = ws.axes.shape[0]
+    corner, inverse_corner = x_g / g, 1.0 / g
+    ws.inverse_sum[:, :] = ws.inverse[n_options]
+    for j in range(n_options):
+        out_of_frame(ws.multiplier[j], ws.axes[j], reach[j], ws.work, ws.image)
+        list_triangle(ws.image, ws.p_triangles[j])
+        out_of_frame(ws.inverse[j], ws.axes[j], reach[j], ws.work, ws.image)
+        list_triangle(ws.image, ws.q_triangles[j])
+        for a in range(ws.image.shape[0]):
+            for b in range(ws.image.shape[0]):
+                ws.inverse_sum[a, b] += ws.image[a, b]
+        column_out_of_frame(ws.multiplier[j, 0], ws.axes[j], reach[j], ws.p_columns[j])
+        column_out_of_frame(ws.inverse[j, 0], ws.axes[j], reach[j], ws.q_columns[j])
+        corner += ws.multiplier[j, 0, 0] * ws.inverse[j, 0, 0]
+        inverse_corner += ws.inverse[j, 0, 0]
+    list_triangle(ws.multiplier[n_options], ws.p_triangles[n_options])
+    list_triangle(ws.inverse[n_options], ws.q_triangles[n_options])
+    system_matrix(ws.p_triangles, ws.q_triangles, ws.p_columns, ws.q_columns, corner, ws.system)
+    return inverse_corner if cholesky(ws.system, ws.factor) else -1.0
+
+
+@njit(**options)
+def direction(ws, target, inverse_corner, correction_g, reach):
+    """Newton direction towards complementarity products equal to `target`; return dg and dx_g."""
+    n_options, n = ws.axes.shape
+    sum_out_of_frames(ws.correction, ws.axes, reach, ws.work, ws.image, ws.rhs)
+    corner = target * inverse_corner - 1.0 - correction_g
+    for j in range(n_options):
+        corner -= ws.correction[j, 0, 0]
+    for a in range(n):
+        for b in range(n):
+            ws.rhs[a, b] = target * ws.inverse_sum[a, b] - ws.rhs[a, b] - ws.correction[n_options, a, b]
+        ws.rhs[a, a] -= 1.0
+    system_rhs(ws.rhs, corner, ws.unknowns)
+    solve_cholesky(ws.factor, ws.unknowns)
+    step_g = ws.unknowns[ws.unknowns.shape[0] - 1]
+    fill_symmetric(ws.unknowns, ws.slack_step[n_options])
+
+    step_x_g = 0.0
+    for j in range(n_options):
+        into_frame(ws.slack_step[n_options], ws.axes[j], reach[j], ws.slack_step[j])
+        ws.slack_step[j, 0, 0] += step_g
+        symmetric_product(ws.multiplier[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.multiplier_step[j])
+        for a in range(n):
+            for b in range(n):
+                newton = target * ws.inverse[j, a, b] - ws.multiplier[j, a, b] - ws.multiplier_step[j, a, b]
+                ws.multiplier_step[j, a, b] = newton - ws.correction[j, a, b]
+        step_x_g -= ws.multiplier_step[j, 0, 0]
+    sum_out_of_frames(ws.multiplier_step, ws.axes, reach, ws.work, ws.image, ws.small)
+    for a in range(n):
+        for b in range(n):
+            ws.multiplier_step[n_options, a, b] = -ws.small[a, b]
+    return step_g, step_x_g
+
+
+@njit(**options)
+def stays_definite(value, change, step, work, factor):
+    """Tell whether value + step * change is positive definite."""
+    for i in range(value.shape[0]):
+        for k in range(i + 1):
+            work[i, k] = value[i, k] + step * change[i, k]
+    return cholesky(work, factor)
+
+
+@njit(**options)
+def largest_step(blocks, changes, number, number_change, work, factor):
+    """Largest step in [0, 1] that keeps the blocks positive definite and the number positive, by bisection."""
+    step = 1.0 if number_change >= -number else -number / number_change
+    for b in range(blocks.shape[0]):
+        if stays_definite(blocks[b], changes[b], step, work, factor):
+            continue
+        below, above = 0.0, step
+        while above - below > STEP_PRECISION * above and above > SHORTEST_STEP:
+            middle = 0.5 * (below + above)
+            if stays_definite(blocks[b], changes[b], middle, work, factor):
+                below = middle
+            else:
+                above = middle
+        step = below
+    return step
+
+
+@njit(**options)
+def advance(blocks, changes, step):
+    """Add step * changes to the blocks, in place."""
+    for j in range(blocks.shape[0]):
+        for i in range(blocks.shape[1]):
+            for k in range(blocks.shape[2]):
+                blocks[j, i, k] += step * changes[j, i, k]
+
+
+@njit(**options)
+def inner(a, b):
+    """Sum of the products of all entries of two lists of blocks."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                total += a[j, i, k] * b[j, i, k]
+    return total
+
+
+@njit(**options)
+def centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x):
+    """Mehrotra's rule: the cube of the share of the gap that the predictor would leave."""
+    left = (g + step_s * step_g) * (x_g + step_x * step_x_g)
+    left += gap - g * x_g + step_s * inner(ws.slack_step, ws.multiplier)
+    left += step_x * inner(ws.slack, ws.multiplier_step)
+    left += step_s * step_x * inner(ws.slack_step, ws.multiplier_step)
+    share = min(max(left / gap, 0.01), 1.0)
+    return share * share * share
+
+
+@njit(**options)
+def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
+    """Minimise g + tr M for one plan.
+
+    Parameters
+    ----------
+    directions : (J, n) unit vectors u_j
+    reach : (J,) numbers t_j in [0, 1)
+    tolerance : stop when the gap is below it
+    ws : workspace from `allocate`
+    matrix : (n, n), receives M
+    blocks : (J, n, n), receives the X_j in the frames of the options
+
+    Returns
+    -------
+    g, iterations : of the pair with the smallest gap seen, which is written to `matrix` and `blocks`
+    """
+    n_options = directions.shape[0]
+    order = ws.slack.shape[0] * ws.slack.shape[1] + 1
+    reflection_axes(directions, ws.axes)
+    start(ws)
+    g, best_g = 1.0, 1.0
+    best_gap, best_iteration = np.inf, 0
+    for iteration in range(MAX_ITERATIONS + 1):
+        x_g = refresh(ws, g, reach)
+        if not x_g > 0.0:
+            break
+        gap = inner(ws.slack, ws.multiplier) + g * x_g
+        if gap < best_gap:
+            best_gap, best_iteration, best_g = gap, iteration, g
+            matrix[:, :] = ws.slack[n_options]
+            blocks[:] = ws.multiplier[:n_options]
+        if gap < tolerance or iteration - best_iteration >= PATIENCE:
+            break
+        inverse_corner = factorise_system(ws, g, x_g, reach)
+        if not inverse_corner > 0.0:
+            break
+
+        ws.correction[:] = 0.0
+        step_g, step_x_g = direction(ws, 0.0, inverse_corner, 0.0, reach)
+        step_s = largest_step(ws.slack, ws.slack_step, g, step_g, ws.work, ws.small)
+        step_x = largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
+        target = centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x) * gap / order
+        for j in range(n_options + 1):
+            symmetric_product(
+                ws.multiplier_step[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.correction[j]
+            )
+        step_g, step_x_g = direction(ws, target, inverse_corner, step_g * step_x_g / g, reach)
+        step_s = STEP_PART * largest_step(ws.slack, ws.slack_step, g, step_g, ws.work, ws.small)
+        step_x = STEP_PART * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
+        if max(step_s, step_x) < SHORTEST_STEP:
+            break
+        g += step_s * step_g
+        advance(ws.slack, ws.slack_step, step_s)
+        advance(ws.multiplier, ws.multiplier_step, step_x)
+    return best_g, best_iteration

@@ -1,0 +1,120 @@
+"""The distribution that makes a bound come true: which option breaks, with what mass, and where."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.bounds.canonical import frames, witness_matrices
+from copa.bounds.certificate import Certificate
+from copa.moments import gelbrich_distance
+
+# The covariance has to be carried by some mass. Where the attack would take all of it, this much is left over.
+LEAST_REST = 1e-6
+# An attack with less mass than this is none: its share of the second moments goes to the rest.
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """A mixture of J attacks and a rest, inside the ball, that attains the lower bound (paper, Section 3.2).
+
+    Attack j has its whole mass where option j fails: on the hyperplane x_j' theta = 0 (or beyond, where the nominal
+    mean is). The rest may hold every option, so the probability that all options hold is at most `rest_mass`.
+
+    Attributes
+    ----------
+    mass : (J,) probability of the attack on each option, the paper's lambda_j
+    location : (J, D) mean of theta within each attack: the change of model that breaks the option
+    spread : (J, D, D) covariance of theta within each attack
+    rest_mass, rest_location, rest_spread : float, (D,), (D, D); the same of the rest
+    mean, cov : (D,), (D, D) moments of the whole mixture
+    distance : Gelbrich distance of these moments from the nominal ones, in the geometry of the drift
+    """
+
+    mass: Array
+    location: Array
+    spread: Array
+    rest_mass: float
+    rest_location: Array
+    rest_spread: Array
+    mean: Array
+    cov: Array
+    distance: float
+
+    @classmethod
+    def from_certificate(cls, certificate: Certificate) -> "WorstCase":
+        """Build the mixture from a certificate's witness (docs/theory.md, "Worst case")."""
+        points, ball = certificate.points, certificate.ball
+        nominal = _second_moments(ball.mean, ball.cov)
+        attacks = _attack_moments(certificate)
+        mass = attacks[:, -1, -1]
+        attacks = attacks * min(1.0, (1.0 - LEAST_REST) / max(mass.sum(), NEGLIGIBLE))
+        attacks[mass < NEGLIGIBLE] = 0.0
+        rest = nominal - attacks.sum(axis=0)
+        moved = np.array([_move_to_boundary(a, x, ball.drift) for a, x in zip(attacks, points, strict=True)])
+        mean, cov = _moments(moved.sum(axis=0) + rest, fallback=ball.mean)
+        rest_location, rest_spread = _moments(rest, fallback=ball.mean)
+        parts = [_moments(m, fallback=ball.mean) for m in moved]
+        return cls(
+            mass=moved[:, -1, -1],
+            location=np.array([p[0] for p in parts]),
+            spread=np.array([p[1] for p in parts]),
+            rest_mass=float(rest[-1, -1]),
+            rest_location=rest_location,
+            rest_spread=rest_spread,
+            mean=mean,
+            cov=cov,
+            distance=gelbrich_distance(ball.mean, ball.cov, mean, cov, drift=ball.drift),
+        )
+
+
+def _second_moments(mean: Array, cov: Array) -> Array:
+    """Second moments of (theta; 1), (D + 1, D + 1)."""
+    joint = np.append(mean, 1.0)
+    result = np.outer(joint, joint)
+    result[:-1, :-1] += cov
+    return result
+
+
+def _moments(second: Array, fallback: Array) -> tuple[Array, Array]:
+    """Mean and covariance of a part from its share of the second moments of (theta; 1)."""
+    mass = second[-1, -1]
+    if mass <= 0.0:
+        return fallback.copy(), np.zeros_like(second[:-1, :-1])
+    mean = second[:-1, -1] / mass
+    cov = second[:-1, :-1] / mass - np.outer(mean, mean)
+    return mean, 0.5 * (cov + cov.T)
+
+
+def _attack_moments(certificate: Certificate) -> Array:
+    """Shares of the attacks in the nominal second moments of (theta; 1), (J, D + 1, D + 1)."""
+    points, ball = certificate.points, certificate.ball
+    means = ball.mean_scores(points)
+    reaches = np.linalg.norm(ball.reach_roots(points), axis=1)
+    if (means <= reaches).any():
+        # L* = 0: the mean can be moved to where the option fails, and all the mass with it.
+        attacks = np.zeros((len(points), ball.dimension + 1, ball.dimension + 1))
+        joint = np.append(ball.mean, 1.0)
+        attacks[np.argmin((means - reaches) / np.linalg.norm(points, axis=1))] = np.outer(joint, joint)
+        return attacks
+    plan = certificate.aligned()
+    witness = witness_matrices(frames(plan.directions, plan.reach), certificate.blocks)
+    lift = np.zeros((ball.dimension + 1, witness.shape[1]))
+    lift[:-1, :-1] = ball.cov_root @ plan.isometry
+    lift[:, -1] = np.append(ball.mean, 1.0)
+    attacks = lift @ witness @ lift.T
+    return 0.5 * (attacks + np.swapaxes(attacks, 1, 2))
+
+
+def _move_to_boundary(second: Array, point: Array, drift: Array | None) -> Array:
+    """Second moments after moving a part along Q x, at least cost, onto the hyperplane x' theta = 0."""
+    along = point if drift is None else drift @ point
+    reach = along @ point
+    score = point @ second[:-1, -1]
+    if not (reach > 0.0 and score > 0.0):
+        return second  # no drift can move it, or it fails already
+    move = np.eye(len(second))
+    move[:-1, :-1] -= np.outer(along, point) / reach
+    moved: Array = move @ second @ move.T
+    return moved
