@@ -26,6 +26,7 @@ class CanonicalPlan:
     lengths : (J,) |y_j|
     isometry : (D, n - 1) orthonormal columns: the coordinates' axes, e left out
     lost : float, length of the part of the u_j outside these axes (rounding, if the coordinates fit)
+    frames : (J, n, n) U_j = H_j diag(t_j, 1, ..., 1), where the reflection H_j takes the first axis to u_j up to sign
     """
 
     directions: Array
@@ -33,6 +34,7 @@ class CanonicalPlan:
     lengths: Array
     isometry: Array
     lost: float
+    frames: Array
 
 
 def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPlan:
@@ -49,41 +51,53 @@ def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPl
     lengths = np.hypot(np.linalg.norm(roots, axis=1), means)
     scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     roots = roots * scale[:, None]
-    left, _, right = np.linalg.svd(roots.T @ coordinates[:, :-1], full_matrices=False)
-    isometry = left @ right
+    isometry = _isometry(coordinates[:, :-1].T, roots.T)
     inside = roots @ isometry
     lost = float(np.linalg.norm(roots - inside @ isometry.T, axis=1).max())
     directions = np.column_stack([inside, means * scale])
     norms = np.linalg.norm(directions, axis=1, keepdims=True)
     directions = directions / np.where(norms > 0.0, norms, 1.0)
     reach = np.linalg.norm(ball.reach_roots(points), axis=1) * scale
-    return CanonicalPlan(directions, reach, lengths, isometry, lost)
+    frames = _frames(directions, reach, np.copysign(1.0, coordinates[:, 0]))
+    return CanonicalPlan(directions, reach, lengths, isometry, lost, frames)
 
 
-def frames(directions: Array, reach: Array) -> Array:
-    """Frames U_j = H_j diag(t_j, 1, ..., 1) of the options, (J, n, n).
+def _isometry(source: Array, target: Array) -> Array:
+    """Orthonormal columns P with P @ source nearest to target, given that such a P exists up to rounding.
 
-    H_j = I - 2 w w' with w along u_j + sign(u_j1) e_1: a reflection whose first column is u_j up to sign.
+    The columns are taken along the source's singular directions, strongest first, and made orthonormal in this order.
+    So a weak direction, known to few digits, cannot disturb a strong one, and a vanishing one is completed somehow.
     """
-    n_options, n = directions.shape
+    left, _, right = np.linalg.svd(source, full_matrices=False)
+    images, triangle = np.linalg.qr(target @ right.T)
+    result: Array = (images * np.copysign(1.0, np.diag(triangle))) @ left.T
+    return result
+
+
+def _frames(directions: Array, reach: Array, side: Array) -> Array:
+    """Frames of the options, (J, n, n).
+
+    H_j = I - 2 w w' with w along u_j + side_j e_1. The side is the sign of the first coordinate, which avoids
+    cancellation; it is taken from the certificate, because a coordinate that is zero to rounding may change its sign.
+    """
     axes = directions.copy()
-    axes[:, 0] += np.copysign(1.0, directions[:, 0])
+    axes[:, 0] += side
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
-    result = np.eye(n) - 2.0 * axes[:, :, None] * axes[:, None, :]
+    result = np.eye(directions.shape[1]) - 2.0 * axes[:, :, None] * axes[:, None, :]
     result[:, :, 0] *= reach[:, None]
     return result
 
 
-def slack_blocks(frame: Array, matrix: Array, penalty: float) -> Array:
+def slack_blocks(frames: Array, matrix: Array, penalty: float) -> Array:
     """Blocks S_j = U_j'(M - e e')U_j + g E_11 that must be positive semidefinite, (J, n, n)."""
     target = matrix.copy()
     target[-1, -1] -= 1.0
-    blocks: Array = np.swapaxes(frame, 1, 2) @ target @ frame
+    blocks: Array = np.swapaxes(frames, 1, 2) @ target @ frames
     blocks[:, 0, 0] += penalty
     return 0.5 * (blocks + np.swapaxes(blocks, 1, 2))
 
 
-def witness_matrices(frame: Array, blocks: Array) -> Array:
+def witness_matrices(frames: Array, blocks: Array) -> Array:
     """Matrices W_j = U_j X_j U_j' of the dual program, (J, n, n)."""
-    matrices: Array = frame @ blocks @ np.swapaxes(frame, 1, 2)
+    matrices: Array = frames @ blocks @ np.swapaxes(frames, 1, 2)
     return 0.5 * (matrices + np.swapaxes(matrices, 1, 2))

@@ -8,7 +8,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.canonical import CanonicalPlan, align, frames, slack_blocks, witness_matrices
+from copa.bounds.canonical import CanonicalPlan, align, slack_blocks, witness_matrices
 from copa.bounds.single_option import single_option_lower
 from copa.exceptions import CertificateError, CopaError
 
@@ -86,8 +86,7 @@ class Certificate:
     @property
     def witness(self) -> Array:
         """The matrices W_j, (J, n, n)."""
-        plan = self.aligned()
-        return witness_matrices(frames(plan.directions, plan.reach), self.blocks)
+        return witness_matrices(self.aligned().frames, self.blocks)
 
     def aligned(self) -> CanonicalPlan:
         """Recompute the canonical form from the data, in this certificate's coordinates.
@@ -120,35 +119,40 @@ class Certificate:
             # The mean itself rejects an option (paper, Prop. 1).
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
-        frame = frames(plan.directions, plan.reach)
-        lower = min(1.0, max(0.0, self._proven_lower(plan, frame)))
-        upper = min(1.0, max(lower, self._proven_upper(frame)))
-        return Verification(lower, upper, any_lower, all_upper)
+        lower = max(0.0, self._proven_lower(plan))
+        upper = min(self._proven_upper(plan), self._weakest_option())
+        return Verification(lower, max(lower, upper), any_lower, all_upper)
 
-    def _proven_lower(self, plan: CanonicalPlan, frame: Array) -> float:
+    def _proven_lower(self, plan: CanonicalPlan) -> float:
         n_options, n = plan.directions.shape
         size = 1.0 + self.penalty + float(np.abs(np.diag(self.matrix)).sum())
-        blocks = np.concatenate([slack_blocks(frame, self.matrix, self.penalty), self.matrix[None]])
+        blocks = np.concatenate([slack_blocks(plan.frames, self.matrix, self.penalty), self.matrix[None]])
         least = min(float(np.linalg.eigvalsh(blocks)[:, 0].min()), self.penalty)
         missing = max(0.0, (ROUNDING * n + 4.0 * plan.lost) * size - least)
         # The part of the options outside the coordinates needs up to J more axes, each at the same price.
         return 1.0 - self.penalty - float(np.trace(self.matrix)) - (n + 1 + n_options) * missing
 
-    def _proven_upper(self, frame: Array) -> float:
+    def _proven_upper(self, plan: CanonicalPlan) -> float:
         values, vectors = np.linalg.eigh(self.blocks)
         blocks = (vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-        witness = witness_matrices(frame, blocks)
+        witness = witness_matrices(plan.frames, blocks)
         excess = max(float(np.linalg.eigvalsh(witness.sum(axis=0))[-1]), float(blocks[:, 0, 0].sum()))
         shrink = max(1.0, excess + ROUNDING * len(self.matrix))
         return 1.0 - float(witness[:, -1, -1].sum()) / shrink
 
+    def _weakest_option(self) -> float:
+        """Worst-case probability of the option least likely to hold: all options cannot do better."""
+        return float(self._hold(self.points).min())
+
     def _mixture_holds(self, weights: Array, sign: float) -> float:
         """Worst-case probability that sign times the mixed option scores above zero."""
-        mixed = sign * (np.maximum(weights, 0.0) @ self.points)
-        spread = np.linalg.norm(self.ball.score_roots(mixed))
-        reach = np.linalg.norm(self.ball.reach_roots(mixed))
-        held = single_option_lower(self.ball.mean_scores(mixed), np.asarray(spread), np.asarray(reach))
-        return float(held)
+        return float(self._hold(sign * (np.maximum(weights, 0.0) @ self.points)))
+
+    def _hold(self, points: Array) -> Array:
+        """Worst-case probabilities of single options (..., D)."""
+        spread = np.linalg.norm(self.ball.score_roots(points), axis=-1)
+        reach = np.linalg.norm(self.ball.reach_roots(points), axis=-1)
+        return single_option_lower(self.ball.mean_scores(points), spread, reach)
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""

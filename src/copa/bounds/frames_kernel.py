@@ -1,7 +1,7 @@
 """Seeing a matrix in the frame of an option, and back (compiled).
 
 The frame of option j is U_j = H_j diag(t_j, 1, ..., 1): H_j reflects the first axis onto the option's direction u_j
-(up to sign), and t_j, its reach, is the unit of length along it. `copa.bounds.canonical.frames` is the same in NumPy.
+(up to sign), and t_j, its reach, is the unit of length along it. `copa.bounds.canonical` has the same in NumPy.
 """
 
 import math

@@ -7,7 +7,7 @@ import numpy as np
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.batch import bound_plans, read_plan
-from copa.bounds.canonical import frames, witness_matrices
+from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 
 
@@ -50,7 +50,7 @@ def envelope(certificate: Certificate) -> Array:
     """
     points, ball = certificate.points, certificate.ball
     plan = certificate.aligned()
-    witness = witness_matrices(frames(plan.directions, plan.reach), certificate.blocks)
+    witness = witness_matrices(plan.frames, certificate.blocks)
     target = certificate.matrix.copy()
     target[-1, -1] -= 1.0
     pull = -np.einsum("jab,jb->ja", witness @ target, plan.directions)

@@ -31,13 +31,13 @@ def held_angle(mean, spread, reach):
 
 
 @njit(**options)
-def solve_passive(gram, rhs, passive, count, factor, system, trial):
-    """Least-squares solution on the passive set; False if its Gram matrix is singular to rounding."""
+def best_on(members, count, gram, rhs, system, factor, trial):
+    """Unconstrained minimiser over the member weights; False if their Gram matrix is singular to rounding."""
     for a in range(count):
         for b in range(a + 1):
-            system[a, b] = gram[passive[a], passive[b]]
+            system[a, b] = gram[members[a], members[b]]
         system[a, a] *= 1.0 + 1e-15
-        trial[a] = rhs[passive[a]]
+        trial[a] = rhs[members[a]]
     if not cholesky(system[:count, :count], factor[:count, :count]):
         return False
     solve_cholesky(factor[:count, :count], trial[:count])
@@ -45,65 +45,85 @@ def solve_passive(gram, rhs, passive, count, factor, system, trial):
 
 
 @njit(**options)
-def nonnegative_least_squares(gram, rhs, weights):
-    """Minimise w' G w - 2 rhs' w over w >= 0, from the given weights (Lawson and Hanson's active sets).
+def entering(gram, rhs, weights, passed):
+    """Option whose weight, now zero, should grow; -1 if there is none. Those in `passed` are passed over."""
+    best, steepest = -1, 1e-14
+    for j in range(rhs.shape[0]):
+        if weights[j] > 0.0 or passed[j]:
+            continue
+        slope = rhs[j]
+        for k in range(rhs.shape[0]):
+            slope -= gram[j, k] * weights[k]
+        slope /= math.sqrt(gram[j, j])
+        if slope > steepest:
+            best, steepest = j, slope
+    return best
 
-    A step that cannot be taken because of a singular Gram matrix drops the newest option again: the mixture
-    found is then still a mixture, and its bound still a bound.
+
+@njit(**options)
+def move_towards(trial, members, count, weights):
+    """Move the member weights towards the trial ones as far as they stay non-negative.
+
+    Members that reach zero leave; return the number of those that stay.
+    """
+    step = 1.0
+    for a in range(count):
+        old = weights[members[a]]
+        if trial[a] <= 0.0:
+            step = min(step, old / (old - trial[a]) if old > 0.0 else 0.0)
+    kept = 0
+    for a in range(count):
+        j = members[a]
+        old = weights[j]
+        new = trial[a] if step == 1.0 else old + step * (trial[a] - old)
+        leaves = trial[a] <= 0.0 and (old <= 0.0 or old / (old - trial[a]) <= step)
+        weights[j] = 0.0 if leaves else new
+        if weights[j] > 0.0:
+            members[kept] = j
+            kept += 1
+        else:
+            weights[j] = 0.0
+    return kept
+
+
+@njit(**options)
+def nonnegative_least_squares(gram, rhs, weights):
+    """Minimise w' G w - 2 rhs' w over w >= 0, from the given weights (active sets, as Lawson and Hanson).
+
+    An option whose entry makes the Gram matrix singular to rounding is passed over: the mixture found is still a
+    mixture, and its bound still a bound.
     """
     size = rhs.shape[0]
-    passive = np.empty(size, np.int64)
-    factor, system = np.empty((size, size)), np.empty((size, size))
-    trial = np.empty(size)
-    barred = np.zeros(size, np.bool_)
+    members = np.empty(size, np.int64)
+    passed = np.zeros(size, np.bool_)
+    system, factor, trial = np.empty((size, size)), np.empty((size, size)), np.empty(size)
     count = 0
     for j in range(size):
         if weights[j] > 0.0:
-            passive[count] = j
+            members[count] = j
             count += 1
-    fresh = count > 0
-    for _ in range(4 * size + 8):
-        if not fresh:
-            best, steepest = -1, 1e-14
-            for j in range(size):
-                if weights[j] > 0.0 or barred[j]:
-                    continue
-                slope = rhs[j]
-                for k in range(size):
-                    slope -= gram[j, k] * weights[k]
-                if slope > steepest * math.sqrt(gram[j, j]):
-                    best, steepest = j, slope / math.sqrt(gram[j, j])
-            if best < 0:
-                return
-            passive[count] = best
-            count += 1
-            barred[best] = True  # until the step is seen to succeed
-        fresh = False
-        while count > 0:
-            if not solve_passive(gram, rhs, passive, count, factor, system, trial):
-                weights[passive[count - 1]] = 0.0
+    newest = -1
+    for _ in range(6 * size + 10):
+        if count == 0 or not best_on(members, count, gram, rhs, system, factor, trial):
+            if count > 0:
                 count -= 1
+                weights[members[count]] = 0.0
+                newest = -1
                 continue
-            step, leaving = 1.0, -1
-            for a in range(count):
-                if trial[a] <= 0.0:
-                    old = weights[passive[a]]
-                    ratio = old / (old - trial[a]) if old > 0.0 else 0.0
-                    if ratio < step:
-                        step, leaving = ratio, a
-            for a in range(count):
-                weights[passive[a]] += step * (trial[a] - weights[passive[a]])
-            if leaving < 0:
-                barred[:] = False
-                break
-            kept = 0
-            for a in range(count):
-                if a != leaving and weights[passive[a]] > 0.0:
-                    passive[kept] = passive[a]
-                    kept += 1
-                else:
-                    weights[passive[a]] = 0.0
-            count = kept
+        else:
+            before = count
+            count = move_towards(trial, members, count, weights)
+            if newest >= 0 and weights[newest] > 0.0:
+                passed[:] = False
+            newest = -1
+            if count < before:
+                continue
+        newest = entering(gram, rhs, weights, passed)
+        if newest < 0:
+            return
+        passed[newest] = True  # until its entry is seen to succeed
+        members[count] = newest
+        count += 1
 
 
 @njit(**options)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa.arrays import Array
-from copa.bounds.canonical import frames, witness_matrices
+from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.moments import gelbrich_distance
 
@@ -99,7 +99,7 @@ def _attack_moments(certificate: Certificate) -> Array:
         attacks[np.argmin((means - reaches) / np.linalg.norm(points, axis=1))] = np.outer(joint, joint)
         return attacks
     plan = certificate.aligned()
-    witness = witness_matrices(frames(plan.directions, plan.reach), certificate.blocks)
+    witness = witness_matrices(plan.frames, certificate.blocks)
     lift = np.zeros((ball.dimension + 1, witness.shape[1]))
     lift[:-1, :-1] = ball.cov_root @ plan.isometry
     lift[:, -1] = np.append(ball.mean, 1.0)
