@@ -65,7 +65,7 @@ def semidefinite_root(matrix: Array, name: str) -> Array:
     zero. Raises with the most negative eigenvalue if the matrix is indefinite.
     """
     try:
-        root: Array = np.linalg.cholesky(matrix)
+        root = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(matrix)
         if values[0] < -EIGENVALUE_SLACK * max(values[-1], 0.0) or values[-1] < 0.0:
@@ -74,4 +74,4 @@ def semidefinite_root(matrix: Array, name: str) -> Array:
                 f"(largest {values[-1]:.6g}); a covariance has none below zero"
             ) from None
         root = vectors * np.sqrt(np.where(values > 0.0, values, 0.0))
-    return root
+    return as_floats(root, name)

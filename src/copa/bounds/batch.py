@@ -23,8 +23,7 @@ def read_points(points: Any, ball: AmbiguityBall) -> Array:
     array = as_floats(points, "points")
     if array.ndim not in (2, 3) or array.shape[-1] != ball.dimension:
         raise InvalidInputError(
-            f"points must have shape (J, {ball.dimension}) or (N, J, {ball.dimension}) to match mean, "
-            f"got {array.shape}"
+            f"points must have shape (J, {ball.dimension}) or (N, J, {ball.dimension}) to match mean, got {array.shape}"
         )
     if array.shape[-2] == 0:
         raise InvalidInputError(f"a plan needs at least one option, got points of shape {array.shape}")
@@ -160,8 +159,8 @@ def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -
 def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice) -> None:
     """Fill in the bounds of one chunk of plans."""
     # Imported here because loading the compiled kernels takes longer than importing all the rest.
-    from copa.bounds.lower_kernel import lower_bounds  # noqa: PLC0415
-    from copa.bounds.mixture_kernel import surest_mixtures  # noqa: PLC0415
+    from copa.bounds.kernels.lower import lower_bounds  # noqa: PLC0415
+    from copa.bounds.kernels.mixture import surest_mixtures  # noqa: PLC0415
 
     started = perf_counter()
     plans = points[chunk]

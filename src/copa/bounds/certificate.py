@@ -1,6 +1,7 @@
 """The proof that comes with a lower bound, and its verifier."""
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ VERSION = 1
 
 # Rounding errors of the verifier itself, per row of a matrix and unit of its size: those of forming a block
 # (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
-ROUNDING = 16 * np.finfo(np.float64).eps
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 # Directions that the data give differently from the certificate by more than this belong to other data.
 FOREIGN = 1e-6
 
@@ -76,12 +77,16 @@ class Certificate:
     any_mixture: Array
     upper_mixture: Array
 
+    def __repr__(self) -> str:
+        n_options, dimension = self.points.shape
+        return f"Certificate({n_options} options, {dimension} parameters, radius {self.ball.radius:g})"
+
     @property
     def multiplier(self) -> float:
         """The price g of a unit of squared radius; infinite for a positive penalty at radius 0."""
         if self.ball.radius > 0.0:
             return self.penalty / self.ball.radius**2
-        return np.inf if self.penalty > 0.0 else 0.0
+        return math.inf if self.penalty > 0.0 else 0.0
 
     @property
     def witness(self) -> Array:
@@ -130,7 +135,7 @@ class Certificate:
         least = min(float(np.linalg.eigvalsh(blocks)[:, 0].min()), self.penalty)
         missing = max(0.0, (ROUNDING * n + 4.0 * plan.lost) * size - least)
         # The part of the options outside the coordinates needs up to J more axes, each at the same price.
-        return 1.0 - self.penalty - float(np.trace(self.matrix)) - (n + 1 + n_options) * missing
+        return float(1.0 - self.penalty - np.trace(self.matrix) - (n + 1 + n_options) * missing)
 
     def _proven_upper(self, plan: CanonicalPlan) -> float:
         values, vectors = np.linalg.eigh(self.blocks)
@@ -201,9 +206,7 @@ class Certificate:
                 f"certificate version {content.get('version')!r} cannot be read, only {VERSION}; update COPA"
             )
         try:
-            ball = AmbiguityBall.read(
-                content["mean"], content["cov"], content["radius"], content.get("drift")
-            )
+            ball = AmbiguityBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
             points = _stored(content, "points", (-1, ball.dimension))
             n_options = len(points)
             n = min(n_options, ball.dimension) + 1

@@ -11,9 +11,7 @@ from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 
 
-def lower_bound_gradient(
-    points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None
-) -> tuple[float, Array]:
+def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None) -> tuple[float, Array]:
     """Lower bound L* of one plan and its gradient with respect to the options.
 
     Where L* = 0 the gradient is zero. At plans where an optimal witness is not unique (duplicate options, for one),
@@ -55,9 +53,7 @@ def envelope(certificate: Certificate) -> Array:
     target[-1, -1] -= 1.0
     pull = -np.einsum("jab,jb->ja", witness @ target, plan.directions)
     slope = pull / plan.lengths[:, None]
-    gradient: Array = 2.0 * (
-        slope[:, :-1] @ (ball.cov_root @ plan.isometry).T + np.outer(slope[:, -1], ball.mean)
-    )
+    gradient: Array = 2.0 * (slope[:, :-1] @ (ball.cov_root @ plan.isometry).T + np.outer(slope[:, -1], ball.mean))
     along = points if ball.drift is None else points @ ball.drift
     reach = np.einsum("jd,jd->j", along, points)
     shrink = np.einsum("jn,jn->j", plan.directions, pull)

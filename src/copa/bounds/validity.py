@@ -113,7 +113,7 @@ def validity_bounds(
 
 
 def _complaints(plans: Array) -> npt.NDArray[np.str_]:
-    """What is wrong with each plan of a batch, empty where nothing is."""
+    """Say what is wrong with each plan of a batch; empty where nothing is."""
     finite = np.isfinite(plans).all(axis=(1, 2))
     with np.errstate(invalid="ignore"):
         empty_option = (np.abs(plans).max(axis=2) == 0.0).any(axis=1)

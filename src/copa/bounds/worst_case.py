@@ -92,11 +92,13 @@ def _attack_moments(certificate: Certificate) -> Array:
     points, ball = certificate.points, certificate.ball
     means = ball.mean_scores(points)
     reaches = np.linalg.norm(ball.reach_roots(points), axis=1)
-    if (means <= reaches).any():
-        # L* = 0: the mean can be moved to where the option fails, and all the mass with it.
+    broken = means <= reaches
+    if broken.any():
+        # L* = 0: the mean can be moved to where an option fails, and all the mass with it.
         attacks = np.zeros((len(points), ball.dimension + 1, ball.dimension + 1))
         joint = np.append(ball.mean, 1.0)
-        attacks[np.argmin((means - reaches) / np.linalg.norm(points, axis=1))] = np.outer(joint, joint)
+        chosen = np.where(broken, np.trace(certificate.blocks, axis1=1, axis2=2), -1.0)
+        attacks[np.argmax(chosen)] = np.outer(joint, joint)
         return attacks
     plan = certificate.aligned()
     witness = witness_matrices(plan.frames, certificate.blocks)

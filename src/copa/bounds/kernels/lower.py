@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.bounds.frames_kernel import column_out_of_frame, reflection_axes
-from copa.bounds.interior_point_kernel import allocate, solve_plan
-from copa.bounds.small_matrices_kernel import options, triangular_rows
+from copa.bounds.kernels.frames import column_out_of_frame, reflection_axes
+from copa.bounds.kernels.interior_point import allocate, solve_plan
+from copa.bounds.kernels.small_matrices import options, triangular_rows
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved
 ROUNDING = 64 * 2.2e-16  # per row of a block: far above the rounding errors in forming and factorising it
@@ -110,9 +110,7 @@ SIGNATURE = (
 
 
 @njit(SIGNATURE, **options)
-def lower_bounds(
-    roots, means, reaches, directions, reach, matrices, penalties, blocks, weights, lower, ceiling
-):
+def lower_bounds(roots, means, reaches, directions, reach, matrices, penalties, blocks, weights, lower, ceiling):
     """Solve every plan of a batch and report only what is proven.
 
     Parameters
@@ -147,5 +145,4 @@ def lower_bounds(
         for i in range(n):
             lower[p] -= matrices[p, i, i]
         ceiling[p] = 1.0 - attack_weights(blocks[p], ws.axes, reach[p], weights[p])
-        if lower[p] < 0.0:
-            lower[p] = 0.0
+        lower[p] = max(lower[p], 0.0)

@@ -1,7 +1,7 @@
 """The lower bound's semidefinite program, solved by a primal-dual interior-point method (compiled).
 
 In canonical form (docs/theory.md) a plan of J options is J unit vectors u_j in R^n and J numbers 0 <= t_j < 1. With e
-the last unit vector and U_j the frame of option j (`frames_kernel`), the program and its dual are
+the last unit vector and U_j the frame of option j (`frames`), the program and its dual are
 
     min  g + tr M                  s.t.  M >= 0,  g >= 0,  S_j = U_j'(M - e e')U_j + g E_11 >= 0  for all j
     max  sum_j e' U_j X_j U_j' e   s.t.  X_j >= 0,  sum_j U_j X_j U_j' <= I,  sum_j (X_j)_11 <= 1
@@ -17,15 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.bounds.frames_kernel import (
+from copa.bounds.kernels.frames import (
     column_out_of_frame,
     into_frame,
     out_of_frame,
     reflection_axes,
     sum_out_of_frames,
 )
-from copa.bounds.newton_kernel import fill_symmetric, list_triangle, system_matrix, system_rhs
-from copa.bounds.small_matrices_kernel import (
+from copa.bounds.kernels.newton import fill_symmetric, list_triangle, system_matrix, system_rhs
+from copa.bounds.kernels.small_matrices import (
     cholesky,
     invert_from_cholesky,
     options,
@@ -287,9 +287,7 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
         step_x = largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
         target = centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x) * gap / order
         for j in range(n_options + 1):
-            symmetric_product(
-                ws.multiplier_step[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.correction[j]
-            )
+            symmetric_product(ws.multiplier_step[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.correction[j])
         step_g, step_x_g = direction(ws, target, inverse_corner, step_g * step_x_g / g, reach)
         step_s = STEP_PART * largest_step(ws.slack, ws.slack_step, g, step_g, ws.work, ws.small)
         step_x = STEP_PART * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
