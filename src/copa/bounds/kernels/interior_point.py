@@ -27,6 +27,7 @@ from copa.bounds.kernels.frames import (
 from copa.bounds.kernels.newton import fill_symmetric, list_triangle, system_matrix, system_rhs
 from copa.bounds.kernels.small_matrices import (
     cholesky,
+    cholesky_pivots,
     invert_from_cholesky,
     options,
     solve_cholesky,
@@ -36,7 +37,8 @@ from copa.bounds.kernels.small_matrices import (
 MAX_ITERATIONS = 60
 PATIENCE = 5  # iterations without a smaller gap after which the best one is kept
 STEP_PART = 0.98  # part of the largest feasible step that is taken
-STEP_PRECISION = 0.01  # relative precision to which the largest feasible step is found
+STEP_PRECISION = 0.02  # relative precision to which the largest feasible step is found
+MAX_CHORDS = 20  # trials spent on it per block
 SHORTEST_STEP = 1e-8
 
 
@@ -58,6 +60,7 @@ class Workspace(NamedTuple):
     system: np.ndarray  # (n (n + 1) / 2 + 1) squared, and its factor
     factor: np.ndarray
     unknowns: np.ndarray
+    pivots: np.ndarray  # (2, n) of Cholesky factors
     rhs: np.ndarray  # (n, n), like the three below: scratch
     work: np.ndarray
     image: np.ndarray
@@ -85,6 +88,7 @@ def allocate(n_options, n):
         np.zeros((triangle + 1, triangle + 1)),
         np.zeros((triangle + 1, triangle + 1)),
         np.zeros(triangle + 1),
+        np.zeros((2, n)),
         np.zeros((n, n)),
         np.zeros((n, n)),
         np.zeros((n, n)),
@@ -186,29 +190,43 @@ def direction(ws, target, inverse_corner, correction_g, reach):
 
 
 @njit(**options)
-def stays_definite(value, change, step, work, factor):
-    """Tell whether value + step * change is positive definite."""
-    for i in range(value.shape[0]):
+def failing_pivot(value, change, step, work, factor, pivots):
+    """Factorise value + step * change; return the row of the first pivot that is not positive, or -1."""
+    n = value.shape[0]
+    for i in range(n):
         for k in range(i + 1):
             work[i, k] = value[i, k] + step * change[i, k]
-    return cholesky(work, factor)
+    return cholesky_pivots(work, factor, pivots)
 
 
 @njit(**options)
-def largest_step(blocks, changes, number, number_change, work, factor):
-    """Largest step in [0, 1] that keeps the blocks positive definite and the number positive, by bisection."""
+def largest_step(blocks, changes, number, number_change, ws):
+    """Step in [0, 1], close to the largest one that keeps the blocks positive definite and the number positive.
+
+    A pivot is a concave function of the step as long as those before it are positive. So where one fails, the chord
+    from a step at which all are positive meets zero at a step that is safe for it: a few chords lead near its root.
+    """
     step = 1.0 if number_change >= -number else -number / number_change
+    pivots, safe_pivots = ws.pivots[0], ws.pivots[1]
     for b in range(blocks.shape[0]):
-        if stays_definite(blocks[b], changes[b], step, work, factor):
+        row = failing_pivot(blocks[b], changes[b], step, ws.work, ws.small, pivots)
+        if row < 0:
             continue
-        below, above = 0.0, step
-        while above - below > STEP_PRECISION * above and above > SHORTEST_STEP:
-            middle = 0.5 * (below + above)
-            if stays_definite(blocks[b], changes[b], middle, work, factor):
-                below = middle
-            else:
-                above = middle
-        step = below
+        safe, above, deficit = 0.0, step, pivots[row]
+        failing_pivot(blocks[b], changes[b], 0.0, ws.work, ws.small, safe_pivots)
+        for _ in range(MAX_CHORDS):
+            chord = safe_pivots[row] / (safe_pivots[row] - deficit)
+            trial = safe + 0.999 * chord * (above - safe)
+            found = failing_pivot(blocks[b], changes[b], trial, ws.work, ws.small, pivots)
+            if found >= 0:
+                row, above, deficit = found, trial, pivots[found]
+                continue
+            gain = trial - safe
+            safe = trial
+            safe_pivots[:] = pivots
+            if gain < STEP_PRECISION * trial or above - safe < STEP_PRECISION * above:
+                break
+        step = safe
     return step
 
 
@@ -283,14 +301,14 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
 
         ws.correction[:] = 0.0
         step_g, step_x_g = direction(ws, 0.0, inverse_corner, 0.0, reach)
-        step_s = largest_step(ws.slack, ws.slack_step, g, step_g, ws.work, ws.small)
-        step_x = largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
+        step_s = largest_step(ws.slack, ws.slack_step, g, step_g, ws)
+        step_x = largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws)
         target = centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x) * gap / order
         for j in range(n_options + 1):
             symmetric_product(ws.multiplier_step[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.correction[j])
         step_g, step_x_g = direction(ws, target, inverse_corner, step_g * step_x_g / g, reach)
-        step_s = STEP_PART * largest_step(ws.slack, ws.slack_step, g, step_g, ws.work, ws.small)
-        step_x = STEP_PART * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws.work, ws.small)
+        step_s = STEP_PART * largest_step(ws.slack, ws.slack_step, g, step_g, ws)
+        step_x = STEP_PART * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws)
         if max(step_s, step_x) < SHORTEST_STEP:
             break
         g += step_s * step_g

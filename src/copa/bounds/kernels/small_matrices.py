@@ -6,6 +6,7 @@ Results are written into arrays that the caller has allocated. Matrices are symm
 import math
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 # Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning.
@@ -18,23 +19,31 @@ options: dict[str, Any] = {
 
 
 @njit(**options)
-def cholesky(matrix, factor):
-    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN)."""
+def cholesky_pivots(matrix, factor, pivots):
+    """Lower Cholesky factor and its pivots; return the row of the first that is not positive (or is NaN), or -1."""
     n = matrix.shape[0]
     for j in range(n):
-        pivot = 0.0
-        for i in range(j, n):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        pivots[j] = pivot
+        if not pivot > 0.0:
+            return j
+        pivot = math.sqrt(pivot)
+        factor[j, j] = pivot
+        scale = 1.0 / pivot
+        for i in range(j + 1, n):
             total = matrix[i, j]
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
-            if i == j:
-                if not total > 0.0:
-                    return False
-                pivot = math.sqrt(total)
-                factor[j, j] = pivot
-            else:
-                factor[i, j] = total / pivot
-    return True
+            factor[i, j] = total * scale
+    return -1
+
+
+@njit(**options)
+def cholesky(matrix, factor):
+    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN)."""
+    return cholesky_pivots(matrix, factor, np.empty(matrix.shape[0])) < 0
 
 
 @njit(**options)
@@ -117,13 +126,12 @@ def symmetric_product(left, middle, right, work, out):
         for j in range(n):
             total = 0.0
             for k in range(n):
-                total += left[i, k] * middle[k, j]
+                total += left[i, k] * middle[j, k]
             work[i, j] = total
-    for i in range(n):
         for j in range(n):
             total = 0.0
             for k in range(n):
-                total += work[i, k] * right[k, j]
+                total += work[i, k] * right[j, k]
             out[i, j] = total
     for i in range(n):
         for j in range(i):
