@@ -36,7 +36,7 @@ from copa.bounds.kernels.small_matrices import (
 
 MAX_ITERATIONS = 60
 PATIENCE = 5  # iterations without a smaller gap after which the best one is kept
-STEP_PART = 0.98  # part of the largest feasible step that is taken
+LEAST_SHARE = 0.1  # of the gap that the predictor is trusted to leave
 STEP_PRECISION = 0.02  # relative precision to which the largest feasible step is found
 MAX_CHORDS = 20  # trials spent on it per block
 SHORTEST_STEP = 1e-8
@@ -252,13 +252,13 @@ def inner(a, b):
 
 @njit(**options)
 def centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x):
-    """Mehrotra's rule: the cube of the share of the gap that the predictor would leave."""
+    """Mehrotra's rule: the square of the share of the gap that the predictor would leave."""
     left = (g + step_s * step_g) * (x_g + step_x * step_x_g)
     left += gap - g * x_g + step_s * inner(ws.slack_step, ws.multiplier)
     left += step_x * inner(ws.slack, ws.multiplier_step)
     left += step_s * step_x * inner(ws.slack_step, ws.multiplier_step)
-    share = min(max(left / gap, 0.01), 1.0)
-    return share * share * share
+    share = min(max(left / gap, LEAST_SHARE), 1.0)
+    return share * share
 
 
 @njit(**options)
@@ -307,8 +307,9 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
         for j in range(n_options + 1):
             symmetric_product(ws.multiplier_step[j], ws.slack_step[j], ws.inverse[j], ws.work, ws.correction[j])
         step_g, step_x_g = direction(ws, target, inverse_corner, step_g * step_x_g / g, reach)
-        step_s = STEP_PART * largest_step(ws.slack, ws.slack_step, g, step_g, ws)
-        step_x = STEP_PART * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws)
+        part = 0.9 + 0.09 * min(step_s, step_x)  # of the way to the boundary: the surer the direction, the further
+        step_s = part * largest_step(ws.slack, ws.slack_step, g, step_g, ws)
+        step_x = part * largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws)
         if max(step_s, step_x) < SHORTEST_STEP:
             break
         g += step_s * step_g
