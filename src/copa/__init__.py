@@ -1,5 +1,6 @@
 """COPA: counterfactual plans that keep their promise when the model is retrained."""
 
+from copa import datasets
 from copa.bounds import (
     Certificate,
     ValidityBounds,
@@ -8,7 +9,15 @@ from copa.bounds import (
     lower_bound_gradient,
     validity_bounds,
 )
-from copa.exceptions import CertificateError, CopaError, InvalidInputError, RetrainingError
+from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
+from copa.moments import (
+    WeightMoments,
+    calibrate_radius,
+    estimate_drift,
+    gelbrich_distance,
+    radius_from_history,
+    retrained_parameters,
+)
 
 __version__ = "0.1.0"
 
@@ -16,11 +25,19 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "CopaError",
+    "DataError",
     "InvalidInputError",
     "RetrainingError",
     "ValidityBounds",
     "Verification",
+    "WeightMoments",
     "WorstCase",
+    "calibrate_radius",
+    "datasets",
+    "estimate_drift",
+    "gelbrich_distance",
     "lower_bound_gradient",
+    "radius_from_history",
+    "retrained_parameters",
     "validity_bounds",
 ]

@@ -3,7 +3,8 @@
 CopaError
 ├── InvalidInputError   (also a ValueError)    an argument is outside what the call accepts
 ├── RetrainingError     (also a RuntimeError)  a refit did not converge, or cannot be formed from the data
-└── CertificateError    (also a ValueError)    a certificate does not prove what it claims
+├── CertificateError    (also a ValueError)    a certificate does not prove what it claims
+└── DataError           (also a RuntimeError)  a data file is missing or is not what it should be
 """
 
 
@@ -21,3 +22,7 @@ class RetrainingError(CopaError, RuntimeError):
 
 class CertificateError(CopaError, ValueError):
     """A certificate does not prove what it claims, or is not a certificate at all."""
+
+
+class DataError(CopaError, RuntimeError):
+    """A data file is missing, or is not the one it should be."""

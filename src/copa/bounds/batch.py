@@ -159,8 +159,8 @@ def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -
 def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice) -> None:
     """Fill in the bounds of one chunk of plans."""
     # Imported here because loading the compiled kernels takes longer than importing all the rest.
-    from copa.bounds.kernels.lower import lower_bounds  # noqa: PLC0415
-    from copa.bounds.kernels.mixture import surest_mixtures  # noqa: PLC0415
+    from copa.bounds.kernels.lower import lower_bounds
+    from copa.bounds.kernels.mixture import surest_mixtures
 
     started = perf_counter()
     plans = points[chunk]

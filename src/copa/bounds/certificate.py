@@ -161,7 +161,7 @@ class Certificate:
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""
-        from copa.bounds.worst_case import WorstCase  # noqa: PLC0415 - it needs certificates itself
+        from copa.bounds.worst_case import WorstCase
 
         return WorstCase.from_certificate(self)
 

@@ -40,7 +40,7 @@ def estimate_drift(history: Any) -> Array:
     length of D in this cost, so a ball meant to hold whole vectors needs a radius of about sqrt(D);
     `radius_from_history` measures it.
     """
-    from sklearn.covariance import ledoit_wolf_shrinkage  # noqa: PLC0415 - heavy, only when needed
+    from sklearn.covariance import ledoit_wolf_shrinkage
 
     changes = np.diff(parameter_history(history, minimum=3), axis=0)
     scale = np.sqrt(np.mean(changes**2, axis=0))

@@ -44,7 +44,7 @@ class LogisticModel:
         intercept as the coefficient of a constant feature of value `intercept_scaling` and penalises it with
         the others.
         """
-        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - heavy, only when needed
+        from sklearn.linear_model import LogisticRegression
 
         if type(estimator) is not LogisticRegression:  # LogisticRegressionCV derives from it
             return None
@@ -91,7 +91,7 @@ class LogisticModel:
         return rows
 
     def _given_weights(self, classes: npt.NDArray[Any]) -> Array:
-        from sklearn.utils.class_weight import compute_class_weight  # noqa: PLC0415 - heavy, only when needed
+        from sklearn.utils.class_weight import compute_class_weight
 
         try:
             weights: Array = compute_class_weight(self.class_weight, classes=classes, y=classes)

@@ -56,7 +56,7 @@ def damped_newton(problem: LogisticProblem, weights: Array, start: Array) -> Arr
 
 def information(problem: LogisticProblem, weights: Array, theta: Array) -> Array:
     """Return the Hessian of the objective at theta, shape (p, p): the observed information."""
-    from scipy.special import expit  # noqa: PLC0415 - heavy, only when needed
+    from scipy.special import expit
 
     probability = expit(problem.design @ theta)
     curvature = weights * probability * (1.0 - probability)
@@ -79,7 +79,7 @@ def inverse_information(hessian: Array) -> Array:
 
 
 def _gradient(problem: LogisticProblem, weights: Array, theta: Array) -> Array:
-    from scipy.special import expit  # noqa: PLC0415 - heavy, only when needed
+    from scipy.special import expit
 
     residual = weights * (expit(problem.design @ theta) - problem.target)
     gradient: Array = residual @ problem.design + problem.ridge * theta

@@ -90,7 +90,7 @@ def _derivatives(
 
     Rows are taken in blocks that stay in the processor's cache from the log-odds to the sums.
     """
-    from scipy.special import expit  # noqa: PLC0415 - heavy, only when needed
+    from scipy.special import expit
 
     n, p = problem.design.shape
     gradient = np.zeros((len(weights), p)) + problem.ridge * theta

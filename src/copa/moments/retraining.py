@@ -97,8 +97,8 @@ def _clone_and_fit(
     seeds: np.random.Generator,
     n_jobs: int | None,
 ) -> Array:
-    from joblib import Parallel, delayed  # noqa: PLC0415 - heavy, only when needed
-    from sklearn.base import is_classifier  # noqa: PLC0415 - heavy, only when needed
+    from joblib import Parallel, delayed
+    from sklearn.base import is_classifier
 
     if not (hasattr(estimator, "get_params") and is_classifier(estimator)):
         raise InvalidInputError(f"estimator must be a scikit-learn linear classifier, got {type(estimator).__name__}")
@@ -114,6 +114,6 @@ def _clone_and_fit(
 
 
 def _fit_clone(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:
-    from sklearn.base import clone  # noqa: PLC0415 - heavy, only when needed
+    from sklearn.base import clone
 
     return parameter_vector(clone(estimator).set_params(**settings).fit(features[subset], labels[subset]))

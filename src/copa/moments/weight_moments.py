@@ -65,10 +65,10 @@ class WeightMoments:
         estimator: Any,
         X: Any,
         y: Any,
-        *,
         n_models: int = 1000,
         fraction: float = 0.5,
         random_state: Any = None,
+        *,
         n_jobs: int | None = None,
     ) -> "WeightMoments":
         """Return the moments of refits on random subsets of the training data.

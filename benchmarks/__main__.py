@@ -1,0 +1,42 @@
+"""Run the benchmarks: `python -m benchmarks [names...] [--quick]`."""
+
+import argparse
+
+from benchmarks import batch, dimension, lower, reporting, retraining, robustness, start_up, upper_and_any
+
+QUESTIONS = {
+    "lower": lower,
+    "dimension": dimension,
+    "upper_and_any": upper_and_any,
+    "batch": batch,
+    "retraining": retraining,
+    "start_up": start_up,
+    "robustness": robustness,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*QUESTIONS, []], help="which to run; all by default")
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer: a minute, for a first impression")
+    arguments = parser.parse_args()
+    names = arguments.names or list(QUESTIONS)
+
+    load = reporting.load_average()
+    print(reporting.surroundings(load))
+    sections = []
+    for name in names:
+        question = QUESTIONS[name]
+        section = reporting.Section(name, question.__doc__, question.run(quick=arguments.quick))
+        print(section.as_text(), flush=True)
+        sections.append(section)
+
+    if arguments.quick or arguments.names:
+        print(f"\n{reporting.PAGE.name} is written by a full run only: no names, no --quick")
+    else:
+        reporting.write_page(sections, load)
+        print(f"\nwrote {reporting.PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What a benchmark says: rows, tables on the terminal, and the generated page docs/performance.md."""
+
+import inspect
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks import ROOT
+
+PAGE = ROOT / "docs" / "performance.md"
+PACKAGES = ("copa-recourse", "numpy", "scipy", "numba", "scikit-learn", "cvxpy", "clarabel")
+HEADINGS = ("what", "size", "COPA", "baseline", "baseline took", "measured", "target", "met", "status", "accuracy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measurement: our seconds, those of the baseline if there is one, and the number that has a target.
+
+    Attributes
+    ----------
+    measured, unit : the number that counts; left out, it is how many times faster than the baseline we are
+    at_least, at_most : its target, if it has one
+    status : how the results ended, on either side
+    accuracy : proven gap, difference of the two sides, or what else says that the same thing was computed
+    """
+
+    name: str
+    size: str
+    seconds: float
+    baseline: str = ""
+    baseline_seconds: float | None = None
+    measured: float | None = None
+    unit: str = "x faster"
+    at_least: float | None = None
+    at_most: float | None = None
+    status: str = ""
+    accuracy: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The number that counts."""
+        if self.measured is not None or self.baseline_seconds is None:
+            return self.measured
+        return self.baseline_seconds / self.seconds
+
+    @property
+    def target(self) -> str:
+        """Its target in words, empty without one."""
+        if self.at_least is not None:
+            return f"at least {self.at_least:,g}"
+        return "" if self.at_most is None else f"at most {self.at_most:,g}"
+
+    @property
+    def met(self) -> str:
+        """`yes`, `NO`, or empty without a target."""
+        if not self.target or self.value is None:
+            return ""
+        above = self.at_least is None or self.value >= self.at_least
+        below = self.at_most is None or self.value <= self.at_most
+        return "yes" if above and below else "NO"
+
+    def cells(self) -> list[str]:
+        """One text per heading."""
+        value = "" if self.value is None else f"{_number(self.value)} {self.unit}"
+        baseline = "" if self.baseline_seconds is None else _duration(self.baseline_seconds)
+        ours = [self.name, self.size, _duration(self.seconds)]
+        return [*ours, self.baseline, baseline, value, self.target, self.met, self.status, self.accuracy]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question, what it means (the docstring of its file), and the rows that answer it."""
+
+    name: str
+    meaning: str
+    rows: list[Row]
+
+    def as_text(self) -> str:
+        """For the terminal."""
+        table = self._table()
+        widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table]
+        return "\n".join(["", f"== {self.name}: {self.meaning.splitlines()[0]}", *lines])
+
+    def as_markdown(self) -> str:
+        """For the page."""
+        head, *body = ["| " + " | ".join(line) + " |" for line in self._table()]
+        rule = "|" + "---|" * head.count(" | ") + "---|"
+        return "\n".join([f"## {self.name}", "", inspect.cleandoc(self.meaning), "", head, rule, *body, ""])
+
+    def _table(self) -> list[list[str]]:
+        """Headings and cells, without the columns that are empty in every row."""
+        lines = [list(HEADINGS), *(row.cells() for row in self.rows)]
+        used = [k for k in range(len(HEADINGS)) if any(line[k] for line in lines[1:])]
+        return [[line[k] for k in used] for line in lines]
+
+
+def load_average() -> str:
+    """What the machine was already doing: a busy one makes every number worse."""
+    return f"{os.getloadavg()[0]:.2f}"
+
+
+def surroundings(load: str) -> str:
+    """Date, machine and versions, as a Markdown list."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return "\n".join(
+        [
+            f"- Date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+            f"- Machine: {_processor()}, {os.cpu_count()} cores, load {load} before the run; {platform.system()}",
+            f"- Python {platform.python_version()}, {packages}",
+        ]
+    )
+
+
+def write_page(sections: list[Section], load: str) -> None:
+    """Write docs/performance.md."""
+    judged = [row for section in sections for row in section.rows if row.met]
+    missed = [row for row in judged if row.met == "NO"]
+    verdict = f"{len(judged) - len(missed)} of {len(judged)} targets met."
+    if missed:
+        verdict += " Missed: " + "; ".join(f"{row.name} ({row.size}, {row.baseline})" for row in missed) + "."
+    head = [
+        "# Performance",
+        "",
+        "Generated by `make bench` (`python -m benchmarks`); do not edit. Both sides of every comparison ran in",
+        "the same process and took turns; one core unless a row says otherwise.",
+        "",
+        surroundings(load),
+        "",
+        verdict,
+        "",
+    ]
+    PAGE.write_text("\n".join(head) + "\n" + "\n".join(section.as_markdown() for section in sections), encoding="utf-8")
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 1.0:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"

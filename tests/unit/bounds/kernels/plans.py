@@ -1,0 +1,17 @@
+"""Plans in canonical form for the kernel tests."""
+
+import numpy as np
+
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.kernels import lower
+
+
+def canonical(instance):
+    """Directions (J, n) and reaches (J,) of an instance, as the kernels see them."""
+    ball = AmbiguityBall.read(instance.mean, instance.cov, instance.radius, instance.drift)
+    roots, means = ball.score_roots(instance.points), ball.mean_scores(instance.points)
+    reaches = np.linalg.norm(ball.reach_roots(instance.points), axis=1)
+    n_options, dimension = instance.points.shape
+    directions, reach = np.zeros((n_options, min(n_options, dimension) + 1)), np.zeros(n_options)
+    lower.canonical_plan(roots, means, reaches, np.empty_like(roots), directions, reach)
+    return directions, reach
