@@ -45,6 +45,15 @@ def read_plan(points: Any, ball: AmbiguityBall) -> Array:
     return plan
 
 
+def count_threads(n_jobs: int | None) -> int:
+    """Number of threads for `n_jobs`: a positive number of them, or None or -1 for all cores."""
+    if n_jobs is None or n_jobs == -1:
+        return os.cpu_count() or 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
+        raise InvalidInputError(f"n_jobs must be a positive integer, or None or -1 for all cores, got {n_jobs!r}")
+    return int(n_jobs)
+
+
 class CertificateList(Sequence[Certificate]):
     """The certificates of a batch, each built when it is asked for."""
 
@@ -145,7 +154,7 @@ def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -
         proofs=proofs,
     )
     chunks = [slice(first, first + CHUNK) for first in range(0, n_plans, CHUNK)]
-    threads = min(n_jobs or os.cpu_count() or 1, len(chunks))
+    threads = min(count_threads(n_jobs), len(chunks))
     if threads <= 1:
         for chunk in chunks:
             _bound_chunk(points, ball, bounds, chunk)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.moments import gelbrich_distance
@@ -52,7 +53,7 @@ class WorstCase:
         attacks = attacks * min(1.0, (1.0 - LEAST_REST) / max(mass.sum(), NEGLIGIBLE))
         attacks[mass < NEGLIGIBLE] = 0.0
         rest = nominal - attacks.sum(axis=0)
-        moved = np.array([_move_to_boundary(a, x, ball.drift) for a, x in zip(attacks, points, strict=True)])
+        moved = np.array([_move_to_boundary(a, x, ball) for a, x in zip(attacks, points, strict=True)])
         mean, cov = _moments(moved.sum(axis=0) + rest, fallback=ball.mean)
         rest_location, rest_spread = _moments(rest, fallback=ball.mean)
         parts = [_moments(m, fallback=ball.mean) for m in moved]
@@ -109,14 +110,14 @@ def _attack_moments(certificate: Certificate) -> Array:
     return 0.5 * (attacks + np.swapaxes(attacks, 1, 2))
 
 
-def _move_to_boundary(second: Array, point: Array, drift: Array | None) -> Array:
+def _move_to_boundary(second: Array, point: Array, ball: AmbiguityBall) -> Array:
     """Second moments after moving a part along Q x, at least cost, onto the hyperplane x' theta = 0."""
-    along = point if drift is None else drift @ point
-    reach = along @ point
+    along = point if ball.drift is None else ball.drift @ point
+    reach = ball.radius * (along @ point)
     score = point @ second[:-1, -1]
     if not (reach > 0.0 and score > 0.0):
-        return second  # no drift can move it, or it fails already
+        return second  # nothing can move it, or it fails already
     move = np.eye(len(second))
-    move[:-1, :-1] -= np.outer(along, point) / reach
+    move[:-1, :-1] -= np.outer(along, point) / (along @ point)
     moved: Array = move @ second @ move.T
     return moved
