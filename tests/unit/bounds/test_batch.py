@@ -55,6 +55,19 @@ def test_the_number_of_threads_changes_nothing():
         assert_equal_certificates(one.certificate[i], two.certificate[i])
 
 
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "2", [1]])
+def test_a_number_of_threads_that_is_none_is_refused(n_jobs):
+    with pytest.raises(InvalidInputError, match="n_jobs must be a positive integer, or None or -1 for all cores, got"):
+        validity_bounds(plans(2), MEAN, COV, RADIUS, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, -1, 1, np.int64(2), 64])
+def test_all_cores_and_any_positive_number_of_threads_are_fine(n_jobs):
+    assert_equal_bounds(
+        validity_bounds(plans(3), MEAN, COV, RADIUS, n_jobs=n_jobs), validity_bounds(plans(3), MEAN, COV, RADIUS)
+    )
+
+
 def test_plans_at_the_edges_of_the_chunks_are_bounded_too():
     points = np.concatenate([plans(CHUNK), plans(CHUNK), plans(1)])
     batch = validity_bounds(points, MEAN, COV, RADIUS, n_jobs=2)
@@ -110,13 +123,14 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("mean", [MEAN, -MEAN], ids=["mean", "opposite mean"])
 @pytest.mark.parametrize(("value", "message"), BAD.values(), ids=BAD)
-def test_a_bad_plan_gets_vacuous_bounds_and_a_message_and_leaves_the_others_alone(value, message):
+def test_a_bad_plan_gets_vacuous_bounds_and_a_message_and_leaves_the_others_alone(value, message, mean):
     points = plans(6, seed=3)
-    expected = validity_bounds(points, MEAN, COV, RADIUS)
+    expected = validity_bounds(points, mean, COV, RADIUS)
     damaged = points.copy()
     damaged[2, 1] = value
-    batch = validity_bounds(damaged, MEAN, COV, RADIUS)
+    batch = validity_bounds(damaged, mean, COV, RADIUS)
     bad = batch[2]
     assert (bad.lower, bad.upper, bad.any_lower, bad.gap) == (0.0, 1.0, 0.0, 1.0)
     assert (bad.option_lower == 0.0).all()
@@ -175,7 +189,7 @@ def test_one_plan_with_a_bad_entry_is_refused_with_its_place(bad):
 def test_one_plan_with_a_zero_option_is_refused_with_its_number():
     points = plans(1)[0]
     points[1] = 0.0
-    with pytest.raises(InvalidInputError, match="option 1 is the zero vector.*intercept coordinate, 1"):
+    with pytest.raises(InvalidInputError, match=r"option 1 is the zero vector.*intercept coordinate, 1"):
         validity_bounds(points, MEAN, COV, RADIUS)
 
 

@@ -26,7 +26,9 @@ def each_name(i):
 def test_one_option_has_the_closed_form(instance):
     x = instance.points[0]
     drift = np.eye(x.size) if instance.drift is None else instance.drift
-    exact = single_option_lower(x @ instance.mean, np.sqrt(x @ instance.cov @ x), instance.radius * np.sqrt(x @ drift @ x))
+    exact = single_option_lower(
+        x @ instance.mean, np.sqrt(x @ instance.cov @ x), instance.radius * np.sqrt(x @ drift @ x)
+    )
     bounds = bound(instance, points=x[None])
     assert bounds.lower <= exact + 1e-12
     assert bounds.lower == pytest.approx(exact, abs=GAP + 1e-12)
@@ -46,7 +48,7 @@ def test_every_well_scaled_plan_is_tight(instance):
 
 
 def test_every_stress_plan_has_ordered_bounds_of_a_known_status():
-    for instance in stress_instances(300, seed=5):
+    for instance in stress_instances(150, seed=5):
         bounds = bound(instance)
         assert bounds.status in {"tight", "loose"}, instance.traits
         assert 0.0 <= bounds.lower <= bounds.option_lower.min() <= bounds.any_lower <= 1.0, instance.traits
@@ -225,8 +227,23 @@ def test_units_far_from_one_change_nothing(unit):
     assert scaled.status == "tight"
 
 
-@pytest.mark.xfail(reason="squared scores leave the range of floats; the plan is then called broken, with a gap of 0")
-@pytest.mark.parametrize("unit", [1e-170, 1e170])
-def test_scores_whose_squares_leave_the_range_of_floats_are_not_called_tight_at_zero(unit):
-    bounds = validity_bounds(POINTS * unit, MEAN, 0.1 * np.eye(3), 0.1)
-    assert bounds.lower + bounds.gap >= 0.5  # L* is 0.71: it must lie in [lower, lower + gap]
+@pytest.mark.xfail(reason="lengths are roots of sums of squares, which lose their digits or leave the range of floats")
+@pytest.mark.parametrize("unit", [1e-170, 1e-160, 1e160])
+def test_scores_whose_squares_leave_the_range_of_floats_are_bounded_all_the_same(unit):
+    plain = validity_bounds(POINTS, MEAN, 0.1 * np.eye(3), 0.1)
+    scaled = validity_bounds(POINTS * unit, MEAN, 0.1 * np.eye(3), 0.1)
+    # 1e-160: 0.74317 is "proven" where L* is 0.74296; 1e-170: each option by itself is "certain"; 1e160: NaN.
+    assert (scaled.option_lower <= plain.option_lower + 1e-12).all()
+    assert scaled.lower <= plain.lower + plain.gap + 1e-12
+    assert scaled.lower + scaled.gap >= plain.lower - 1e-12
+
+
+@pytest.mark.xfail(reason="the search's Gram matrix is singular without a spread: a worse mixture is kept")
+def test_the_surest_mixture_of_certain_parameters_is_found():
+    points = np.array([[0.0, 0.0, 1.5, 0.375], [0.0, 0.75, 1.25, 0.375]])
+    mean, radius = np.array([0.0, 0.0, 0.0, 0.75]), 0.01
+    weights = np.linspace(0.0, 1.0, 1001)
+    mixed = np.outer(weights, points[0]) + np.outer(1.0 - weights, points[1])
+    reaches = radius * np.linalg.norm(mixed, axis=1)
+    best = single_option_lower(mixed @ mean, np.zeros(1001), reaches).max()  # 0.99726, and 0.99714 is found
+    assert validity_bounds(points, mean, np.zeros((4, 4)), radius).any_lower == pytest.approx(best, abs=1e-6)

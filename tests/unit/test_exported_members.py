@@ -1,0 +1,64 @@
+import importlib
+import pkgutil
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import copa
+
+PACKAGES = ["copa", *sorted(m.name for m in pkgutil.walk_packages(copa.__path__, "copa.") if m.ispkg)]
+EXPORTING = [name for name in PACKAGES if hasattr(importlib.import_module(name), "__all__")]
+
+
+def public_names(module):
+    """Public names that the package put there: what it defines or imports by name, and not every loaded submodule."""
+    return {n for n, value in vars(module).items() if not n.startswith("_") and not isinstance(value, ModuleType)}
+
+
+def test_the_root_and_the_packages_of_the_data_export():
+    assert {"copa", "copa.bounds", "copa.moments"} <= set(EXPORTING)
+
+
+@pytest.mark.parametrize("name", EXPORTING)
+def test_all_names_exactly_what_is_exported(name):
+    module = importlib.import_module(name)
+    assert public_names(module) <= set(module.__all__)
+    assert [n for n in module.__all__ if not hasattr(module, n)] == []
+
+
+@pytest.mark.parametrize("name", EXPORTING)
+def test_all_is_sorted_and_names_nothing_twice(name):
+    exported = importlib.import_module(name).__all__
+    assert exported == sorted(set(exported))
+
+
+@pytest.mark.parametrize("name", EXPORTING)
+def test_exported_objects_are_documented(name):
+    module = importlib.import_module(name)
+    assert [n for n in module.__all__ if not getattr(module, n).__doc__] == []
+
+
+def test_the_root_exports_what_its_bounds_do():
+    assert set(copa.bounds.__all__) <= set(copa.__all__)
+    assert all(getattr(copa, name) is getattr(copa.bounds, name) for name in copa.bounds.__all__)
+
+
+def loaded_after(code):
+    """Top-level modules that a fresh interpreter has loaded after running the code."""
+    script = f"{code}\nimport sys; print(' '.join({{name.partition('.')[0] for name in sys.modules}}))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("name", EXPORTING)
+def test_importing_loads_nothing_heavy(name):
+    loaded = loaded_after(f"import {name}")
+    assert {"copa", "numpy"} <= loaded
+    assert loaded.isdisjoint({"numba", "scipy", "sklearn", "pandas", "joblib", "cvxpy", "matplotlib"})
+
+
+def test_asking_for_a_bound_loads_the_kernels():
+    # The counterpart: the check above can see what it is looking for.
+    assert "numba" in loaded_after("import copa; copa.validity_bounds([[1.0]], [1.0], [[1.0]])")
