@@ -17,10 +17,12 @@ QUESTIONS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*QUESTIONS, []], help="which to run; all by default")
+    parser.add_argument("names", nargs="*", help=f"which to run, of {', '.join(QUESTIONS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="smaller and fewer: a minute, for a first impression")
     arguments = parser.parse_args()
     names = arguments.names or list(QUESTIONS)
+    if unknown := [name for name in names if name not in QUESTIONS]:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
 
     load = reporting.load_average()
     print(reporting.surroundings(load))

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Timed:
-    """The least seconds that a call took, and what it returned last."""
+    """The least seconds that a call took, and what it returned in that round."""
 
     seconds: float
     result: Any
@@ -30,6 +30,5 @@ def taking_turns(calls: dict[str, tuple[Callable[[], Any], int]], rounds: int) -
     for _ in range(rounds):
         for name, (call, repeats) in calls.items():
             now = timed(call, repeats)
-            known = best.get(name, now)
-            best[name] = Timed(min(now.seconds, known.seconds), now.result)
+            best[name] = min(best.get(name, now), now, key=lambda t: t.seconds)
     return best

@@ -14,12 +14,18 @@ Array = npt.NDArray[np.float64]
 EIGENVALUE_SLACK = 1e-10
 ASYMMETRY_SLACK = 1e-8
 
+# Scores are products of options and parameters, and their squares are added: entries beyond these sizes would overflow,
+# or lose their digits, on the way. No meaningful unit is that far from one.
+SMALLEST, LARGEST = 1e-60, 1e60
+
 
 def as_floats(value: Any, name: str) -> Array:
     """Return `value` as a contiguous float64 array, or say why it is none."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex numbers are not allowed")  # noqa: TRY301 - one message for all kinds of non-numbers
         array = np.asarray(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         message = f"{name} must be an array of numbers, got {type(value).__name__}: {error}"
         raise InvalidInputError(message) from error
     return array
@@ -30,6 +36,15 @@ def require_finite(array: Array, name: str) -> None:
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InvalidInputError(f"{name} must be finite, got {array[place]} at index {place}")
+
+
+def require_size(array: Array, name: str, smallest: float = 0.0, largest: float = LARGEST) -> None:
+    """Raise if the largest entry, unless it is zero, has a size that cannot be computed with."""
+    size = float(np.abs(array).max(initial=0.0))
+    if size > largest or 0.0 < size < smallest:
+        raise InvalidInputError(
+            f"{name} must have a largest entry between {smallest:g} and {largest:g}, got {size:g}; choose other units"
+        )
 
 
 def as_vector(value: Any, name: str, length: int | None = None) -> Array:
@@ -54,7 +69,7 @@ def as_symmetric(value: Any, name: str, order: int) -> Array:
         raise InvalidInputError(
             f"{name} must be symmetric, got {matrix[i, j]!r} at ({i}, {j}) and {matrix[j, i]!r} at ({j}, {i})"
         )
-    symmetric: Array = 0.5 * (matrix + matrix.T)
+    symmetric: Array = 0.5 * matrix + 0.5 * matrix.T
     return symmetric
 
 

@@ -27,13 +27,11 @@ def test_what_is_no_array_of_numbers_is_named(value):
         as_floats(value, "radius")
 
 
-@pytest.mark.xfail(reason="NumPy raises OverflowError, which is not caught", raises=OverflowError)
 def test_an_integer_beyond_the_floats_is_refused():
     with pytest.raises(InvalidInputError):
         as_floats([10**400], "mean")
 
 
-@pytest.mark.xfail(reason="a complex array loses its imaginary part, with a warning only")
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_a_complex_array_is_refused_like_a_complex_list():
     with pytest.raises(InvalidInputError):

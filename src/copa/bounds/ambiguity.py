@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import Array, as_floats, as_symmetric, as_vector, semidefinite_root
+from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, require_size, semidefinite_root
 from copa.exceptions import InvalidInputError
 
 
@@ -41,9 +41,12 @@ class AmbiguityBall:
     def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> "AmbiguityBall":
         """Check what the caller gave and build the ball."""
         mean = as_vector(mean, "mean")
+        require_size(mean, "mean", SMALLEST)
         cov = as_symmetric(cov, "cov", mean.size)
+        require_size(cov, "cov", largest=LARGEST**2)
         if drift is not None:
             drift = as_symmetric(drift, "drift", mean.size)
+            require_size(drift, "drift", largest=LARGEST**2)
         return cls(mean, cov, read_radius(radius), drift)
 
     @property
@@ -74,4 +77,5 @@ def read_radius(radius: Any) -> float:
         raise InvalidInputError(f"radius must be one number, got shape {value.shape}")
     if not (np.isfinite(value) and value >= 0.0):
         raise InvalidInputError(f"radius must be finite and at least 0, got {float(value)}")
+    require_size(value, "radius")
     return float(value)

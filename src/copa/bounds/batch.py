@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from copa.arrays import Array, as_floats, require_finite
+from copa.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
@@ -36,13 +37,32 @@ def read_plan(points: Any, ball: AmbiguityBall) -> Array:
     if plan.ndim != 2:
         raise InvalidInputError(f"expected one plan of shape (J, {ball.dimension}), got {plan.shape}")
     require_finite(plan, "points")
-    lengths = np.abs(plan).max(axis=1)
-    if not (lengths > 0.0).all():
-        raise InvalidInputError(
-            f"option {int(np.argmin(lengths))} is the zero vector, which no model accepts or rejects; "
-            "an option needs at least its intercept coordinate, 1"
-        )
+    for j, option in enumerate(plan):
+        require_size(option, f"option {j}", SMALLEST)
+        if not option.any():
+            raise InvalidInputError(
+                f"option {j} is the zero vector, which no model accepts or rejects; "
+                "an option needs at least its intercept coordinate, 1"
+            )
     return plan
+
+
+def complaints(plans: Array) -> npt.NDArray[np.str_]:
+    """Say what is wrong with each plan of a batch (N, J, D); empty where nothing is."""
+    finite = np.isfinite(plans).all(axis=(1, 2))
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(plans).max(axis=2)
+        zero = (sizes == 0.0).any(axis=1)
+        extreme = ((sizes > LARGEST) | (sizes < SMALLEST)).any(axis=1)
+    return np.select(
+        [~finite, zero, extreme],
+        [
+            "has NaN or infinite entries",
+            "has an option of zeros",
+            f"has an option whose largest entry is not between {SMALLEST:g} and {LARGEST:g}",
+        ],
+        default="",
+    )
 
 
 def count_threads(n_jobs: int | None) -> int:

@@ -118,6 +118,7 @@ class Certificate:
         d to every eigenvalue of every block. So the values returned are proven whatever the certificate says; a poor
         or damaged certificate proves less.
         """
+        self._require_finite()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
         if (self.ball.mean_scores(self.points) <= 0.0).any():
@@ -128,10 +129,17 @@ class Certificate:
         upper = min(self._proven_upper(plan), self._weakest_option())
         return Verification(lower, max(lower, upper), any_lower, all_upper)
 
+    def _require_finite(self) -> None:
+        """Raise if there is nothing to prove, as for an invalid plan of a batch."""
+        arrays = (self.points, self.directions, self.matrix, self.blocks, self.any_mixture, self.upper_mixture)
+        if not (math.isfinite(self.penalty) and all(np.isfinite(array).all() for array in arrays)):
+            raise CertificateError("the certificate holds NaN or infinite numbers: it proves nothing")
+
     def _proven_lower(self, plan: CanonicalPlan) -> float:
         n_options, n = plan.directions.shape
         size = 1.0 + self.penalty + float(np.abs(np.diag(self.matrix)).sum())
-        blocks = np.concatenate([slack_blocks(plan.frames, self.matrix, self.penalty), self.matrix[None]])
+        matrix = 0.5 * (self.matrix + self.matrix.T)
+        blocks = np.concatenate([slack_blocks(plan.frames, matrix, self.penalty), matrix[None]])
         least = min(float(np.linalg.eigvalsh(blocks)[:, 0].min()), self.penalty)
         missing = max(0.0, (ROUNDING * n + 4.0 * plan.lost) * size - least)
         # The part of the options outside the coordinates needs up to J more axes, each at the same price.
@@ -197,7 +205,7 @@ class Certificate:
         """
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise CertificateError(f"not a certificate: the text is not JSON ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: expected an object with format {FORMAT!r}")
@@ -230,7 +238,7 @@ def _stored(content: dict[str, Any], name: str, shape: tuple[int, ...]) -> Array
     """Read a stored array of a given shape (-1: any length), with its matrices exactly symmetric."""
     try:
         array = np.array(content[name], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CertificateError(f"the certificate's {name} is not an array of numbers: {error}") from error
     fits = array.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, array.shape, strict=True))
     if not fits or not np.isfinite(array).all():

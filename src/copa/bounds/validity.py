@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import BatchBounds, CertificateList, bound_plans, read_plan, read_points
+from copa.bounds.batch import BatchBounds, CertificateList, bound_plans, complaints, read_plan, read_points
 from copa.bounds.certificate import Certificate
 
 TIGHT = 1e-6  # a gap up to this is "tight"
@@ -103,24 +103,16 @@ def validity_bounds(
     if array.ndim == 2:
         plan = read_plan(array, ball)
         bounds = bound_plans(plan[None], ball, n_jobs=1)
-        return _report(bounds, np.full(1, "", dtype=np.str_))[0]
-    messages = _complaints(array)
+        return _report(bounds, np.full(1, "", dtype=np.str_), bounds.certificates)[0]
+    messages = complaints(array)
     good = messages == ""
     # A stand-in keeps the shapes; what it yields is overwritten by vacuous bounds.
     plans = array if good.all() else np.where(good[:, None, None], array, 1.0)
     bounds = bound_plans(plans, ball, n_jobs)
-    return _report(bounds, messages)
+    return _report(bounds, messages, CertificateList(array, ball, bounds.proofs))
 
 
-def _complaints(plans: Array) -> npt.NDArray[np.str_]:
-    """Say what is wrong with each plan of a batch; empty where nothing is."""
-    finite = np.isfinite(plans).all(axis=(1, 2))
-    with np.errstate(invalid="ignore"):
-        empty_option = (np.abs(plans).max(axis=2) == 0.0).any(axis=1)
-    return np.select([~finite, empty_option], ["has NaN or infinite entries", "has an option of zeros"], default="")
-
-
-def _report(bounds: BatchBounds, messages: npt.NDArray[np.str_]) -> ValidityBounds:
+def _report(bounds: BatchBounds, messages: npt.NDArray[np.str_], certificates: CertificateList) -> ValidityBounds:
     """Present a batch, with vacuous bounds for invalid plans."""
     bad = messages != ""
     gap = bounds.ceiling - bounds.lower
@@ -142,6 +134,6 @@ def _report(bounds: BatchBounds, messages: npt.NDArray[np.str_]) -> ValidityBoun
         gap=gap,
         status=np.select([bad, gap <= TIGHT], ["invalid", "tight"], default="loose"),
         message=messages,
-        certificate=bounds.certificates,
+        certificate=certificates,
         seconds=bounds.seconds,
     )

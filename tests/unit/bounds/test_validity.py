@@ -5,6 +5,7 @@ import pytest
 
 from copa.bounds import ValidityBounds, validity_bounds
 from copa.bounds.single_option import single_option_lower
+from copa.exceptions import InvalidInputError
 from oracle.brute_force import brute_force_lower, brute_force_upper
 from oracle.instances import instances, stress_instances
 
@@ -227,23 +228,28 @@ def test_units_far_from_one_change_nothing(unit):
     assert scaled.status == "tight"
 
 
-@pytest.mark.xfail(reason="lengths are roots of sums of squares, which lose their digits or leave the range of floats")
-@pytest.mark.parametrize("unit", [1e-170, 1e-160, 1e160])
-def test_scores_whose_squares_leave_the_range_of_floats_are_bounded_all_the_same(unit):
-    plain = validity_bounds(POINTS, MEAN, 0.1 * np.eye(3), 0.1)
-    scaled = validity_bounds(POINTS * unit, MEAN, 0.1 * np.eye(3), 0.1)
-    # 1e-160: 0.74317 is "proven" where L* is 0.74296; 1e-170: each option by itself is "certain"; 1e160: NaN.
-    assert (scaled.option_lower <= plain.option_lower + 1e-12).all()
-    assert scaled.lower <= plain.lower + plain.gap + 1e-12
-    assert scaled.lower + scaled.gap >= plain.lower - 1e-12
+@pytest.mark.parametrize("unit", [1e-170, 1e-61, 1e61, 1e160])
+def test_options_whose_squares_would_leave_the_range_of_floats_are_refused(unit):
+    with pytest.raises(InvalidInputError, match="option 0 must have a largest entry between 1e-60"):
+        validity_bounds(POINTS * unit, MEAN, 0.1 * np.eye(3), 0.1)
+    batch = validity_bounds(np.stack([POINTS * unit, POINTS]), MEAN, 0.1 * np.eye(3), 0.1)
+    assert batch.status.tolist() == ["invalid", "tight"]
+    assert "largest entry" in batch.message[0]
 
 
-@pytest.mark.xfail(reason="the search's Gram matrix is singular without a spread: a worse mixture is kept")
+@pytest.mark.parametrize(
+    "change", [{"mean": MEAN * 1e61}, {"cov": np.eye(3) * 1e121}, {"radius": 1e61}, {"drift": np.eye(3) * 1e121}]
+)
+def test_parameters_far_out_of_range_are_refused(change):
+    with pytest.raises(InvalidInputError, match=f"{next(iter(change))} must have a largest entry"):
+        validity_bounds(POINTS, **{"mean": MEAN, "cov": np.eye(3), "radius": 0.1, **change})
+
+
 def test_the_surest_mixture_of_certain_parameters_is_found():
     points = np.array([[0.0, 0.0, 1.5, 0.375], [0.0, 0.75, 1.25, 0.375]])
     mean, radius = np.array([0.0, 0.0, 0.0, 0.75]), 0.01
     weights = np.linspace(0.0, 1.0, 1001)
     mixed = np.outer(weights, points[0]) + np.outer(1.0 - weights, points[1])
     reaches = radius * np.linalg.norm(mixed, axis=1)
-    best = single_option_lower(mixed @ mean, np.zeros(1001), reaches).max()  # 0.99726, and 0.99714 is found
+    best = single_option_lower(mixed @ mean, np.zeros(1001), reaches).max()
     assert validity_bounds(points, mean, np.zeros((4, 4)), radius).any_lower == pytest.approx(best, abs=1e-6)

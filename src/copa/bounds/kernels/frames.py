@@ -34,13 +34,30 @@ def into_frame(matrix, axis, reach, out):
 
 
 @njit(**options)
-def out_of_frame(block, axis, reach, work, out):
-    """Write U B U' into `out`."""
-    for i in range(block.shape[0]):
-        for k in range(block.shape[0]):
-            work[i, k] = block[i, k]
-    scale_first(work, reach)
-    reflect(work, axis, out)
+def add_out_of_frame(block, axis, reach, work, triangle):
+    """Add the lower triangle of U B U', listed by rows, to `triangle`; `work` is a vector.
+
+    With A = diag(t, 1, ..., 1) B diag(t, 1, ..., 1) it is that of H A H = A - w y' - y w', y = 2 A w - 2 (w'A w) w.
+    """
+    n = block.shape[0]
+    curvature = 0.0
+    for i in range(n):
+        total = block[i, 0] * (axis[0] * reach)
+        for k in range(1, n):
+            total += block[i, k] * axis[k]
+        work[i] = total
+    work[0] *= reach
+    for i in range(n):
+        curvature += axis[i] * work[i]
+    for i in range(n):
+        work[i] = 2.0 * (work[i] - curvature * axis[i])
+    triangle[0] += block[0, 0] * reach * reach - 2.0 * axis[0] * work[0]
+    row = 1
+    for i in range(1, n):
+        triangle[row] += block[i, 0] * reach - axis[i] * work[0] - axis[0] * work[i]
+        for k in range(1, i + 1):
+            triangle[row + k] += block[i, k] - axis[i] * work[k] - axis[k] * work[i]
+        row += i + 1
 
 
 @njit(**options)
@@ -55,14 +72,3 @@ def column_out_of_frame(column, axis, reach, out):
         dot += axis[k] * out[k]
     for k in range(n):
         out[k] -= 2.0 * dot * axis[k]
-
-
-@njit(**options)
-def sum_out_of_frames(blocks, axes, reach, work, image, total):
-    """Write sum_j U_j B_j U_j' into `total`, over the options (further blocks are ignored)."""
-    total[:, :] = 0.0
-    for j in range(axes.shape[0]):
-        out_of_frame(blocks[j], axes[j], reach[j], work, image)
-        for i in range(total.shape[0]):
-            for k in range(total.shape[0]):
-                total[i, k] += image[i, k]

@@ -17,17 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.bounds.kernels.frames import (
-    column_out_of_frame,
-    into_frame,
-    out_of_frame,
-    reflection_axes,
-    sum_out_of_frames,
-)
-from copa.bounds.kernels.newton import fill_symmetric, list_triangle, system_matrix, system_rhs
+from copa.bounds.kernels.frames import add_out_of_frame, column_out_of_frame, into_frame, reflection_axes
+from copa.bounds.kernels.newton import fill_symmetric, list_triangle, pair, system_matrix, system_rhs
 from copa.bounds.kernels.small_matrices import (
     cholesky,
     cholesky_pivots,
+    copy_matrix,
     invert_from_cholesky,
     options,
     solve_cholesky,
@@ -39,6 +34,7 @@ PATIENCE = 5  # iterations without a smaller gap after which the best one is kep
 LEAST_SHARE = 0.1  # of the gap that the predictor is trusted to leave
 STEP_PRECISION = 0.02  # relative precision to which the largest feasible step is found
 MAX_CHORDS = 20  # trials spent on it per block
+SHORT_CHORD = 0.1  # of the bracket, below which it is halved instead
 SHORTEST_STEP = 1e-8
 
 
@@ -52,8 +48,8 @@ class Workspace(NamedTuple):
     multiplier: np.ndarray  # (J + 1, n, n) X_1 .. X_J, X_0
     multiplier_step: np.ndarray
     correction: np.ndarray  # second-order terms of the corrector
-    inverse_sum: np.ndarray  # (n, n) sum of the Q_j
-    p_triangles: np.ndarray  # (J + 1, n (n + 1) / 2) for `system_matrix`
+    inverse_sum: np.ndarray  # (n (n + 1) / 2) triangle of the sum of the Q_j
+    p_triangles: np.ndarray  # (J + 1, n (n + 1) / 2) triangles of the P_j, X_0
     q_triangles: np.ndarray
     p_columns: np.ndarray  # (J, n)
     q_columns: np.ndarray
@@ -61,9 +57,10 @@ class Workspace(NamedTuple):
     factor: np.ndarray
     unknowns: np.ndarray
     pivots: np.ndarray  # (2, n) of Cholesky factors
-    rhs: np.ndarray  # (n, n), like the three below: scratch
+    triangle: np.ndarray  # (n (n + 1) / 2), like all below: scratch
+    column: np.ndarray  # (n,)
+    rhs: np.ndarray  # (n, n), like the two below
     work: np.ndarray
-    image: np.ndarray
     small: np.ndarray
 
 
@@ -80,7 +77,7 @@ def allocate(n_options, n):
         np.zeros(blocks),
         np.zeros(blocks),
         np.zeros(blocks),
-        np.zeros((n, n)),
+        np.zeros(triangle),
         np.zeros((n_options + 1, triangle)),
         np.zeros((n_options + 1, triangle)),
         np.zeros((n_options, n)),
@@ -89,7 +86,8 @@ def allocate(n_options, n):
         np.zeros((triangle + 1, triangle + 1)),
         np.zeros(triangle + 1),
         np.zeros((2, n)),
-        np.zeros((n, n)),
+        np.zeros(triangle),
+        np.zeros(n),
         np.zeros((n, n)),
         np.zeros((n, n)),
         np.zeros((n, n)),
@@ -110,20 +108,22 @@ def start(ws):
 
 @njit(**options)
 def refresh(ws, g, reach):
-    """Recompute S_j, X_0 and the slacks' inverses; return x_g, or a negative number outside the interior."""
+    """Recompute S_j, P_j, X_0 and the slacks' inverses; return x_g, or a negative number outside the interior."""
     n_options, n = ws.axes.shape
-    ws.rhs[:, :] = ws.slack[n_options]
+    copy_matrix(ws.slack[n_options], ws.rhs)
     ws.rhs[n - 1, n - 1] -= 1.0
     x_g = 1.0
+    ws.p_triangles[:] = 0.0
+    for a in range(n):
+        ws.p_triangles[n_options, pair(a, a)] = 1.0
     for j in range(n_options):
         into_frame(ws.rhs, ws.axes[j], reach[j], ws.slack[j])
         ws.slack[j, 0, 0] += g
         x_g -= ws.multiplier[j, 0, 0]
-    sum_out_of_frames(ws.multiplier, ws.axes, reach, ws.work, ws.image, ws.small)
-    for a in range(n):
-        for b in range(n):
-            ws.multiplier[n_options, a, b] = -ws.small[a, b]
-        ws.multiplier[n_options, a, a] += 1.0
+        add_out_of_frame(ws.multiplier[j], ws.axes[j], reach[j], ws.column, ws.p_triangles[j])
+        for k in range(ws.triangle.shape[0]):
+            ws.p_triangles[n_options, k] -= ws.p_triangles[j, k]
+    fill_symmetric(ws.p_triangles[n_options], ws.multiplier[n_options])
     for j in range(n_options + 1):
         if not cholesky(ws.slack[j], ws.small):
             return -1.0
@@ -133,39 +133,43 @@ def refresh(ws, g, reach):
 
 @njit(**options)
 def factorise_system(ws, g, x_g, reach):
-    """Form and factorise the Newton system; return the sum of the (S_j^{-1})_11 and 1/g, or -1 on failure."""
+    """Form and factorise the Newton system, after `refresh`; return 1/g + sum_j (S_j^{-1})_11, or -1 on failure."""
     n_options = ws.axes.shape[0]
     corner, inverse_corner = x_g / g, 1.0 / g
-    ws.inverse_sum[:, :] = ws.inverse[n_options]
+    ws.q_triangles[:] = 0.0
+    list_triangle(ws.inverse[n_options], ws.q_triangles[n_options])
+    list_triangle(ws.inverse[n_options], ws.inverse_sum)
     for j in range(n_options):
-        out_of_frame(ws.multiplier[j], ws.axes[j], reach[j], ws.work, ws.image)
-        list_triangle(ws.image, ws.p_triangles[j])
-        out_of_frame(ws.inverse[j], ws.axes[j], reach[j], ws.work, ws.image)
-        list_triangle(ws.image, ws.q_triangles[j])
-        for a in range(ws.image.shape[0]):
-            for b in range(ws.image.shape[0]):
-                ws.inverse_sum[a, b] += ws.image[a, b]
+        add_out_of_frame(ws.inverse[j], ws.axes[j], reach[j], ws.column, ws.q_triangles[j])
+        for k in range(ws.triangle.shape[0]):
+            ws.inverse_sum[k] += ws.q_triangles[j, k]
         column_out_of_frame(ws.multiplier[j, 0], ws.axes[j], reach[j], ws.p_columns[j])
         column_out_of_frame(ws.inverse[j, 0], ws.axes[j], reach[j], ws.q_columns[j])
         corner += ws.multiplier[j, 0, 0] * ws.inverse[j, 0, 0]
         inverse_corner += ws.inverse[j, 0, 0]
-    list_triangle(ws.multiplier[n_options], ws.p_triangles[n_options])
-    list_triangle(ws.inverse[n_options], ws.q_triangles[n_options])
     system_matrix(ws.p_triangles, ws.q_triangles, ws.p_columns, ws.q_columns, corner, ws.system)
     return inverse_corner if cholesky(ws.system, ws.factor) else -1.0
 
 
 @njit(**options)
 def direction(ws, target, inverse_corner, correction_g, reach):
-    """Newton direction towards complementarity products equal to `target`; return dg and dx_g."""
+    """Newton direction towards complementarity products equal to `target`; return dg and dx_g.
+
+    A target of 0 is the predictor's: it has no second-order terms, whatever `ws.correction` holds.
+    """
     n_options, n = ws.axes.shape
-    sum_out_of_frames(ws.correction, ws.axes, reach, ws.work, ws.image, ws.rhs)
+    corrected = target > 0.0
     corner = target * inverse_corner - 1.0 - correction_g
-    for j in range(n_options):
-        corner -= ws.correction[j, 0, 0]
+    ws.triangle[:] = 0.0
+    if corrected:
+        list_triangle(ws.correction[n_options], ws.triangle)
+        for j in range(n_options):
+            add_out_of_frame(ws.correction[j], ws.axes[j], reach[j], ws.column, ws.triangle)
+            corner -= ws.correction[j, 0, 0]
+    for k in range(ws.triangle.shape[0]):
+        ws.triangle[k] = target * ws.inverse_sum[k] - ws.triangle[k]
+    fill_symmetric(ws.triangle, ws.rhs)
     for a in range(n):
-        for b in range(n):
-            ws.rhs[a, b] = target * ws.inverse_sum[a, b] - ws.rhs[a, b] - ws.correction[n_options, a, b]
         ws.rhs[a, a] -= 1.0
     system_rhs(ws.rhs, corner, ws.unknowns)
     solve_cholesky(ws.factor, ws.unknowns)
@@ -173,6 +177,7 @@ def direction(ws, target, inverse_corner, correction_g, reach):
     fill_symmetric(ws.unknowns, ws.slack_step[n_options])
 
     step_x_g = 0.0
+    ws.triangle[:] = 0.0
     for j in range(n_options):
         into_frame(ws.slack_step[n_options], ws.axes[j], reach[j], ws.slack_step[j])
         ws.slack_step[j, 0, 0] += step_g
@@ -180,12 +185,12 @@ def direction(ws, target, inverse_corner, correction_g, reach):
         for a in range(n):
             for b in range(n):
                 newton = target * ws.inverse[j, a, b] - ws.multiplier[j, a, b] - ws.multiplier_step[j, a, b]
-                ws.multiplier_step[j, a, b] = newton - ws.correction[j, a, b]
+                ws.multiplier_step[j, a, b] = newton - ws.correction[j, a, b] if corrected else newton
         step_x_g -= ws.multiplier_step[j, 0, 0]
-    sum_out_of_frames(ws.multiplier_step, ws.axes, reach, ws.work, ws.image, ws.small)
-    for a in range(n):
-        for b in range(n):
-            ws.multiplier_step[n_options, a, b] = -ws.small[a, b]
+        add_out_of_frame(ws.multiplier_step[j], ws.axes[j], reach[j], ws.column, ws.triangle)
+    for k in range(ws.triangle.shape[0]):
+        ws.triangle[k] = -ws.triangle[k]
+    fill_symmetric(ws.triangle, ws.multiplier_step[n_options])
     return step_g, step_x_g
 
 
@@ -216,15 +221,17 @@ def largest_step(blocks, changes, number, number_change, ws):
         failing_pivot(blocks[b], changes[b], 0.0, ws.work, ws.small, safe_pivots)
         for _ in range(MAX_CHORDS):
             chord = safe_pivots[row] / (safe_pivots[row] - deficit)
-            trial = safe + 0.999 * chord * (above - safe)
+            # A very short chord says little: an earlier pivot may be near zero at `above`, and this one far below.
+            trial = safe + (0.999 * chord if chord > SHORT_CHORD else 0.5) * (above - safe)
             found = failing_pivot(blocks[b], changes[b], trial, ws.work, ws.small, pivots)
             if found >= 0:
                 row, above, deficit = found, trial, pivots[found]
                 continue
             gain = trial - safe
             safe = trial
-            safe_pivots[:] = pivots
-            if gain < STEP_PRECISION * trial or above - safe < STEP_PRECISION * above:
+            for i in range(pivots.shape[0]):
+                safe_pivots[i] = pivots[i]
+            if above - safe < STEP_PRECISION * above or (chord > SHORT_CHORD and gain < STEP_PRECISION * trial):
                 break
         step = safe
     return step
@@ -291,15 +298,15 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
         gap = inner(ws.slack, ws.multiplier) + g * x_g
         if gap < best_gap:
             best_gap, best_iteration, best_g = gap, iteration, g
-            matrix[:, :] = ws.slack[n_options]
-            blocks[:] = ws.multiplier[:n_options]
+            copy_matrix(ws.slack[n_options], matrix)
+            for j in range(n_options):
+                copy_matrix(ws.multiplier[j], blocks[j])
         if gap < tolerance or iteration - best_iteration >= PATIENCE:
             break
         inverse_corner = factorise_system(ws, g, x_g, reach)
         if not inverse_corner > 0.0:
             break
 
-        ws.correction[:] = 0.0
         step_g, step_x_g = direction(ws, 0.0, inverse_corner, 0.0, reach)
         step_s = largest_step(ws.slack, ws.slack_step, g, step_g, ws)
         step_x = largest_step(ws.multiplier, ws.multiplier_step, x_g, step_x_g, ws)

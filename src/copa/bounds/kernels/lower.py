@@ -7,7 +7,7 @@ from numba import njit
 
 from copa.bounds.kernels.frames import column_out_of_frame, reflection_axes
 from copa.bounds.kernels.interior_point import allocate, solve_plan
-from copa.bounds.kernels.small_matrices import options, triangular_rows
+from copa.bounds.kernels.small_matrices import copy_matrix, options, triangular_rows
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved
 ROUNDING = 64 * 2.2e-16  # per row of a block: far above the rounding errors in forming and factorising it
@@ -22,10 +22,10 @@ def canonical_plan(roots, means, reaches, work, directions, reach):
     n_options, length = roots.shape
     n = directions.shape[1]
     if length > n_options:
-        work[:, :] = roots
+        copy_matrix(roots, work)
         triangular_rows(work, directions[:, : n - 1])
     else:
-        directions[:, : n - 1] = roots
+        copy_matrix(roots, directions)
     for j in range(n_options):
         directions[j, n - 1] = means[j]
         square = 0.0
@@ -78,7 +78,11 @@ def make_safe(g, matrix, blocks):
     margin = ROUNDING * n * size
     for i in range(n):
         matrix[i, i] += margin
-    blocks *= 1.0 - ROUNDING * n
+    shrink = 1.0 - ROUNDING * n
+    for j in range(blocks.shape[0]):
+        for a in range(n):
+            for b in range(n):
+                blocks[j, a, b] *= shrink
     return g + margin
 
 

@@ -5,8 +5,9 @@ worst-case probability has a closed form. The largest of them over all mixtures 
 option holds", and with the signs of all options turned it is 1 - U* (docs/theory.md, "Mixtures").
 
 For a fixed trade-off k >= 0 between spread and reach, the best mixture is a non-negative least-squares problem: the
-point of the cone spanned by the vectors (score root; sqrt(k) reach root; mean) nearest to the last unit vector. The
-best k for a given mixture is a closed form, so what remains is a fixed point in one number.
+point of the cone spanned by the vectors (score root; sqrt(k) reach root; mean) nearest to the last unit vector. (The
+first two may be rescaled together: only the point's length changes.) The best k for a given mixture is a closed form,
+so what remains is a fixed point in one number.
 """
 
 import math
@@ -147,6 +148,19 @@ def mixture_scores(roots, reach_roots, means, weights, work, reach_work):
 
 
 @njit(**options)
+def trade_off_gram(spreads, reaches, means, k, gram):
+    """Write the Gram matrix of the cone's vectors for the trade-off k, spread and reach rescaled to size one."""
+    size = means.shape[0]
+    largest = 0.0
+    for a in range(size):
+        largest = max(largest, spreads[a, a] + k * reaches[a, a])
+    unit = 1.0 / largest if largest > 0.0 else 0.0
+    for a in range(size):
+        for b in range(size):
+            gram[a, b] = unit * (spreads[a, b] + k * reaches[a, b]) + means[a] * means[b]
+
+
+@njit(**options)
 def surest_mixture(roots, reach_roots, means, weights):
     """Find the surest mixture of one plan, whose options are scaled to comparable size; return its angle.
 
@@ -168,9 +182,11 @@ def surest_mixture(roots, reach_roots, means, weights):
             best = angle
             trial[:] = 0.0
             trial[j] = 1.0
-            weights[:] = trial
+            weights[:] = 0.0
+            weights[j] = 1.0
     if not best > 0.0:
-        trial[:] = np.maximum(means, 0.0)
+        for j in range(size):
+            trial[j] = max(means[j], 0.0)
 
     below, above = -math.inf, math.inf
     drift_below, drift_above = 0.0, 0.0
@@ -180,7 +196,8 @@ def surest_mixture(roots, reach_roots, means, weights):
         angle = held_angle(mean, spread, reach)
         if angle > best:
             best = angle
-            weights[:] = trial
+            for j in range(size):
+                weights[j] = trial[j]
         wanted = math.log(max(spread, TINY) / (max(reach, TINY) * max(math.sin(angle), TINY)))
         if search == 0:
             log_k = wanted
@@ -200,10 +217,7 @@ def surest_mixture(roots, reach_roots, means, weights):
                 log_k = min(max(log_k, below + inset), above - inset)
                 if above - below < SEARCH_PRECISION:
                     break
-        k = math.exp(log_k)
-        for a in range(size):
-            for b in range(size):
-                gram[a, b] = spreads[a, b] + k * reaches[a, b] + means[a] * means[b]
+        trade_off_gram(spreads, reaches, means, math.exp(log_k), gram)
         nonnegative_least_squares(gram, means, trial)
     return best
 
@@ -234,9 +248,12 @@ def surest_mixtures(roots, reach_roots, means, mixtures, held):
             for k in range(roots.shape[2]):
                 square += roots[p, j, k] ** 2
             scale[j] = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
-            scaled_roots[j] = roots[p, j] * scale[j]
-            scaled_reach[j] = reach_roots[p, j] * scale[j]
+            for k in range(roots.shape[2]):
+                scaled_roots[j, k] = roots[p, j, k] * scale[j]
+            for k in range(reach_roots.shape[2]):
+                scaled_reach[j, k] = reach_roots[p, j, k] * scale[j]
             scaled_means[j] = means[p, j] * scale[j]
         angle = surest_mixture(scaled_roots, scaled_reach, scaled_means, mixtures[p])
         held[p] = math.sin(angle) ** 2
-        mixtures[p] *= scale
+        for j in range(n_options):
+            mixtures[p, j] *= scale[j]
