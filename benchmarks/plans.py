@@ -10,6 +10,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.batch import TOLERANCE
 from copa.bounds.kernels.lower import lower_bounds
 from copa.bounds.kernels.mixture import surest_mixtures
 
@@ -90,6 +91,7 @@ def lower_from_scores(roots: Array, means: Array, reaches: Array) -> tuple[float
         roots,
         means,
         reaches,
+        TOLERANCE,
         np.empty((1, n_options, n)),
         np.empty((1, n_options)),
         np.empty((1, n, n)),

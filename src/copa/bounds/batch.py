@@ -16,6 +16,7 @@ from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
 from copa.exceptions import InvalidInputError
 
+TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
 
 
@@ -151,7 +152,9 @@ class BatchBounds:
     proofs: Proofs = field(repr=False)
 
 
-def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -> BatchBounds:
+def bound_plans(
+    points: Array, ball: AmbiguityBall, n_jobs: int | None = None, tolerance: float = TOLERANCE
+) -> BatchBounds:
     """Bounds for plans (N, J, D) whose entries are known to be good.
 
     Parameters
@@ -159,6 +162,7 @@ def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -
     points : (N, J, D) plans
     ball : the ambiguity ball
     n_jobs : threads to use, None for all cores; the result does not depend on it
+    tolerance : gap between the two sides of L* at which a plan counts as solved
     """
     n_plans, n_options, dimension = points.shape
     proofs = Proofs.empty(n_plans, n_options, dimension)
@@ -177,15 +181,15 @@ def bound_plans(points: Array, ball: AmbiguityBall, n_jobs: int | None = None) -
     threads = min(count_threads(n_jobs), len(chunks))
     if threads <= 1:
         for chunk in chunks:
-            _bound_chunk(points, ball, bounds, chunk)
+            _bound_chunk(points, ball, bounds, chunk, tolerance)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(_bound_chunk, points, ball, bounds, chunk) for chunk in chunks]:
+            for done in [pool.submit(_bound_chunk, points, ball, bounds, chunk, tolerance) for chunk in chunks]:
                 done.result()
     return bounds
 
 
-def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice) -> None:
+def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice, tolerance: float) -> None:
     """Fill in the bounds of one chunk of plans."""
     # Imported here because loading the compiled kernels takes longer than importing all the rest.
     from copa.bounds.kernels.lower import lower_bounds
@@ -204,6 +208,7 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
         roots,
         means,
         reaches,
+        tolerance,
         proofs.directions[chunk],
         np.empty_like(means),
         proofs.matrices[chunk],

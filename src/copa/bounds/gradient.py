@@ -10,6 +10,10 @@ from copa.bounds.batch import bound_plans, read_plan
 from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 
+# The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
+# double precision gives.
+SHARP = 1e-12
+
 
 def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None) -> tuple[float, Array]:
     """Lower bound L* of one plan and its gradient with respect to the options.
@@ -31,7 +35,7 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
     """
     ball = AmbiguityBall.read(mean, cov, radius, drift)
     plan = read_plan(points, ball)
-    bounds = bound_plans(plan[None], ball, n_jobs=1)
+    bounds = bound_plans(plan[None], ball, n_jobs=1, tolerance=SHARP)
     value = float(bounds.lower[0])
     if value <= 0.0:
         return 0.0, np.zeros_like(plan)

@@ -9,7 +9,6 @@ from copa.bounds.kernels.frames import column_out_of_frame, reflection_axes
 from copa.bounds.kernels.interior_point import allocate, solve_plan
 from copa.bounds.kernels.small_matrices import copy_matrix, options, triangular_rows
 
-TOLERANCE = 1e-9  # gap at which a plan counts as solved
 ROUNDING = 64 * 2.2e-16  # per row of a block: far above the rounding errors in forming and factorising it
 
 
@@ -108,13 +107,15 @@ def attack_weights(blocks, axes, reach, weights):
 
 
 SIGNATURE = (
-    "void(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1],"
+    "void(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64, float64[:, :, ::1], float64[:, ::1],"
     " float64[:, :, ::1], float64[::1], float64[:, :, :, ::1], float64[:, ::1], float64[::1], float64[::1])"
 )
 
 
 @njit(SIGNATURE, **options)
-def lower_bounds(roots, means, reaches, directions, reach, matrices, penalties, blocks, weights, lower, ceiling):
+def lower_bounds(
+    roots, means, reaches, tolerance, directions, reach, matrices, penalties, blocks, weights, lower, ceiling
+):
     """Solve every plan of a batch and report only what is proven.
 
     Parameters
@@ -122,6 +123,7 @@ def lower_bounds(roots, means, reaches, directions, reach, matrices, penalties, 
     roots : (N, J, K) rows whose inner products are the covariances of the options' scores
     means : (N, J) mean scores
     reaches : (N, J) how far each score can be moved at the cost of the whole radius
+    tolerance : gap at which a plan counts as solved
     directions, reach : (N, J, n), (N, J); receive the canonical form, n = min(J, K) + 1
     matrices, penalties : (N, n, n), (N,); receive M and g
     blocks : (N, J, n, n); receives the X_j
@@ -143,7 +145,7 @@ def lower_bounds(roots, means, reaches, directions, reach, matrices, penalties, 
             lower[p] = 0.0
             ceiling[p] = 0.0
             continue
-        g, _ = solve_plan(directions[p], reach[p], TOLERANCE, ws, matrices[p], blocks[p])
+        g, _ = solve_plan(directions[p], reach[p], tolerance, ws, matrices[p], blocks[p])
         penalties[p] = make_safe(g, matrices[p], blocks[p])
         lower[p] = 1.0 - penalties[p]
         for i in range(n):

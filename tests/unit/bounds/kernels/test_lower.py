@@ -21,7 +21,7 @@ def bounds_of(roots, means, reaches):
     names = ("directions", "reach", "matrices", "penalties", "blocks", "weights", "lower", "ceiling")
     shapes = ((n_options, n), (n_options,), (n, n), (), (n_options, n, n), (n_options,), (), ())
     outputs = [np.full((n_plans, *shape), np.nan) for shape in shapes]
-    lower.lower_bounds(roots, means, reaches, *outputs)
+    lower.lower_bounds(roots, means, reaches, 1e-9, *outputs)
     return dict(zip(names, outputs, strict=True))
 
 
