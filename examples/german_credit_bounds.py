@@ -37,9 +37,11 @@ print("Applicant", APPLICANT, "of German Credit:", ", ".join(f"{f} {applicant[f]
 print(f"Today's model accepts with probability {model.predict_proba(scaled.loc[[APPLICANT]])[0, 1]:.2f}: declined.")
 print(f"It would accept {accepted.sum()} of the {len(accepted)} options below.")
 
+print("(The first bound compiles the kernels, once per installation: half a minute or so.)", flush=True)
+
 for radius, meaning in (
-    (0.0, "If tomorrow's model is retrained on data like today's"),
-    (0.1, "If besides its mean and covariance may drift by 0.1"),
+    (0.0, "If the moments of tomorrow's model are those of the 1000 retrainings"),
+    (0.1, "If mean and covariance may be off by 0.1"),
 ):
     bounds = copa.validity_bounds(options, moments.mean, moments.cov, radius)
     print(f"\n{meaning} (radius {radius}):\n")

@@ -76,17 +76,20 @@ def as_symmetric(value: Any, name: str, order: int) -> Array:
 def semidefinite_root(matrix: Array, name: str) -> Array:
     """Return F with F F' = matrix, for a positive semidefinite matrix.
 
-    The Cholesky factor where the matrix is positive definite, else the eigenvalue root with rounding noise set to
-    zero. Raises with the most negative eigenvalue if the matrix is indefinite.
+    The Cholesky factor where the matrix is positive definite, else an eigenvalue root with rounding noise set to zero.
+    Noise is relative to each coordinate's own size where the matrix allows it (whatever the units of the coordinates),
+    else to the matrix as a whole. Raises with the most negative eigenvalue if the matrix is indefinite.
     """
     try:
-        root = np.linalg.cholesky(matrix)
+        return as_floats(np.linalg.cholesky(matrix), name)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(matrix)
-        if values[0] < -EIGENVALUE_SLACK * max(values[-1], 0.0) or values[-1] < 0.0:
-            raise InvalidInputError(
-                f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} "
-                f"(largest {values[-1]:.6g}); a covariance has none below zero"
-            ) from None
-        root = vectors * np.sqrt(np.where(values > 0.0, values, 0.0))
-    return as_floats(root, name)
+        pass
+    sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    for scale in (np.where(sizes > 0.0, sizes, sizes.max() or 1.0), np.ones_like(sizes)):
+        values, vectors = np.linalg.eigh(matrix / scale[:, None] / scale)
+        if values[0] >= -EIGENVALUE_SLACK * values[-1]:
+            return as_floats(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), name)
+    raise InvalidInputError(
+        f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} "
+        f"(largest {values[-1]:.6g}); a covariance has none below zero"
+    )

@@ -66,8 +66,8 @@ def stress_instance(rng: np.random.Generator) -> Instance:
 
     D 2..40, J 1..30, covariance condition numbers up to 1e10, radii 1e-6..10 (absolute, or relative to the
     parameters), means within 1e-9 of the cone's boundary, parameter and point scales 1e-8..1e8,
-    near-duplicate and opposite options. The bounds are often 0 or 1 to all digits: the point is that nothing
-    breaks.
+    near-duplicate and opposite options, coordinates in units that differ by up to 1e8, singular drift. The
+    bounds are often 0 or 1 to all digits: the point is that nothing breaks.
     """
     dim, n_points = int(rng.integers(2, 41)), int(rng.integers(1, 31))
     condition = 10.0 ** rng.uniform(0.0, 10.0)
@@ -92,7 +92,14 @@ def stress_instance(rng: np.random.Generator) -> Instance:
     cov = _random_cov(rng, dim, rank, condition) * float(mean @ mean) / dim * 10.0 ** rng.uniform(-3.5, 0.0)
     drift = None
     if rng.random() < 0.3:
-        drift = _random_cov(rng, dim, dim, 10.0 ** rng.uniform(0.0, 6.0))
+        drift_rank = int(rng.integers(1, dim)) if rng.random() < 0.3 else dim
+        drift = _random_cov(rng, dim, drift_rank, 10.0 ** rng.uniform(0.0, 6.0))
+        traits += ("singular drift",) if drift_rank < dim else ()
+    if rng.random() < 0.2:
+        units = 10.0 ** rng.uniform(-4.0, 4.0, dim)
+        points, mean, cov = points / units, mean * units, cov * np.outer(units, units)
+        drift = None if drift is None else drift * np.outer(units, units)
+        traits += ("unequal units",)
     parameter_scale, point_scale = 10.0 ** rng.uniform(-8.0, 8.0, 2) if rng.random() < 0.7 else np.ones(2)
     radius = float(10.0 ** rng.uniform(-6.0, 1.0))
     if rng.random() < 0.7:

@@ -36,11 +36,14 @@ class AmbiguityBall:
         object.__setattr__(self, "cov_root", semidefinite_root(self.cov, "cov"))
         if self.drift is not None:
             object.__setattr__(self, "drift_root", semidefinite_root(self.drift, "drift"))
+        for array in (self.mean, self.cov, self.drift):
+            if array is not None:  # certificates refer to them: they must stay what they are
+                array.setflags(write=False)
 
     @classmethod
     def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> "AmbiguityBall":
         """Check what the caller gave and build the ball."""
-        mean = as_vector(mean, "mean")
+        mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)
         cov = as_symmetric(cov, "cov", mean.size)
         require_size(cov, "cov", largest=LARGEST**2)

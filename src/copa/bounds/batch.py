@@ -1,16 +1,15 @@
-"""Bounds for many plans at once: reading them, spreading them over threads, collecting the results."""
+"""Bounds for many plans at once: spreading them over threads and collecting the results."""
 
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
-from copa.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
+from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
@@ -18,52 +17,6 @@ from copa.exceptions import InvalidInputError
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
-
-
-def read_points(points: Any, ball: AmbiguityBall) -> Array:
-    """Check the shape of one plan (J, D) or a batch (N, J, D); the entries are checked plan by plan."""
-    array = as_floats(points, "points")
-    if array.ndim not in (2, 3) or array.shape[-1] != ball.dimension:
-        raise InvalidInputError(
-            f"points must have shape (J, {ball.dimension}) or (N, J, {ball.dimension}) to match mean, got {array.shape}"
-        )
-    if array.shape[-2] == 0:
-        raise InvalidInputError(f"a plan needs at least one option, got points of shape {array.shape}")
-    return array
-
-
-def read_plan(points: Any, ball: AmbiguityBall) -> Array:
-    """Check one plan (J, D): its shape and its entries."""
-    plan = read_points(points, ball)
-    if plan.ndim != 2:
-        raise InvalidInputError(f"expected one plan of shape (J, {ball.dimension}), got {plan.shape}")
-    require_finite(plan, "points")
-    for j, option in enumerate(plan):
-        require_size(option, f"option {j}", SMALLEST)
-        if not option.any():
-            raise InvalidInputError(
-                f"option {j} is the zero vector, which no model accepts or rejects; "
-                "an option needs at least its intercept coordinate, 1"
-            )
-    return plan
-
-
-def complaints(plans: Array) -> npt.NDArray[np.str_]:
-    """Say what is wrong with each plan of a batch (N, J, D); empty where nothing is."""
-    finite = np.isfinite(plans).all(axis=(1, 2))
-    with np.errstate(invalid="ignore"):
-        sizes = np.abs(plans).max(axis=2)
-        zero = (sizes == 0.0).any(axis=1)
-        extreme = ((sizes > LARGEST) | (sizes < SMALLEST)).any(axis=1)
-    return np.select(
-        [~finite, zero, extreme],
-        [
-            "has NaN or infinite entries",
-            "has an option of zeros",
-            f"has an option whose largest entry is not between {SMALLEST:g} and {LARGEST:g}",
-        ],
-        default="",
-    )
 
 
 def count_threads(n_jobs: int | None) -> int:

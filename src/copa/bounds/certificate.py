@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
+from copa.arrays import SMALLEST, Array, require_finite, require_size
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.canonical import CanonicalPlan, align, slack_blocks, witness_matrices
+from copa.bounds.points import read_plan, require_plan
 from copa.bounds.single_option import single_option_lower
-from copa.exceptions import CertificateError, CopaError
+from copa.exceptions import CertificateError, CopaError, InvalidInputError
 
 if TYPE_CHECKING:
     from copa.bounds.worst_case import WorstCase
@@ -102,7 +103,7 @@ class Certificate:
             If the data give other directions than those the certificate was made for.
         """
         plan = align(self.points, self.ball, self.directions)
-        distance = float(np.abs(plan.directions - self.directions).max())
+        distance = max(float(np.abs(plan.directions - self.directions).max()), plan.lost)
         if not distance <= FOREIGN:
             raise CertificateError(
                 f"the certificate is not about these data: its directions are off by {distance:.3g} "
@@ -118,7 +119,7 @@ class Certificate:
         d to every eigenvalue of every block. So the values returned are proven whatever the certificate says; a poor
         or damaged certificate proves less.
         """
-        self._require_finite()
+        self._require_sound_numbers()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
         if (self.ball.mean_scores(self.points) <= 0.0).any():
@@ -126,14 +127,19 @@ class Certificate:
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
         lower = max(0.0, self._proven_lower(plan))
-        upper = min(self._proven_upper(plan), self._weakest_option())
+        upper = min(1.0, self._proven_upper(plan), float(self._hold(self.points).min()))
         return Verification(lower, max(lower, upper), any_lower, all_upper)
 
-    def _require_finite(self) -> None:
-        """Raise if there is nothing to prove, as for an invalid plan of a batch."""
-        arrays = (self.points, self.directions, self.matrix, self.blocks, self.any_mixture, self.upper_mixture)
-        if not (math.isfinite(self.penalty) and all(np.isfinite(array).all() for array in arrays)):
-            raise CertificateError("the certificate holds NaN or infinite numbers: it proves nothing")
+    def _require_sound_numbers(self) -> None:
+        """Raise if there is nothing to prove (an invalid plan of a batch), or arithmetic could overflow on the way."""
+        try:
+            require_plan(self.points)
+            numbers = (self.directions, self.matrix, self.blocks, self.any_mixture, self.upper_mixture)
+            for array in (*numbers, np.asarray(self.penalty)):
+                require_finite(array, "each number")
+                require_size(array, "each array")
+        except InvalidInputError as error:
+            raise CertificateError(f"the certificate proves nothing: {error}") from error
 
     def _proven_lower(self, plan: CanonicalPlan) -> float:
         n_options, n = plan.directions.shape
@@ -141,7 +147,7 @@ class Certificate:
         matrix = 0.5 * (self.matrix + self.matrix.T)
         blocks = np.concatenate([slack_blocks(plan.frames, matrix, self.penalty), matrix[None]])
         least = min(float(np.linalg.eigvalsh(blocks)[:, 0].min()), self.penalty)
-        missing = max(0.0, (ROUNDING * n + 4.0 * plan.lost) * size - least)
+        missing = max(0.0, (ROUNDING * n + 8.0 * plan.lost) * size - least)
         # The part of the options outside the coordinates needs up to J more axes, each at the same price.
         return float(1.0 - self.penalty - np.trace(self.matrix) - (n + 1 + n_options) * missing)
 
@@ -153,16 +159,21 @@ class Certificate:
         shrink = max(1.0, excess + ROUNDING * len(self.matrix))
         return 1.0 - float(witness[:, -1, -1].sum()) / shrink
 
-    def _weakest_option(self) -> float:
-        """Worst-case probability of the option least likely to hold: all options cannot do better."""
-        return float(self._hold(self.points).min())
-
     def _mixture_holds(self, weights: Array, sign: float) -> float:
-        """Worst-case probability that sign times the mixed option scores above zero."""
-        return float(self._hold(sign * (np.maximum(weights, 0.0) @ self.points)))
+        """Worst-case probability that sign times the mixed option scores above zero.
+
+        Only the proportions of the weights matter. Each option and the mixture are brought to size one first, so that
+        no square is lost on the way; a mixture of which cancellation leaves nothing proves nothing.
+        """
+        shares = np.maximum(weights, 0.0) * np.abs(self.points).max(axis=1)
+        if not shares.max() > 0.0:
+            return 0.0
+        mixed = (shares / shares.max()) @ (self.points / np.abs(self.points).max(axis=1, keepdims=True))
+        size = np.abs(mixed).max()
+        return float(self._hold(sign * mixed / size)) if size > SMALLEST else 0.0
 
     def _hold(self, points: Array) -> Array:
-        """Worst-case probabilities of single options (..., D)."""
+        """Worst-case probabilities of single options (..., D): all options together cannot do better than the least."""
         spread = np.linalg.norm(self.ball.score_roots(points), axis=-1)
         reach = np.linalg.norm(self.ball.reach_roots(points), axis=-1)
         return single_option_lower(self.ball.mean_scores(points), spread, reach)
@@ -215,7 +226,7 @@ class Certificate:
             )
         try:
             ball = AmbiguityBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
-            points = _stored(content, "points", (-1, ball.dimension))
+            points = read_plan(content["points"], ball.dimension)
             n_options = len(points)
             n = min(n_options, ball.dimension) + 1
             return cls(
@@ -235,13 +246,12 @@ class Certificate:
 
 
 def _stored(content: dict[str, Any], name: str, shape: tuple[int, ...]) -> Array:
-    """Read a stored array of a given shape (-1: any length), with its matrices exactly symmetric."""
+    """Read a stored array of a given shape, with its matrices exactly symmetric."""
     try:
         array = np.array(content[name], dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise CertificateError(f"the certificate's {name} is not an array of numbers: {error}") from error
-    fits = array.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, array.shape, strict=True))
-    if not fits or not np.isfinite(array).all():
+    if array.shape != shape or not np.isfinite(array).all():
         raise CertificateError(f"the certificate's {name} must be finite of shape {shape}, got {array.shape}")
     if name in ("matrix", "blocks") and not np.array_equal(array, np.swapaxes(array, -1, -2)):
         raise CertificateError(f"the certificate's {name} must be symmetric")

@@ -6,9 +6,10 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import bound_plans, read_plan
+from copa.bounds.batch import bound_plans
 from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
+from copa.bounds.points import read_plan
 
 # The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
 # double precision gives.
@@ -18,8 +19,8 @@ SHARP = 1e-12
 def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None) -> tuple[float, Array]:
     """Lower bound L* of one plan and its gradient with respect to the options.
 
-    Where L* = 0 the gradient is zero. At plans where an optimal witness is not unique (duplicate options, for one),
-    L* has a kink and the vector returned is one of its directional slopes.
+    Where L* = 0 the gradient is zero. Where an optimal witness is not unique (duplicate options, for one) L* may have a
+    kink, and the vector returned is not promised to be a derivative.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
     gradient : (J, D)
     """
     ball = AmbiguityBall.read(mean, cov, radius, drift)
-    plan = read_plan(points, ball)
+    plan = read_plan(points, ball.dimension)
     bounds = bound_plans(plan[None], ball, n_jobs=1, tolerance=SHARP)
     value = float(bounds.lower[0])
     if value <= 0.0:

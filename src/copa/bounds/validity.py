@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import BatchBounds, CertificateList, bound_plans, complaints, read_plan, read_points
+from copa.bounds.batch import BatchBounds, CertificateList, bound_plans
 from copa.bounds.certificate import Certificate
+from copa.bounds.points import complaints, read_points, require_plan
 
 TIGHT = 1e-6  # a gap up to this is "tight"
 
@@ -99,10 +100,10 @@ def validity_bounds(
         zero option. In a batch, a plan with bad entries gets status "invalid" instead, and the others are bounded.
     """
     ball = AmbiguityBall.read(mean, cov, radius, drift)
-    array = read_points(points, ball)
+    array = read_points(points, ball.dimension)
     if array.ndim == 2:
-        plan = read_plan(array, ball)
-        bounds = bound_plans(plan[None], ball, n_jobs=1)
+        require_plan(array)
+        bounds = bound_plans(array[None], ball, n_jobs=1)
         return _report(bounds, np.full(1, "", dtype=np.str_), bounds.certificates)[0]
     messages = complaints(array)
     good = messages == ""

@@ -116,7 +116,7 @@ def _move_to_boundary(second: Array, point: Array, ball: AmbiguityBall) -> Array
     reach = ball.radius * (along @ point)
     score = point @ second[:-1, -1]
     if not (reach > 0.0 and score > 0.0):
-        return second  # nothing can move it, or it fails already
+        return second  # nothing can move it, or (attacks of L* = 0 sit in one point) it fails already
     move = np.eye(len(second))
     move[:-1, :-1] -= np.outer(along, point) / (along @ point)
     moved: Array = move @ second @ move.T

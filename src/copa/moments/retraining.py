@@ -47,7 +47,8 @@ def retrained_parameters(
     random_state : None, int, numpy Generator or RandomState
         An estimator whose own `random_state` is None gets a different one, drawn from this, in every refit.
     n_jobs : int or None
-        Processes of joblib for the classifiers that are cloned and fitted; the result does not depend on it.
+        Processes of joblib for the classifiers that are cloned and fitted, None for all cores. The result does not
+        depend on it.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def _clone_and_fit(
             settings = {"random_state": int(seeds.integers(2**31))} if seeded else {}
             yield delayed(_fit_clone)(estimator, data.features, data.labels, subset, settings)
 
-    return np.stack(Parallel(n_jobs=n_jobs)(tasks()))
+    return np.stack(Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()))
 
 
 def _fit_clone(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:

@@ -25,8 +25,8 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
     if len(names) != n_options:
         raise InvalidInputError(f"names must have one entry per option, {n_options}, got {len(names)}")
     if bounds.message:
-        return f"not a plan: it {bounds.message}"
-    first = int(np.argmax(bounds.weights))
+        return f"not a plan: {bounds.message}"
+    first = int(np.argmax(bounds.weights)) if bounds.lower > 0.0 else -1  # where nothing is promised, nothing breaks
     rows = [("", "holds with probability", "")]
     for j, name in enumerate(names):
         note = "  breaks first" if j == first and n_options > 1 else ""
@@ -35,15 +35,17 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
     rows.append(("", "", ""))
     for whole, least in (("at least one option", float(bounds.any_lower)), ("all options", float(bounds.lower))):
         rows.append((whole, _at_least(least), _bar(least)))
-    rows.append(("all options", f"at most  {bounds.upper:.3f}", ""))
+    if bounds.upper < 1.0:
+        rows.append(("all options", f"at most  {np.ceil(float(bounds.upper) * 1000.0) / 1000.0:.3f}", ""))
     widths = [max(len(row[k]) for row in rows) for k in range(2)]
     lines = [f"{left:<{widths[0]}}  {middle:>{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
-    lines.append(f"Proven by a certificate; the exact value for all options is at most {bounds.gap:.0e} higher.")
+    gap = 10.0 ** np.ceil(np.log10(max(float(bounds.gap), 1e-12)))  # a power of ten above it
+    lines.append(f"Proven by a certificate; the exact value for all options is at most {gap:.0e} higher.")
     return "\n".join(lines)
 
 
 def _at_least(probability: float) -> str:
-    # Rounded down: a table must not promise more than the bound does.
+    # Rounded down, as upper bounds are rounded up: a table must not promise more than the bound does.
     return f"at least {np.floor(probability * 1000.0) / 1000.0:.3f}"
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from copa.bounds import Certificate, validity_bounds
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import CHUNK, bound_plans, read_plan, read_points
+from copa.bounds.batch import CHUNK, bound_plans
+from copa.bounds.points import read_plan, read_points
 from copa.exceptions import CertificateError, InvalidInputError
 
 DIM, N_OPTIONS = 4, 3
@@ -116,10 +117,10 @@ def test_certificates_are_a_sequence():
 
 
 BAD = {
-    "nan": (np.nan, "has NaN or infinite entries"),
-    "infinity": (np.inf, "has NaN or infinite entries"),
-    "minus infinity": (-np.inf, "has NaN or infinite entries"),
-    "zero option": (0.0, "has an option of zeros"),
+    "nan": (np.nan, "points must be finite, got nan at index"),
+    "infinity": (np.inf, "points must be finite, got inf at index"),
+    "minus infinity": (-np.inf, "points must be finite, got -inf at index"),
+    "zero option": (0.0, "is the zero vector"),
 }
 
 
@@ -152,7 +153,7 @@ def test_a_batch_of_bad_plans_only_is_answered():
 
 def test_the_certificate_of_an_invalid_plan_proves_nothing():
     batch = validity_bounds(np.full((1, N_OPTIONS, DIM), np.nan), np.ones(DIM), COV, RADIUS)
-    with pytest.raises(CertificateError, match="it proves nothing"):
+    with pytest.raises(CertificateError, match="proves nothing"):
         batch.certificate[0].verify()
 
 
@@ -195,11 +196,11 @@ def test_one_plan_with_a_zero_option_is_refused_with_its_number():
 
 def test_where_one_plan_is_needed_a_batch_is_refused():
     with pytest.raises(InvalidInputError, match=r"expected one plan of shape \(J, 4\), got \(2, 3, 4\)"):
-        read_plan(plans(2), BALL)
+        read_plan(plans(2), DIM)
 
 
 def test_points_are_read_as_contiguous_floats():
-    array = read_points(np.arange(24).reshape(3, 2, 4).transpose(1, 0, 2), BALL)
+    array = read_points(np.arange(24).reshape(3, 2, 4).transpose(1, 0, 2), DIM)
     assert array.dtype == np.float64
     assert array.flags.c_contiguous
 

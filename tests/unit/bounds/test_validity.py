@@ -234,7 +234,7 @@ def test_options_whose_squares_would_leave_the_range_of_floats_are_refused(unit)
         validity_bounds(POINTS * unit, MEAN, 0.1 * np.eye(3), 0.1)
     batch = validity_bounds(np.stack([POINTS * unit, POINTS]), MEAN, 0.1 * np.eye(3), 0.1)
     assert batch.status.tolist() == ["invalid", "tight"]
-    assert "largest entry" in batch.message[0]
+    assert "option 0 must have a largest entry" in batch.message[0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_every_option_and_the_whole_plan_have_a_line():
     lines = table.splitlines()
     assert lines[1].startswith("work more")
     assert lines[2].startswith("borrow less")
-    assert [line.split("  ")[0] for line in lines[4:7]] == ["at least one option", "all options", "all options"]
+    assert [line.split("  ")[0] for line in lines[4:6]] == ["at least one option", "all options"]
 
 
 def test_the_option_that_breaks_first_is_marked():
@@ -27,6 +27,16 @@ def test_shown_values_are_rounded_down():
     assert bounds.lower - 0.001 < shown <= bounds.lower
 
 
+def test_an_upper_bound_that_says_something_is_shown_rounded_up():
+    bounds = copa.validity_bounds(PLAN, -MEAN, COV, 0.1)
+    shown = float(bounds_table(bounds).splitlines()[6].split("at most")[1])
+    assert bounds.upper <= shown < bounds.upper + 0.001
+
+
+def test_nothing_breaks_first_where_nothing_is_promised():
+    assert "breaks first" not in bounds_table(copa.validity_bounds(PLAN, -MEAN, COV, 0.1))
+
+
 def test_a_certain_plan_has_a_nearly_full_bar():
     table = bounds_table(copa.validity_bounds(PLAN, MEAN, np.zeros((2, 2))))
     assert table.splitlines()[5].count("█") >= 19
@@ -34,7 +44,7 @@ def test_a_certain_plan_has_a_nearly_full_bar():
 
 def test_an_invalid_plan_of_a_batch_says_what_is_wrong():
     batch = copa.validity_bounds(np.stack([PLAN, PLAN * np.nan]), MEAN, COV)
-    assert bounds_table(batch[1]) == "not a plan: it has NaN or infinite entries"
+    assert bounds_table(batch[1]) == "not a plan: points must be finite, got nan at index (0, 0)"
 
 
 @pytest.mark.parametrize("names", [["one"], ["one", "two", "three"]])

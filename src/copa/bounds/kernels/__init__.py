@@ -4,6 +4,7 @@ Each entry point (`lower.lower_bounds`, `mixture.surest_mixtures`) has an explic
 made once, at the first import, and read from the cache on disk afterwards.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,8 +17,9 @@ def _drop_stale_machine_code() -> None:
     here = Path(__file__).parent
     newest = max(source.stat().st_mtime for source in here.glob("*.py"))
     for index in here.glob("__pycache__/*.nbi"):
-        if index.stat().st_mtime < newest:
-            index.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that cannot be written to holds no machine code of an earlier version either
+            if index.stat().st_mtime < newest:
+                index.unlink()
 
 
 _drop_stale_machine_code()

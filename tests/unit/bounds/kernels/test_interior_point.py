@@ -50,9 +50,9 @@ def test_the_optimum_is_that_of_the_reference(plan):
     assert iterations <= 30
     # Both optima are known to their gaps, at most about 1e-9 where the last digits are lost to conditioning.
     assert found.value == pytest.approx(expected.value, abs=2e-9)
-    # The value is flat at the optimum, so g and M are known to fewer digits than it: the worst seen is 3e-7.
-    assert found.g == pytest.approx(expected.g, abs=1e-6)
-    np.testing.assert_allclose(found.M, expected.M, rtol=0.0, atol=1e-6)
+    # The value is flat at the optimum, so g and M are known to the root of the gap: a few times 1e-6.
+    assert found.g == pytest.approx(expected.g, abs=1e-5)
+    np.testing.assert_allclose(found.M, expected.M, rtol=0.0, atol=1e-5)
 
 
 def test_the_pair_returned_is_strictly_feasible_on_both_sides(plan):
