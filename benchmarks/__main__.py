@@ -37,6 +37,8 @@ def main() -> None:
         print(f"\n{reporting.PAGE.name} is written by a full run only: no names, no --quick")
     else:
         reporting.write_page(sections, load)
+        _, *first_calls = next(section.rows for section in sections if section.name == "start_up")
+        reporting.write_first_calls(*(row.seconds for row in first_calls))
         print(f"\nwrote {reporting.PAGE}")
 
 

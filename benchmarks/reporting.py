@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
+README = ROOT / "README.md"
 PACKAGES = ("copa-recourse", "numpy", "scipy", "numba", "scikit-learn", "cvxpy", "clarabel")
 HEADINGS = ("what", "size", "COPA", "baseline", "baseline took", "measured", "target", "met", "status", "accuracy")
 
@@ -151,3 +152,18 @@ def _duration(seconds: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
+
+
+def write_first_calls(compiling: float, loading: float, calling: float) -> None:
+    """State in the README what the first calls take, between its two marks."""
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split("<!-- written by `make bench` -->\n")
+    _, after = rest.split("<!-- end -->\n")
+    README.write_text(
+        f"{before}<!-- written by `make bench` -->\n"
+        f"The first call compiles the kernels ({compiling:.0f} s, once per installation); the machine code is cached on disk"
+        f" and loads in {loading:.1f} s\nafterwards. A call then takes {calling * 1e3:.1f} ms. "
+        "See [performance](docs/performance.md).\n<!-- end -->\n"
+        f"{after}",
+        encoding="utf-8",
+    )
