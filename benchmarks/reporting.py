@@ -161,8 +161,8 @@ def write_first_calls(compiling: float, loading: float, calling: float) -> None:
     _, after = rest.split("<!-- end -->\n")
     README.write_text(
         f"{before}<!-- written by `make bench` -->\n"
-        f"The first call compiles the kernels ({compiling:.0f} s, once per installation); the machine code is cached on disk"
-        f" and loads in {loading:.1f} s\nafterwards. A call then takes {calling * 1e3:.1f} ms. "
+        f"The first call compiles the kernels ({compiling:.0f} s, once per installation); the machine code is cached "
+        f"on disk and loads in {loading:.1f} s\nafterwards. A call then takes {calling * 1e3:.1f} ms. "
         "See [performance](docs/performance.md).\n<!-- end -->\n"
         f"{after}",
         encoding="utf-8",
