@@ -27,8 +27,9 @@ def stress(n, seed):
         # The verifier's own rounding, a few units in the last place of numbers up to 1, is all that may differ.
         assert proven.lower >= bounds.lower - 1e-12, instance.traits
         assert proven.upper <= bounds.lower + bounds.gap + 1e-11, instance.traits
-        assert proven.any_lower >= bounds.any_lower - 1e-12, instance.traits
-        assert proven.all_upper <= bounds.upper + 1e-12, instance.traits
+        # A mixture may cancel the options' reaches (singular drift) down to rounding, which is then all that is left.
+        assert proven.any_lower >= bounds.any_lower - 1e-9, instance.traits
+        assert proven.all_upper <= bounds.upper + 1e-9, instance.traits
         gaps.append(float(bounds.gap))
     return np.array(gaps)
 
