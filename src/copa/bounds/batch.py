@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import overload
 
@@ -101,8 +101,7 @@ class BatchBounds:
     option_lower: Array  # (N, J)
     weights: Array  # (N, J)
     seconds: Array  # (N,)
-    certificates: CertificateList
-    proofs: Proofs = field(repr=False)
+    proofs: Proofs
 
 
 def bound_plans(
@@ -118,7 +117,6 @@ def bound_plans(
     tolerance : gap between the two sides of L* at which a plan counts as solved
     """
     n_plans, n_options, dimension = points.shape
-    proofs = Proofs.empty(n_plans, n_options, dimension)
     bounds = BatchBounds(
         lower=np.zeros(n_plans),
         ceiling=np.ones(n_plans),
@@ -127,8 +125,7 @@ def bound_plans(
         option_lower=np.zeros((n_plans, n_options)),
         weights=np.zeros((n_plans, n_options)),
         seconds=np.zeros(n_plans),
-        certificates=CertificateList(points, ball, proofs),
-        proofs=proofs,
+        proofs=Proofs.empty(n_plans, n_options, dimension),
     )
     chunks = [slice(first, first + CHUNK) for first in range(0, n_plans, CHUNK)]
     threads = min(count_threads(n_jobs), len(chunks))
@@ -172,11 +169,12 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
         bounds.ceiling[chunk],
     )
     surest_mixtures(roots, reach_roots, means, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
-    surest_mixtures(roots, reach_roots, -means, proofs.upper_mixtures[chunk], bounds.upper[chunk])
+    surely_fails = np.empty(len(plans))
+    surest_mixtures(roots, reach_roots, -means, proofs.upper_mixtures[chunk], surely_fails)
+    bounds.upper[chunk] = 1.0 - surely_fails
     bounds.option_lower[chunk] = each
     # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
     bounds.lower[chunk] = np.minimum(bounds.lower[chunk], each.min(axis=1))
     bounds.ceiling[chunk] = np.clip(bounds.ceiling[chunk], bounds.lower[chunk], each.min(axis=1))
     bounds.any_lower[chunk] = np.maximum(bounds.any_lower[chunk], each.max(axis=1))
-    bounds.upper[chunk] = 1.0 - bounds.upper[chunk]
     bounds.seconds[chunk] = (perf_counter() - started) / len(plans)

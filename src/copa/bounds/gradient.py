@@ -6,7 +6,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import bound_plans
+from copa.bounds.batch import CertificateList, bound_plans
 from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.bounds.points import read_plan
@@ -40,7 +40,7 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
     value = float(bounds.lower[0])
     if value <= 0.0:
         return 0.0, np.zeros_like(plan)
-    return value, envelope(bounds.certificates[0])
+    return value, envelope(CertificateList(plan[None], ball, bounds.proofs)[0])
 
 
 def envelope(certificate: Certificate) -> Array:

@@ -104,7 +104,7 @@ def validity_bounds(
     if array.ndim == 2:
         require_plan(array)
         bounds = bound_plans(array[None], ball, n_jobs=1)
-        return _report(bounds, np.full(1, "", dtype=np.str_), bounds.certificates)[0]
+        return _report(bounds, np.full(1, "", dtype=np.str_), CertificateList(array[None], ball, bounds.proofs))[0]
     messages = complaints(array)
     good = messages == ""
     # A stand-in keeps the shapes; what it yields is overwritten by vacuous bounds.
