@@ -20,7 +20,7 @@ def parameter_vector(estimator: Any) -> Array:
     Returns
     -------
     ndarray of shape (D,)
-        theta'(1, x) >= 0 where the estimator says `classes_[1]`.
+        theta'(1, x) > 0 where the estimator says `classes_[1]`.
     """
     name = type(estimator).__name__
     classes = getattr(estimator, "classes_", None)

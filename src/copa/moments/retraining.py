@@ -53,7 +53,7 @@ def retrained_parameters(
     Returns
     -------
     ndarray of shape (K, d + 1)
-        One theta = (intercept, coef...) per refit; theta'(1, x) >= 0 means the larger of the two labels.
+        One theta = (intercept, coef...) per refit; theta'(1, x) > 0 means the larger of the two labels.
 
     Raises
     ------
