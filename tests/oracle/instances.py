@@ -168,8 +168,7 @@ def _choose_scales(
 ) -> tuple[Array, Array]:
     """Scale mean and covariance so that the bounds of the option nearest to failing are neither 0 nor 1.
 
-    For one option both bounds depend on mean'x : sqrt(x'Sx) : radius |x|_Q only (closed form, MATH.md section
-    1).
+    For one option both bounds depend on mean'x : sqrt(x'Sx) : radius |x|_Q only (docs/theory.md, Claim 7).
     """
     lengths = _lengths(points, np.eye(mean.size) if drift is None else drift)
     margins = points @ mean / lengths

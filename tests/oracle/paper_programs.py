@@ -1,4 +1,4 @@
-"""The semidefinite programs of the paper's Theorems 1 and 2 in full dimension, and problem (P) of MATH.md.
+"""The semidefinite programs of the paper's Theorems 1 and 2 in full dimension, and problem (P) of docs/theory.md.
 
 Independent of `copa` on purpose: these are what its bounds are tested against and its benchmarks compare
 with.
@@ -148,7 +148,7 @@ def verbatim_upper(points: Array, mean: Array, cov: Array, radius: float) -> Ora
 
 
 def canonical_lower(points: Array, mean: Array, cov: Array, radius: float, drift: Array | None = None) -> OracleValue:
-    """Solve problem (P) of MATH.md, section 1, with Clarabel's own interface: the baseline of the benchmarks.
+    """Solve problem (P) of docs/theory.md with Clarabel's own interface: the baseline of the benchmarks.
 
     `drift` may be singular. `seconds` is the solve time of the attempt whose value is returned.
     """
@@ -305,7 +305,7 @@ class _ConicProgram:
 def _canonical_program(vectors: Array, still: npt.NDArray[np.bool_], radius: float, unit: float) -> _ConicProgram:
     """Build (P) over x = (svec M, h), g = h / unit: M >= 0, h >= 0, M + g v_j v_j' - e e' >= 0.
 
-    For an option in `still` the block is restricted to the complement of v_j, as MATH.md does at rho = 0.
+    For an option in `still` the block is restricted to the complement of v_j, as docs/theory.md says for t_j = 0.
     """
     order = vectors.shape[1]
     size = order * (order + 1) // 2
