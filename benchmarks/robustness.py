@@ -33,6 +33,7 @@ def run(*, quick: bool) -> list[Row]:
             seconds=float(np.median(seconds)),
             measured=float((gap <= 1e-6).mean()),
             unit="of the gaps at most 1e-6",
+            at_least=0.999,
             status=", ".join(f"{count:,} {status}" for status, count in counts.items()) + f", {nans} with NaN",
             accuracy=f"largest gap {gap.max():.0e}",
         ),

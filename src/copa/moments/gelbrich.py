@@ -44,8 +44,12 @@ def gelbrich_distance(mean_a: Any, cov_a: Any, mean_b: Any, cov_b: Any, drift: A
     if drift is None:
         return math.hypot(float(np.linalg.norm(move)), _root_distance(root_a, root_b))
 
-    fixed, free = _split(as_symmetric(drift, "drift", mean_a.size))
-    size = np.sqrt(max(mean_a @ mean_a + np.trace(cov_a), mean_b @ mean_b + np.trace(cov_b)))
+    drift = as_symmetric(drift, "drift", mean_a.size)
+    units = _units(drift, mean_a, mean_b, root_a, root_b)
+    mean_a, mean_b, move = mean_a / units, mean_b / units, move / units
+    root_a, root_b = root_a / units[:, None], root_b / units[:, None]
+    fixed, free = _split(drift / units[:, None] / units)
+    size = np.sqrt(max(mean_a @ mean_a + (root_a**2).sum(), mean_b @ mean_b + (root_b**2).sum()))
     slack = NULL_SPACE_SLACK * float(size)
     if np.linalg.norm(fixed @ move) > slack or _root_distance(fixed @ root_a, fixed @ root_b) > slack:
         return math.inf
@@ -84,6 +88,16 @@ def _held_in_place(
     rank = int((lengths > slack).sum())
     span, rest = axes[:rank].T, axes[rank:].T
     return float(np.linalg.norm((free_a - free_b) @ span)), free_a @ rest, free_b @ rest
+
+
+def _units(drift: Array, *others: Array) -> Array:
+    """Return a unit for each parameter: its drift, or, where that is zero, its size.
+
+    The distance does not depend on units, but what counts as zero along the null space of the drift does.
+    """
+    drifts = np.sqrt(np.maximum(np.diag(drift), 0.0))
+    sizes = np.max([np.linalg.norm(other.reshape(len(drift), -1), axis=1) for other in others], axis=0)
+    return np.where(drifts > 0.0, drifts, np.where(sizes > 0.0, sizes, 1.0))
 
 
 def _split(drift: Array) -> tuple[Array, Array]:

@@ -143,3 +143,23 @@ def test_bad_arguments_are_named():
         gelbrich_distance([0.0], [[1.0]], [0.0, 0.0], [[1.0]])
     with pytest.raises(InvalidInputError, match="drift must be positive semidefinite"):
         gelbrich_distance([0.0], [[1.0]], [0.0], [[1.0]], drift=[[-1.0]])
+
+
+@pytest.mark.parametrize("rank", [2, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_distance_in_a_drift_does_not_depend_on_the_units_of_the_parameters(rank, seed):
+    rng = np.random.default_rng([17, seed, rank])
+    drift_root = rng.normal(size=(5, rank))
+    mean, cov = rng.normal(size=5), np.cov(rng.normal(size=(9, 5)).T)
+    moved = mean + drift_root @ rng.normal(size=rank)
+    units = 10.0 ** rng.uniform(-4.0, 4.0, 5)
+
+    def distance(unit):
+        both = np.outer(unit, unit)
+        drift = drift_root @ drift_root.T * both
+        return gelbrich_distance(mean * unit, cov * both, moved * unit, cov * both, drift=drift)
+
+    plain = distance(np.ones(5))
+    assert np.isfinite(plain)
+    assert plain > 0.1
+    assert distance(units) == pytest.approx(plain, rel=1e-6)
