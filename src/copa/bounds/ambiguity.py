@@ -72,6 +72,11 @@ class AmbiguityBall:
         roots: Array = self.radius * (points if self.drift_root is None else points @ self.drift_root)
         return roots
 
+    def reaches(self, points: Array) -> Array:
+        """How far the whole radius can move each option's score, radius |x_j|_Q, (..., J)."""
+        lengths: Array = np.linalg.norm(self.reach_roots(points), axis=-1)
+        return lengths
+
 
 def read_radius(radius: Any) -> float:
     """Check a radius: one finite number, not negative."""

@@ -57,7 +57,7 @@ def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPl
     directions = np.column_stack([inside, means * scale])
     norms = np.linalg.norm(directions, axis=1, keepdims=True)
     directions = directions / np.where(norms > 0.0, norms, 1.0)
-    reach = np.linalg.norm(ball.reach_roots(points), axis=1) * scale
+    reach = ball.reaches(points) * scale
     frames = _frames(directions, reach, np.copysign(1.0, coordinates[:, 0]))
     return CanonicalPlan(directions, reach, lengths, isometry, lost, frames)
 

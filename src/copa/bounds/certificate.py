@@ -123,7 +123,7 @@ class Certificate:
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
         if (self.ball.mean_scores(self.points) <= 0.0).any():
-            # The mean itself rejects an option (paper, Prop. 1).
+            # The mean itself does not accept an option (paper, Prop. 1, and docs/theory.md, Claim 7).
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
         lower = max(0.0, self._proven_lower(plan))
@@ -175,8 +175,7 @@ class Certificate:
     def _hold(self, points: Array) -> Array:
         """Worst-case probabilities of single options (..., D): all options together cannot do better than the least."""
         spread = np.linalg.norm(self.ball.score_roots(points), axis=-1)
-        reach = np.linalg.norm(self.ball.reach_roots(points), axis=-1)
-        return single_option_lower(self.ball.mean_scores(points), spread, reach)
+        return single_option_lower(self.ball.mean_scores(points), spread, self.ball.reaches(points))
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""

@@ -45,7 +45,7 @@ class WorstCase:
 
     @classmethod
     def from_certificate(cls, certificate: Certificate) -> "WorstCase":
-        """Build the mixture from a certificate's witness (docs/theory.md, "Worst case")."""
+        """Build the mixture from a certificate's witness (docs/theory.md, Claim 2)."""
         points, ball = certificate.points, certificate.ball
         nominal = _second_moments(ball.mean, ball.cov)
         attacks = _attack_moments(certificate)
@@ -91,9 +91,7 @@ def _moments(second: Array, fallback: Array) -> tuple[Array, Array]:
 def _attack_moments(certificate: Certificate) -> Array:
     """Shares of the attacks in the nominal second moments of (theta; 1), (J, D + 1, D + 1)."""
     points, ball = certificate.points, certificate.ball
-    means = ball.mean_scores(points)
-    reaches = np.linalg.norm(ball.reach_roots(points), axis=1)
-    broken = means <= reaches
+    broken = ball.mean_scores(points) <= ball.reaches(points)
     if broken.any():
         # L* = 0: the mean can be moved to where an option fails, and all the mass with it.
         attacks = np.zeros((len(points), ball.dimension + 1, ball.dimension + 1))
