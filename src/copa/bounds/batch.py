@@ -1,8 +1,6 @@
 """Bounds for many plans at once: spreading them over threads and collecting the results."""
 
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import overload
@@ -13,19 +11,10 @@ from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
-from copa.exceptions import InvalidInputError
+from copa.workers import for_each_chunk
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
-
-
-def count_threads(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: a positive number of them, or None or -1 for all cores."""
-    if n_jobs is None or n_jobs == -1:
-        return os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
-        raise InvalidInputError(f"n_jobs must be a positive integer, or None or -1 for all cores, got {n_jobs!r}")
-    return int(n_jobs)
 
 
 class CertificateList(Sequence[Certificate]):
@@ -127,15 +116,7 @@ def bound_plans(
         seconds=np.zeros(n_plans),
         proofs=Proofs.empty(n_plans, n_options, dimension),
     )
-    chunks = [slice(first, first + CHUNK) for first in range(0, n_plans, CHUNK)]
-    threads = min(count_threads(n_jobs), len(chunks))
-    if threads <= 1:
-        for chunk in chunks:
-            _bound_chunk(points, ball, bounds, chunk, tolerance)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(_bound_chunk, points, ball, bounds, chunk, tolerance) for chunk in chunks]:
-                done.result()
+    for_each_chunk(lambda chunk: _bound_chunk(points, ball, bounds, chunk, tolerance), n_plans, CHUNK, n_jobs)
     return bounds
 
 

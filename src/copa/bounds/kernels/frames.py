@@ -8,7 +8,7 @@ import math
 
 from numba import njit
 
-from copa.bounds.kernels.small_matrices import options, reflect, scale_first
+from copa.kernels.small_matrices import options, reflect, scale_first
 
 
 @njit(**options)

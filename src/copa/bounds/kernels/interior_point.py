@@ -19,7 +19,7 @@ from numba import njit
 
 from copa.bounds.kernels.frames import add_out_of_frame, column_out_of_frame, into_frame, reflection_axes
 from copa.bounds.kernels.newton import fill_symmetric, list_triangle, pair, system_matrix, system_rhs
-from copa.bounds.kernels.small_matrices import (
+from copa.kernels.small_matrices import (
     cholesky,
     cholesky_pivots,
     copy_matrix,

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.bounds.kernels.small_matrices import cholesky, options, solve_cholesky
+from copa.kernels.small_matrices import cholesky, options, solve_cholesky
 
 MAX_SEARCH = 60
 SEARCH_PRECISION = 1e-9

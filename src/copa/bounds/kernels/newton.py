@@ -6,7 +6,7 @@ the operator is dM -> sum_j sym(P_j dM Q_j), bordered by the row and column of g
 
 from numba import njit
 
-from copa.bounds.kernels.small_matrices import options
+from copa.kernels.small_matrices import options
 
 
 @njit(**options)

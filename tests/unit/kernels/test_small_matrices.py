@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.bounds.kernels import small_matrices
+from copa.kernels import small_matrices
 
 SIZES = [1, 2, 3, 6, 11]
 

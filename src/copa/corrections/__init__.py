@@ -1,0 +1,1 @@
+"""Repairing plans: requirement, Mahalanobis, ascent on the bound."""

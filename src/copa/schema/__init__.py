@@ -1,0 +1,1 @@
+"""What a feature is and what may happen to it."""
