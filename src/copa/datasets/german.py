@@ -1,15 +1,6 @@
 """Statlog German Credit: 1000 loan applicants, 700 of them good risks (UCI data set 144)."""
 
-import gzip
-import hashlib
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import TYPE_CHECKING
-
-from copa.exceptions import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from copa.datasets.dataset import Dataset, bundled_schema, published_bytes
 
 SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
 
@@ -38,22 +29,6 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """A table of applicants and the decision's target.
-
-    Attributes
-    ----------
-    features : DataFrame, one row per applicant
-    favourable : Series of bool, the outcome a person wants
-    source : where the data come from, and under which licence
-    """
-
-    features: "pd.DataFrame"
-    favourable: "pd.Series[bool]"
-    source: str
-
-
 def load_german() -> Dataset:
     """Load Statlog German Credit as published: 20 attributes, codes `A..` for categories, amounts in DM.
 
@@ -65,9 +40,7 @@ def load_german() -> Dataset:
     """
     import pandas as pd
 
-    raw = gzip.decompress(files("copa.datasets").joinpath("german.data.gz").read_bytes())
-    if hashlib.sha256(raw).hexdigest() != SHA256:
-        raise DataError("german.data.gz is not the published file (its SHA-256 differs); reinstall copa-recourse")
+    raw = published_bytes("german.data.gz", SHA256)
     rows = [line.split() for line in raw.decode("ascii").splitlines()]
     table = pd.DataFrame([row[:-1] for row in rows], columns=list(COLUMNS))
     for column in table:
@@ -78,4 +51,5 @@ def load_german() -> Dataset:
         features=table,
         favourable=favourable,
         source="Hofmann, H. (1994). Statlog (German Credit Data). UCI Machine Learning Repository, 144. CC BY 4.0.",
+        schema=bundled_schema("german.yaml").with_spreads(table),
     )

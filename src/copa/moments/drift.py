@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from copa.arrays import Array
-from copa.moments.parameters import parameter_history
+from copa.models.parameters import parameter_history
 
 
 def estimate_drift(history: Any) -> Array:

@@ -8,7 +8,7 @@ from copa.arrays import Array
 from copa.exceptions import InvalidInputError
 from copa.moments.logistic_model import LogisticModel
 from copa.moments.logistic_newton import LogisticProblem, information, inverse_information
-from copa.moments.parameters import parameter_vector
+from copa.models.parameters import parameter_vector
 from copa.moments.training_data import TrainingData
 
 

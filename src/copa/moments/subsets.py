@@ -53,3 +53,16 @@ def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
         f"{MAX_DRAWS} subsets of {size} out of {target.size} rows all lacked a class (the rarer has {rarer} "
         "rows); use a larger fraction or more rows of the rarer class"
     )
+
+
+def draw_bootstrap(target: Array, rng: np.random.Generator) -> Indices:
+    """Return n row indices drawn with replacement, both classes among them."""
+    for _ in range(MAX_DRAWS):
+        indices: Indices = rng.integers(target.size, size=target.size)
+        if 0.0 < target[indices].sum() < indices.size:
+            return indices
+    rarer = int(min(target.sum(), target.size - target.sum()))
+    raise RetrainingError(
+        f"{MAX_DRAWS} bootstrap samples all lacked a class (the rarer has {rarer} of the {target.size} rows); a radius "
+        "from data needs more rows of it"
+    )

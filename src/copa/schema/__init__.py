@@ -1,1 +1,8 @@
 """What a feature is and what may happen to it."""
+
+from copa.schema.feature import Feature
+from copa.schema.feature_schema import FeatureSchema
+from copa.schema.limits import Limits
+from copa.schema.rules import LinearRule
+
+__all__ = ["Feature", "FeatureSchema", "Limits", "LinearRule"]

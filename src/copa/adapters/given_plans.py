@@ -1,0 +1,120 @@
+"""Reading plans that others made: the common form, and the door that every kind of source enters by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.adapters.applicants import read_applicants, read_columns
+from copa.adapters.casting import cast_like
+from copa.adapters.dice import is_dice_result, read_dice_json, read_dice_result
+from copa.adapters.files import read_csv, read_json_file, read_json_text
+from copa.adapters.tables import Owned, read_list, read_table
+from copa.exceptions import InvalidInputError
+from copa.schema.names import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMS = (
+    "a DataFrame of options, a list of DataFrames (one per applicant), a path to a .csv or .json file, "
+    "a DiCE result (CounterfactualExplanations), or its JSON as text or dict"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPlans:
+    """Options that someone made for a number of applicants.
+
+    Attributes
+    ----------
+    factuals : DataFrame of N rows, the applicants as given, in the model's raw columns and with their index labels
+    options : DataFrame, all options in the order of the source; the columns of `factuals`, and their dtypes wherever
+        these can hold the values (a fraction among whole numbers makes a column float, an unknown category object)
+    owner : integers, one per row of `options`: the position in `factuals` of the applicant it is for
+    """
+
+    factuals: "pd.DataFrame"
+    options: "pd.DataFrame"
+    owner: npt.NDArray[np.intp]
+
+
+def read_plans(
+    source: Any,
+    columns: Sequence[str],
+    applicants: "pd.DataFrame | None" = None,
+) -> GivenPlans:
+    """Read plans from a table, a file or DiCE, as raw rows of the model's columns.
+
+    Other columns of the source, such as an outcome, are left out. An applicant without options is kept.
+
+    Parameters
+    ----------
+    source : one of
+        a DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
+        left out if there is only one of them;
+        a list of DataFrames, one per applicant, in the order of `applicants`;
+        a path to a .csv file of such a table;
+        DiCE's `CounterfactualExplanations`, its `to_json()` as text or dict, or a path to a .json file of it
+    columns : names of the model's raw feature columns, in order
+    applicants : DataFrame of N rows, with the dtypes that the model takes
+        Only a source from DiCE can do without: it carries its queries, though without labels and with rounded decimals.
+
+    Returns
+    -------
+    GivenPlans
+
+    Raises
+    ------
+    InvalidInputError
+        If the source has none of these forms, lacks a column, names an unknown applicant, or holds text for a number.
+    """
+    import pandas as pd
+
+    names = read_columns(columns)
+    factuals = None if applicants is None else read_applicants(applicants, names)
+    owned = _read(source, names, factuals)
+    rows = owned.options.reset_index(drop=True)
+    options = pd.DataFrame({name: cast_like(rows[name], owned.factuals[name]) for name in names})
+    owner = np.asarray(owned.owner, dtype=np.intp)
+    owner.setflags(write=False)
+    return GivenPlans(owned.factuals, options, owner)
+
+
+def _read(source: Any, columns: list[str], factuals: "pd.DataFrame | None") -> Owned:
+    import pandas as pd
+
+    if isinstance(source, (str, Path)):
+        source = _load(source)
+    if isinstance(source, Mapping):
+        return read_dice_json(source, columns, factuals)
+    if is_dice_result(source):
+        return read_dice_result(source, columns, factuals)
+    if not isinstance(source, (pd.DataFrame, list, tuple)):
+        raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
+    if factuals is None:
+        raise InvalidInputError(
+            "applicants must be given: a table of options does not say what the applicants are like today; "
+            "pass the DataFrame of their rows, as the model takes them"
+        )
+    if isinstance(source, pd.DataFrame):
+        return read_table(source, columns, factuals)
+    return read_list(source, columns, factuals)
+
+
+def _load(source: str | Path) -> Any:
+    """Read a file, or JSON given as text."""
+    text = str(source)
+    if isinstance(source, str) and text.lstrip().startswith("{"):
+        return read_json_text(text, "source")
+    kind = Path(text).suffix.lower()
+    if kind == ".csv":
+        return read_csv(Path(source))
+    if kind == ".json":
+        return read_json_file(Path(source))
+    raise InvalidInputError(
+        f"source must be {FORMS}; got the text {shown(text)}, which is no JSON object and no such path"
+    )

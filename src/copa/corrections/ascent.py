@@ -1,0 +1,199 @@
+"""Ascent on the lower bound itself, which the paper leaves aside as bilinear (its Section 3)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.batch import CertificateList, bound_plans
+from copa.bounds.gradient import SHARP, envelope
+from copa.corrections.arguments import heaviest, read_count, read_length, read_plans
+from copa.corrections.limits import Limits
+from copa.corrections.ratio import Moments, raise_ratios
+from copa.workers import count_threads
+
+WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
+SUFFICIENT = 1e-4  # share of the promised rise that a step must bring
+HALVINGS = 20
+
+
+def improve_bound(  # noqa: PLR0913 - all but three by keyword
+    points: Any,
+    mean: Any,
+    cov: Any,
+    *,
+    radius: float = 0.01,
+    drift: Any = None,
+    budget: float = 0.1,
+    n_corrections: int | None = None,
+    fixed: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    max_iter: int = 50,
+    n_jobs: int | None = None,
+) -> Array:
+    """Raise the lower bound L* of a plan, moving each option by at most the budget.
+
+    Projected ascent with the bound's gradient from two starts, the plan as given and its Mahalanobis correction; of
+    all plans seen, the one with the largest proven lower bound is returned. So the bound is never below that of either
+    start. L* is not concave in the options: the result is a local maximum, not promised to be the largest.
+
+    Where L* = 0 it has no slope. The ascent then starts, instead of from the plan itself, from where each option's
+    score is largest relative to what the radius can take from it; if L* is zero there too, the plan comes back
+    as it was given.
+
+    Parameters
+    ----------
+    points : (J, D) one plan, or (N, J, D) a batch; coordinate 0 is the intercept
+    mean, cov : (D,), (D, D) nominal mean and covariance of the model's parameters
+    radius, drift : the ball for which L* is raised
+    budget : float >= 0, how far each option may move from where it was given (Euclidean)
+    n_corrections : how many options of a plan may move, those with the largest weights; None for all
+    fixed : (D,) mask or list of coordinates that must not move; the intercept never does
+    lower, upper : (D,) bounds of the free coordinates, or (N, D) with one row per plan; None is no bound
+    max_iter : greatest number of ascent steps from each start
+    n_jobs : threads for a batch, None for all cores; results do not depend on it
+
+    Returns
+    -------
+    points of the same shape
+
+    Raises
+    ------
+    InvalidInputError
+        For bad input, an option outside its bounds included (`requirement_correction` brings it into them).
+    """
+    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    plans, single = read_plans(points, ball.dimension)
+    budget = read_length(budget, "budget")
+    max_iter = read_count(max_iter, "max_iter")
+    limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
+    limits.require_inside(plans, single=single)
+    count_threads(n_jobs)
+
+    bounds = bound_plans(plans, ball, n_jobs)
+    moving = heaviest(bounds.weights, n_corrections)
+    corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
+    start = plans
+    flat = bounds.lower == 0.0
+    if flat.any():
+        root = np.eye(ball.dimension) if ball.drift_root is None else ball.drift_root
+        out_of_reach = raise_ratios(plans, moving, Moments.scaled(ball.mean, root), limits, budget, n_jobs)
+        start = np.where(flat[:, None, None], out_of_reach, plans)
+    ascent = _Ascent(ball, plans, moving, limits, budget, n_jobs)
+    candidates = [plans, corrected, ascent.climb(start, max_iter), ascent.climb(corrected, max_iter)]
+    proven = np.array([bounds.lower, *(bound_plans(c, ball, n_jobs).lower for c in candidates[1:])])
+    best: Array = np.stack(candidates)[proven.argmax(axis=0), np.arange(len(plans))]
+    return best[0] if single else best
+
+
+@dataclass(eq=False)
+class _State:
+    """Plans on their way up: (P, J, D) with L* (P,), its gradient, and the length of the next step (P,)."""
+
+    plans: Array
+    values: Array
+    slopes: Array
+    steps: Array
+
+    def rows(self, rows: npt.NDArray[Any]) -> "_State":
+        """Some of the plans, by mask or index."""
+        return _State(self.plans[rows], self.values[rows], self.slopes[rows], self.steps[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Ascent:
+    """Projected ascent on L* of plans (N, J, D), each option within budget and bounds of where it was given."""
+
+    ball: AmbiguityBall
+    given: Array
+    moving: npt.NDArray[np.bool_]
+    limits: Limits
+    budget: float
+    n_jobs: int | None
+
+    def climb(self, start: Array, max_iter: int) -> Array:
+        """Take up to `max_iter` steps from plans (N, J, D), each of which raises L*.
+
+        Steps have the length of Barzilai and Borwein: the curvature seen along the last one.
+        """
+        reached = start.copy()
+        if self.budget == 0.0 or self.limits.free.size == 0:
+            return reached
+        rows = np.arange(len(start))
+        values, slopes = self._evaluate(start, rows)
+        steepest = np.linalg.norm(slopes, axis=2).max(axis=1)
+        # A first step that takes the steepest option across its budget.
+        state = _State(start, values, slopes, self.budget / np.where(steepest > 0.0, steepest, 1.0))
+        for _ in range(max_iter):
+            moves = self._project(state.plans + state.steps[:, None, None] * state.slopes, rows) - state.plans
+            promised = np.einsum("njd,njd->n", state.slopes, moves)
+            keep = promised > WORTHWHILE
+            rows, state, moves, promised = rows[keep], state.rows(keep), moves[keep], promised[keep]
+            if rows.size == 0:
+                break
+            risen, state = self._rise(state, moves, promised, rows)
+            rows = rows[risen]
+            reached[rows] = state.plans
+        return reached
+
+    def _rise(
+        self, state: _State, moves: Array, promised: Array, rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.bool_], _State]:
+        """Go along the moves (P, J, D), halved until L* rises enough; say which plans did, with their new state."""
+        new = _State(state.plans.copy(), state.values.copy(), state.slopes.copy(), state.steps.copy())
+        waiting = np.arange(len(rows))
+        share = 1.0
+        for _ in range(HALVINGS):
+            trial = self._within(state.plans[waiting] + share * moves[waiting], rows[waiting])
+            values, slopes = self._evaluate(trial, rows[waiting])
+            enough = values >= state.values[waiting] + SUFFICIENT * share * promised[waiting]
+            there = waiting[enough]
+            new.plans[there], new.values[there], new.slopes[there] = trial[enough], values[enough], slopes[enough]
+            waiting = waiting[~enough]
+            if waiting.size == 0:
+                break
+            share *= 0.5
+        travelled = new.plans - state.plans
+        square = np.einsum("njd,njd->n", travelled, travelled)
+        bend = np.einsum("njd,njd->n", travelled, state.slopes - new.slopes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new.steps = np.where(
+                bend > 0.0, np.clip(square / bend, 1e-3 * state.steps, 1e3 * state.steps), 4.0 * state.steps
+            )
+        risen = np.ones(len(rows), dtype=bool)
+        risen[waiting] = False
+        return risen, new.rows(risen)
+
+    def _evaluate(self, plans: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+        """L* (P,) and its gradient (P, J, D) in what may move; zero where L* is."""
+        bounds = bound_plans(plans, self.ball, self.n_jobs, tolerance=SHARP)
+        certificates = CertificateList(plans, self.ball, bounds.proofs)
+        slopes = np.zeros_like(plans)
+        free = self.limits.free
+        for p in np.flatnonzero(bounds.lower > 0.0):
+            slopes[p][:, free] = envelope(certificates[int(p)])[:, free]
+        slopes[~self.moving[rows]] = 0.0
+        return bounds.lower, slopes
+
+    def _project(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
+        """Nearest plans (P, J, D) in which every option is within budget and bounds of where it was given."""
+        from copa.corrections.kernels.ball_and_box import project_moves
+
+        free, given = self.limits.free, self.given[rows]
+        moves, low, high = (
+            np.ascontiguousarray((np.broadcast_to(a, given.shape) - given)[..., free].reshape(-1, free.size))
+            for a in (plans, self.limits.lower[rows], self.limits.upper[rows])
+        )
+        projected = np.empty_like(moves)
+        project_moves(moves, low, high, self.budget, projected)
+        result = given.copy()
+        result[..., free] += projected.reshape(*given.shape[:2], free.size)
+        return self._within(result, rows)
+
+    def _within(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
+        """Bounds are met to the last bit: a sum of a point and a move may miss them by rounding."""
+        return np.clip(plans, self.limits.lower[rows], self.limits.upper[rows])

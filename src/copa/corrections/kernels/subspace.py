@@ -1,0 +1,220 @@
+"""The best point with some coordinates held: the problem without a box, in the others (compiled).
+
+The eigenvectors that all options share are of no use here, because every set of held coordinates has its own. So each
+multiplier tried costs one Cholesky factorisation of the free block of the covariance.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from copa.corrections.kernels.multiplier import MATCH, MAX_EVALUATIONS, next_guess, variance_per_score
+from copa.kernels.small_matrices import cholesky, options, solve_cholesky
+
+EPS = 2.2e-16
+LEAST_SHARE = 1e-10  # of the budget is left to the free coordinates, so that its price is a number
+
+
+class Problem(NamedTuple):
+    """Score a + b'y and variance |h + F'y|^2 of an option moved by y, with S = F F', in a box [low, high]."""
+
+    a: Any
+    b: Any
+    h: Any
+    root: Any  # F
+    cov: Any  # S
+    low: Any
+    high: Any
+    budget: Any
+
+
+class Workspace(NamedTuple):
+    """Arrays that are allocated once."""
+
+    held: Any  # whether a coordinate is held
+    free: Any  # indices of the others
+    matrix: Any  # the system of the free coordinates and its factor
+    factor: Any
+    u: Any  # its two solutions, and half-way
+    w: Any
+    lu: Any
+    lw: Any
+    slope: Any  # its two right-hand sides
+    pull: Any
+    base: Any  # a vector whose squared length is a variance
+    target: Any  # the best point with the held coordinates held
+    trial: Any  # a point to compare
+
+
+@njit(**options)
+def allocate(n, length):
+    """Room for n coordinates and variances of `length` terms."""
+    return Workspace(
+        np.zeros(n, dtype=np.bool_),
+        np.empty(n, dtype=np.int64),
+        np.empty((n, n)),
+        np.empty((n, n)),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(length),
+        np.empty(n),
+        np.empty(n),
+    )
+
+
+@njit(**options)
+def score_and_variance(problem, y, base):
+    """Score and variance at y; `base` receives the vector whose squared length the variance is."""
+    score = problem.a
+    for k in range(base.size):
+        base[k] = problem.h[k]
+    for i in range(y.size):
+        if y[i] != 0.0:
+            score += problem.b[i] * y[i]
+            for k in range(base.size):
+                base[k] += problem.root[i, k] * y[i]
+    variance = 0.0
+    for k in range(base.size):
+        variance += base[k] * base[k]
+    return score, variance
+
+
+@njit(**options)
+def ratio_at(problem, y, base):
+    """Score per standard deviation at y."""
+    score, variance = score_and_variance(problem, y, base)
+    if variance > 0.0:
+        return score / math.sqrt(variance)
+    return math.inf if score > 0.0 else (-math.inf if score < 0.0 else 0.0)
+
+
+@njit(**options)
+def forward(factor, rhs, n, out):
+    """Write L^{-1} rhs."""
+    for i in range(n):
+        total = rhs[i]
+        for k in range(i):
+            total -= factor[i, k] * out[k]
+        out[i] = total / factor[i, i]
+
+
+@njit(**options)
+def point_at(tau, problem, score, n, ws, y):
+    """Write y(tau) of the free coordinates; return its length and derivative, or NaN if the system is not regular.
+
+    `ws.base` and `score` belong to the point with all free coordinates unmoved, `ws.pull` is g there.
+    """
+    for i in range(n):
+        for k in range(i):
+            ws.matrix[i, k] = problem.cov[ws.free[i], ws.free[k]]
+        ws.matrix[i, i] = problem.cov[ws.free[i], ws.free[i]] + tau
+        ws.u[i] = ws.slope[i]
+        ws.w[i] = ws.pull[i]
+    factor = ws.factor[:n, :n]
+    if not cholesky(ws.matrix[:n, :n], factor):
+        return math.nan, math.nan
+    solve_cholesky(factor, ws.u[:n])
+    solve_cholesky(factor, ws.w[:n])
+    forward(factor, ws.u, n, ws.lu)
+    forward(factor, ws.w, n, ws.lw)
+    uu, uw, u_u, u_w, w_w, linear = 0.0, 0.0, 0.0, 0.0, 0.0, score
+    for i in range(n):
+        uu += ws.u[i] * ws.u[i]
+        uw += ws.u[i] * ws.w[i]
+        u_u += ws.lu[i] * ws.lu[i]
+        u_w += ws.lu[i] * ws.lw[i]
+        w_w += ws.lw[i] * ws.lw[i]
+        linear -= ws.slope[i] * ws.w[i]
+    variance = 0.0  # at -w
+    for k in range(ws.base.size):
+        entry = ws.base[k]
+        for i in range(n):
+            entry -= problem.root[ws.free[i], k] * ws.w[i]
+        variance += entry * entry
+    kappa, spread = variance_per_score(tau * uu, linear - 2.0 * tau * uw, variance)
+    kappa_slope = 2.0 * tau * w_w - kappa * (4.0 * tau * u_w - uw) - kappa * kappa * (uu - 2.0 * tau * u_u)
+    kappa_slope = kappa_slope / spread if spread > 0.0 else 0.0
+    square, along = 0.0, 0.0
+    for i in range(n):
+        y[i] = kappa * ws.u[i] - ws.w[i]
+        square += y[i] * y[i]
+        along += y[i] * ws.u[i]
+    length = math.sqrt(square)
+    weighted = kappa * kappa * u_u - 2.0 * kappa * u_w + w_w
+    return length, ((kappa_slope * along - weighted) / length if length > 0.0 else 0.0)
+
+
+@njit(**options)
+def solve_free(problem, y, n, tau, noise, ws):
+    """Write into `ws.target` the best point with the held coordinates where they are in y; return the multiplier.
+
+    `noise` is the multiplier, relative to the covariance, below which the system counts as singular.
+    """
+    square, trace = 0.0, 0.0
+    for i in range(y.size):
+        ws.target[i] = y[i] if ws.held[i] else 0.0
+        square += ws.target[i] ** 2
+    budget = math.sqrt(max(problem.budget**2 - square, (LEAST_SHARE * problem.budget) ** 2))
+    score, variance = score_and_variance(problem, ws.target, ws.base)
+    for i in range(n):
+        ws.slope[i] = problem.b[ws.free[i]]
+        ws.pull[i] = 0.0
+        for k in range(ws.base.size):
+            ws.pull[i] += problem.root[ws.free[i], k] * ws.base[k]
+        trace += problem.cov[ws.free[i], ws.free[i]]
+    # A budget that does not bind at the least multiplier does not bind.
+    least = noise * trace + 1e-30 * variance / (budget * budget) + 1e-300
+    low, high, length = 0.0, math.inf, 0.0
+    tau = max(tau, least)
+    step = ws.trial
+    for count in range(MAX_EVALUATIONS):
+        length, slope = point_at(tau, problem, score, n, ws, step)
+        if math.isnan(length):
+            low, least = tau, 16.0 * tau
+            tau = least
+            continue
+        if abs(length - budget) <= MATCH * budget or (tau <= least and length <= budget):
+            break
+        if length > budget:
+            low = tau
+        else:
+            high = tau
+        guess = next_guess(low, high, tau, length, slope, budget, count)
+        if low == 0.0 and guess < tau / 32.0:
+            guess = least
+        guess = max(guess, least)
+        if not low < guess < high:
+            break
+        tau = guess
+    shrink = min(1.0, budget / length) if length > 0.0 else 1.0
+    for i in range(n):
+        ws.target[ws.free[i]] = shrink * step[i]
+    return 0.0 if tau <= least and length < budget else tau
+
+
+@njit(**options)
+def find_target(problem, y, n, tau, ws):
+    """Write into `ws.target` the best point with the held coordinates held, never worse than y; return the multiplier.
+
+    Where the variance nearly vanishes, rounding in a nearly singular system can spoil the point: ask for a larger
+    multiplier then, and after a few times settle for y itself.
+    """
+    ratio = ratio_at(problem, y, ws.base)
+    noise = 8.0 * n * EPS
+    reached = -math.inf
+    for _ in range(6):
+        tau = solve_free(problem, y, n, tau, noise, ws)
+        reached = ratio_at(problem, ws.target, ws.base)
+        if reached >= (1.0 - 1e-9) * ratio:
+            break
+        noise *= 100.0
+    if not reached >= ratio:
+        for i in range(y.size):
+            ws.target[i] = y[i]
+    return tau

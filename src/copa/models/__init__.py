@@ -1,0 +1,7 @@
+"""The model in force: its parameters, and what each raw column does to the score."""
+
+from copa.models.encoding import Encoding
+from copa.models.linear import LinearModel
+from copa.models.parameters import parameter_vector
+
+__all__ = ["Encoding", "LinearModel", "parameter_vector"]

@@ -1,0 +1,5 @@
+"""The front door: from a table and a fitted pipeline to certified menus of options."""
+
+from copa.planner.recourse_planner import RecoursePlanner
+
+__all__ = ["RecoursePlanner"]

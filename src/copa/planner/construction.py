@@ -1,0 +1,165 @@
+"""Menus at a level: the search, repeated where the model or the joint guarantee asks for more."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.planner.delivery import Applicants, Bounds, Delivered, Indices, bound_options, deliver
+from copa.planner.fitted import FittedPlanner
+from copa.planning.menus import MET, Goals, Menus, search_menus
+
+GuaranteeFor = Literal["each", "all", "any"]
+Flags = npt.NDArray[np.bool_]
+
+# The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
+ROUNDING = 1e-9
+ATTEMPTS = 6  # to find options that the model accepts, asking for more score each time
+HALVINGS = 5  # of the interval of levels, for a joint guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked of the search, for all applicants alike."""
+
+    guarantee: float
+    guarantee_for: GuaranteeFor
+    n_options: int
+    diversity_weight: float
+    multipliers: Array
+    n_jobs: int | None
+    deadline: float
+    progress: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Construction:
+    """Menus of N applicants, delivered and bounded."""
+
+    menus: Menus
+    delivered: Delivered
+    bounds: Bounds
+    relaxed_lower: Array  # (N,) L* of the plans before they became rows
+    reached: Flags  # (N,) whether the guarantee asked for holds
+
+
+def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
+    """Build the menus of applicants, deliver them and bound what is delivered."""
+    levels = np.full(len(applicants), request.guarantee)
+    best = _accepted_menus(fitted, applicants, levels, request)
+    if request.guarantee_for != "each":
+        best = _joint_menus(fitted, applicants, best, replace(request, progress=None))
+    return finish(fitted, applicants, best, request)
+
+
+def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array, request: Request) -> Menus:
+    """Menus at the given levels whose options the model accepts.
+
+    The search asks the model's own linear score; where the model is not quite that (calibration over folds) it is
+    asked for more until the model agrees.
+    """
+    floors = np.full(len(applicants), fitted.floor)
+    menus = _search(fitted, applicants, levels, floors, request)
+    for _ in range(ATTEMPTS):
+        delivered = deliver(fitted, applicants, menus)
+        refused = np.zeros(len(applicants), dtype=bool)
+        refused[delivered.owner[~delivered.accepted]] = True
+        rows = np.flatnonzero(refused)
+        if len(rows) == 0:
+            break
+        scores = delivered.points @ fitted.model.theta
+        np.maximum.at(floors, delivered.owner[~delivered.accepted], 1.5 * scores[~delivered.accepted] + fitted.floor)
+        again = _search(fitted, applicants.take(rows), levels[rows], floors[rows], replace(request, progress=None))
+        menus = menus.replaced(rows, again)
+    return menus
+
+
+def _search(fitted: FittedPlanner, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:
+    goals = Goals(
+        levels=np.minimum(levels + ROUNDING, 1.0 - ROUNDING), radius=fitted.ball.radius, margin=-np.inf, floors=floors
+    )
+    return search_menus(
+        fitted.space,
+        applicants.places,
+        applicants.encoded,
+        applicants.slack,
+        goals,
+        n_options=request.n_options,
+        diversity_weight=request.diversity_weight,
+        multipliers=request.multipliers,
+        n_jobs=request.n_jobs,
+        deadline=request.deadline,
+        progress=request.progress,
+    )
+
+
+def _joint_menus(fitted: FittedPlanner, applicants: Applicants, menus: Menus, request: Request) -> Menus:
+    """Menus whose joint guarantee ("all" or "any") reaches what is asked, each option at as low a level as possible.
+
+    If each of J options holds with 1 - (1 - P) / J, all of them hold with P; if one holds with P, then at least one
+    does. So the level of the options lies between P and the first for "all", and up to P for "any"; between the two it
+    is found by halving.
+    """
+    asked, n = request.guarantee, len(applicants)
+    wants_all = request.guarantee_for == "all"
+    low = np.full(n, asked if wants_all else 0.0)
+    high = np.full(n, 1.0 - (1.0 - asked) / request.n_options if wants_all else asked)
+    kept, joint = menus, _joint(fitted, applicants, menus, request)
+    rows = np.flatnonzero((menus.counts > 0) & ((joint < asked) if wants_all else np.ones(n, dtype=bool)))
+    some = applicants.take(rows)
+    for turn in range(HALVINGS + 1):
+        if len(rows) == 0:
+            break
+        levels = high[rows] if wants_all and turn == 0 else 0.5 * (low + high)[rows]
+        trial = _accepted_menus(fitted, some, levels, request)
+        value = _joint(fitted, some, trial, request)
+        enough = value >= asked
+        better = enough | ((joint[rows] < asked) & (value > joint[rows]))
+        kept = kept.replaced(rows[better], trial.take(better))
+        joint[rows[better]] = value[better]
+        lower_it = enough | (trial.outcomes != MET)  # a level that is out of reach is too high as well
+        high[rows] = np.where(lower_it, levels, high[rows])
+        low[rows] = np.where(lower_it, low[rows], levels)
+    return kept
+
+
+def _joint(fitted: FittedPlanner, applicants: Applicants, menus: Menus, request: Request) -> Array:
+    """The joint guarantee of menus, (N,)."""
+    bounds = _bounds(fitted, applicants, deliver(fitted, applicants, menus), request)
+    return bounds.lower if request.guarantee_for == "all" else bounds.any_lower
+
+
+def _bounds(fitted: FittedPlanner, applicants: Applicants, delivered: Delivered, request: Request) -> Bounds:
+    return bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
+
+
+def finish(
+    fitted: FittedPlanner,
+    applicants: Applicants,
+    menus: Menus,
+    request: Request,
+    relaxed: tuple[Array, Indices] | None = None,
+) -> Construction:
+    """Deliver the menus, drop what the model refuses in spite of all, and see which guarantees hold.
+
+    Parameters
+    ----------
+    relaxed : the plans before they became rows, (M', D), and whose they are; None for those of the menus
+    """
+    delivered = deliver(fitted, applicants, menus)
+    if relaxed is None:
+        relaxed = delivered.relaxed, delivered.owner
+    else:
+        delivered = replace(delivered, relaxed_effort=np.full(len(delivered.owner), np.nan))
+    loose = bound_options(*relaxed, len(applicants), fitted.ball, request.n_jobs)
+    if not delivered.accepted.all():
+        delivered = delivered.keep(delivered.accepted)
+    bounds = _bounds(fitted, applicants, delivered, request)
+    lowest = np.ones(len(applicants))
+    np.minimum.at(lowest, delivered.owner, bounds.option_lower)
+    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
+    has_options = np.bincount(delivered.owner, minlength=len(applicants)) > 0
+    return Construction(menus, delivered, bounds, loose.lower, has_options & (value >= request.guarantee))

@@ -1,0 +1,141 @@
+"""From menus to rows: written out, asked of the model, and bounded as delivered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.bounds import Certificate, validity_bounds
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.planner.fitted import FittedPlanner
+from copa.planning.actions import Places
+from copa.planning.menus import Menus
+from copa.planning.rows import relaxed_rows, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Applicants:
+    """Applicants whose rows are good, as the table, the search and the model see them."""
+
+    table: "pd.DataFrame"
+    places: Places
+    encoded: Array  # (N, D)
+    slack: Array  # (N, R)
+
+    @classmethod
+    def read(cls, fitted: FittedPlanner, table: "pd.DataFrame") -> "Applicants":
+        """Read a checked table."""
+        places = Places.read(fitted.space, table)
+        return cls(table, places, fitted.model.encode(table), fitted.space.slack(table))
+
+    def take(self, rows: Any) -> "Applicants":
+        """Some of the applicants."""
+        return Applicants(self.table.iloc[rows], self.places.take(rows), self.encoded[rows], self.slack[rows])
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Bounds of N plans with different numbers of options, M in all."""
+
+    lower: Array  # (N,)
+    upper: Array
+    any_lower: Array
+    gap: Array
+    option_lower: Array  # (M,)
+    weights: Array
+    certificates: list[Certificate | None]  # N
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """The rows of N menus, M in all."""
+
+    options: "pd.DataFrame"  # M rows
+    owner: Indices  # (M,)
+    points: Array  # (M, D) as the model sees them
+    relaxed: Array  # (M, D) before they were rounded to steps
+    accepted: npt.NDArray[np.bool_]  # (M,)
+    effort: Array
+    relaxed_effort: Array
+
+    def keep(self, flags: npt.NDArray[np.bool_]) -> "Delivered":
+        """Some of the rows."""
+        return Delivered(
+            self.options[flags].reset_index(drop=True),
+            self.owner[flags],
+            self.points[flags],
+            self.relaxed[flags],
+            self.accepted[flags],
+            self.effort[flags],
+            self.relaxed_effort[flags],
+        )
+
+
+def deliver(fitted: FittedPlanner, applicants: Applicants, menus: Menus) -> Delivered:
+    """Write the options of menus out as rows, and ask the model about each."""
+    owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
+    values, atoms = menus.values[owner, option], menus.atoms[owner, option]
+    loose_values, loose_atoms = menus.relaxed_values[owner, option], menus.relaxed_atoms[owner, option]
+    space, places = fitted.space, applicants.places
+    rows = write_rows(space, applicants.table, places, owner, values, atoms)
+    here = places.take(owner)
+    return Delivered(
+        options=rows,
+        owner=owner,
+        points=fitted.model.encode(rows) if len(rows) else np.zeros((0, fitted.ball.dimension)),
+        relaxed=relaxed_rows(space, places, applicants.encoded, owner, loose_values, loose_atoms),
+        accepted=fitted.model.accepts(rows),
+        effort=space.effort(here, values[:, None], atoms[:, None])[:, 0],
+        relaxed_effort=space.effort(here, loose_values[:, None], loose_atoms[:, None])[:, 0],
+    )
+
+
+def bound_options(
+    points: Array,
+    owner: Indices,
+    n_applicants: int,
+    ball: AmbiguityBall,
+    n_jobs: int | None,
+    progress: Callable[[int], None] | None = None,
+) -> Bounds:
+    """Bound the plans that the options make up; vacuous where an applicant has none.
+
+    Parameters
+    ----------
+    points : (M, D) options;  owner : (M,) whose they are, sorted
+    """
+    counts = np.bincount(owner, minlength=n_applicants)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    bounds = Bounds(
+        lower=np.zeros(n_applicants),
+        upper=np.ones(n_applicants),
+        any_lower=np.zeros(n_applicants),
+        gap=np.ones(n_applicants),
+        option_lower=np.zeros(len(points)),
+        weights=np.zeros(len(points)),
+        certificates=[None] * n_applicants,
+    )
+    for size in np.unique(counts[counts > 0]):
+        whose = np.flatnonzero(counts == size)
+        rows = starts[whose][:, None] + np.arange(size)
+        found = validity_bounds(points[rows], ball.mean, ball.cov, ball.radius, ball.drift, n_jobs=n_jobs)
+        bounds.lower[whose], bounds.upper[whose] = found.lower, found.upper
+        bounds.any_lower[whose], bounds.gap[whose] = found.any_lower, found.gap
+        bounds.option_lower[rows], bounds.weights[rows] = found.option_lower, found.weights
+        certificates: Any = found.certificate
+        for k, applicant in enumerate(whose):
+            bounds.certificates[applicant] = certificates[k]
+        if progress is not None:
+            progress(len(whose))
+    return bounds

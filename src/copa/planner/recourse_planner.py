@@ -1,0 +1,316 @@
+"""`RecoursePlanner`: the front door."""
+
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from copa.exceptions import InvalidInputError
+from copa.models import LinearModel
+from copa.moments import WeightMoments
+from copa.planner import settings
+from copa.planner.blocks import BLOCK, Builder, plan_block
+from copa.planner.construction import Request, construct
+from copa.planner.fitted import FittedPlanner, fit_planner
+from copa.planner.progress import progress_bar
+from copa.planner.relaxed import PaperWeights, construct_by_objective
+from copa.planning.menus import price_multipliers
+from copa.plans import PlanBatch, PlanTerms
+from copa.schema import FeatureSchema
+from copa.schema.columns import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+OBJECTIVES = ("level", "paper")
+COSTS = ("l1", "l2")
+WHOM = ("each", "all", "any")
+# What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
+MENU_WEIGHT = 2.0
+PAPER_DIVERSITY = 5.0
+
+
+class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Builds menus of options that keep their promise when the model is retrained.
+
+    Parameters
+    ----------
+    model : fitted scikit-learn Pipeline that ends in a linear classifier, or the classifier itself
+        LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, Perceptron, or CalibratedClassifierCV over one.
+    schema : FeatureSchema, or the path of one
+        What the raw columns are and what may happen to them; None infers it from the data given to `fit`.
+    guarantee : float
+        Probability that an option must hold with, for every distribution in the ball.
+    guarantee_for : "each", "all" or "any"
+        Whether each option must hold with it, all of them together, or at least one.
+    radius : float or "auto"
+        How far the moments of the next models may be from those of retraining. "auto" takes it from bootstrap samples.
+    drift : "auto", "cov", None or array (D, D)
+        Shape of the ball: the covariance of retraining ("cov"), the identity (None, the paper's) or a matrix. "auto" is
+        "cov" with `radius="auto"`, and None with a number.
+    n_options : int
+    objective : "level" or "paper"
+        "level" asks for the guarantee; "paper" minimises the paper's objective with the three weights below and
+        reports whatever guarantee comes out.
+    cost : "l1" or "l2"
+        Effort of a row: the sum over columns of weight x change / spread, or its Euclidean form.
+    diversity_weight : float, optional
+        What likeness of the options costs. None: 2 for "level" (in units of the cheapest option), 5 for "paper".
+    validity_weight, margin : float
+        Of the paper's objective.
+    threshold : float, optional
+        Probability of the favourable label from which on the model accepts (for a model without probabilities, a
+        value of its decision function). None: what `predict` says.
+    favourable : label, optional
+        The outcome a person wants; `classes_[1]` if nothing is said.
+    moments : WeightMoments, optional
+        Of the classifier's parameters on the encoded columns, as scikit-learn has them; None retrains the model.
+    n_models : int
+        Refits for the moments.
+    n_starts : int
+        Rows that the search puts into each applicant's pool; more find better menus, in proportion to the time.
+    time_limit : float, optional
+        Seconds for a call of `plan`; applicants whose turn has not come by then get the status "time_limit".
+    n_jobs : int, optional
+        Threads; None for all cores. Results do not depend on it.
+    random_state : int, optional
+        Seed of the refits and of the search. None is a fixed seed: the same call gives the same plans.
+    progress : bool, optional
+        Whether to show a progress bar; None shows it on a terminal and in a notebook.
+
+    Attributes
+    ----------
+    schema_ : FeatureSchema, with the units of effort filled in
+    moments_ : WeightMoments, turned towards the favourable label
+    radius_ : float
+    drift_ : array (D, D) or None
+    radius_source_ : str, where the radius comes from
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        schema: "FeatureSchema | str | Path | None" = None,
+        guarantee: float = 0.9,
+        guarantee_for: str = "each",
+        radius: Any = "auto",
+        drift: Any = "auto",
+        n_options: int = 5,
+        objective: str = "level",
+        cost: str = "l1",
+        diversity_weight: float | None = None,
+        validity_weight: float = 0.5,
+        margin: float = 0.1,
+        threshold: float | None = None,
+        favourable: Any = None,
+        moments: WeightMoments | None = None,
+        n_models: int = 1000,
+        n_starts: int = 24,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.model = model
+        self.schema = schema
+        self.guarantee = guarantee
+        self.guarantee_for = guarantee_for
+        self.radius = radius
+        self.drift = drift
+        self.n_options = n_options
+        self.objective = objective
+        self.cost = cost
+        self.diversity_weight = diversity_weight
+        self.validity_weight = validity_weight
+        self.margin = margin
+        self.threshold = threshold
+        self.favourable = favourable
+        self.moments = moments
+        self.n_models = n_models
+        self.n_starts = n_starts
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def __sklearn_clone__(self) -> "RecoursePlanner":
+        """A planner that is not fitted, for the same model: the model in force is a fact, not something to refit."""
+        return RecoursePlanner(**self.get_params(deep=False))
+
+    def fit(self, X: "pd.DataFrame", y: Any = None) -> "RecoursePlanner":
+        """Learn how the model varies when it is retrained, and what each column does.
+
+        Parameters
+        ----------
+        X : DataFrame of the model's raw columns, the data it was trained on
+        y : labels; may be left out if `moments` and a number for `radius` are given
+        """
+        self._check_settings()
+        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        model = LinearModel.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
+        schema = self._read_schema(table[list(model.columns)])
+        _require_good(schema, table)
+        self.fitted_ = fit_planner(
+            model,
+            schema,
+            table,
+            y,
+            moments=self.moments,
+            radius=self.radius,
+            drift=self.drift,
+            power=2 if self.cost == "l2" else 1,
+            n_models=self.n_models,
+            random_state=0 if self.random_state is None else self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        _load_kernels()
+        return self
+
+    def plan(self, X: "pd.DataFrame") -> PlanBatch:
+        """Build the menu of every applicant.
+
+        Parameters
+        ----------
+        X : DataFrame, one applicant per row
+
+        Returns
+        -------
+        PlanBatch, one plan per row, each with a status; a bad row never fails the others
+        """
+        fitted = self._fitted()
+        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
+        deadline = perf_counter() + settings.read_time_limit(self.time_limit)
+        with progress_bar(len(table), "planning", self.progress) as advance:
+            request = self._request(deadline, advance)
+            blocks = [
+                self._plan_block(table.iloc[first : first + BLOCK], request)
+                for first in range(0, max(len(table), 1), BLOCK)
+            ]
+        return PlanBatch.concat(blocks)
+
+    def _plan_block(self, table: "pd.DataFrame", request: Request) -> PlanBatch:
+        return plan_block(self._fitted(), table, self._builder(), request, self._terms())
+
+    def _builder(self) -> Builder:
+        """How menus are made: at a level, or by the paper's objective."""
+        if self.objective == "level":
+            return construct
+        weights = PaperWeights(
+            validity=float(self.validity_weight),
+            diversity=float(PAPER_DIVERSITY if self.diversity_weight is None else self.diversity_weight),
+            margin=float(self.margin),
+            cost=self.cost,
+            random_state=self.random_state or 0,
+        )
+        return partial(construct_by_objective, weights=weights)
+
+    def _request(self, deadline: float, progress: Any) -> Request:
+        fitted = self._fitted()
+        weight = MENU_WEIGHT if self.diversity_weight is None else self.diversity_weight
+        return Request(
+            guarantee=float(self.guarantee),
+            guarantee_for=self.guarantee_for,  # type: ignore[arg-type]  # checked in `_check_settings`
+            n_options=self.n_options,
+            diversity_weight=float(weight),
+            multipliers=price_multipliers(self.n_starts, len(fitted.space.columns), self.random_state or 0),
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            progress=progress,
+        )
+
+    def _terms(self) -> PlanTerms:
+        fitted = self._fitted()
+        label = fitted.model.favourable
+        return PlanTerms(
+            guarantee=float(self.guarantee),
+            guarantee_for=self.guarantee_for,
+            n_options=int(self.n_options),
+            objective=self.objective,
+            favourable=label.item() if hasattr(label, "item") else label,
+            threshold=self.threshold,
+            cost=self.cost,
+            radius_source=fitted.radius_source,
+            schema=fitted.schema,
+        )
+
+    def _check_settings(self) -> None:
+        settings.read_share(self.guarantee, "guarantee")
+        settings.read_word(self.guarantee_for, WHOM, "guarantee_for")
+        settings.read_word(self.objective, OBJECTIVES, "objective")
+        settings.read_word(self.cost, COSTS, "cost")
+        settings.read_radius(self.radius)
+        settings.read_drift(self.drift)
+        settings.read_count(self.n_options, "n_options")
+        settings.read_count(self.n_models, "n_models", 2)
+        settings.read_count(self.n_starts, "n_starts")
+        settings.read_time_limit(self.time_limit)
+        for name in ("validity_weight", "margin", "diversity_weight"):
+            if getattr(self, name) is not None:
+                settings.read_amount(getattr(self, name), name)
+        if self.random_state is not None:
+            settings.read_count(self.random_state, "random_state", 0)
+        if self.moments is not None and not isinstance(self.moments, WeightMoments):
+            raise InvalidInputError(f"moments must be WeightMoments or None, got {type(self.moments).__name__}")
+
+    def _read_schema(self, table: "pd.DataFrame") -> FeatureSchema:
+        if self.schema is None:
+            return FeatureSchema.infer(table)
+        schema = self.schema if isinstance(self.schema, FeatureSchema) else FeatureSchema.load(self.schema)
+        return schema.with_spreads(table)
+
+    def _fitted(self) -> FittedPlanner:
+        if not hasattr(self, "fitted_"):
+            raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
+        fitted: FittedPlanner = self.fitted_
+        return fitted
+
+    @property
+    def schema_(self) -> FeatureSchema:
+        """The schema, with the units of effort filled in."""
+        return self._fitted().schema
+
+    @property
+    def moments_(self) -> WeightMoments:
+        """Moments of the next models' parameters, turned towards the favourable label."""
+        ball = self._fitted().ball
+        return WeightMoments(ball.mean, ball.cov)
+
+    @property
+    def radius_(self) -> float:
+        """Radius of the ball."""
+        return self._fitted().ball.radius
+
+    @property
+    def drift_(self) -> Any:
+        """Shape of the ball, None for the identity."""
+        return self._fitted().ball.drift
+
+    @property
+    def radius_source_(self) -> str:
+        """Where the radius comes from."""
+        return self._fitted().radius_source
+
+
+def _require_good(schema: FeatureSchema, table: "pd.DataFrame") -> None:
+    """Raise if the schema does not fit the training data."""
+    complaints = [message for message in schema.check(table) if message]
+    if len(complaints) > len(table) // 2:
+        raise InvalidInputError(
+            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it, such as: {complaints[0]}"
+        )
+
+
+def _load_kernels() -> None:
+    """Load (the first time: compile) the machine code now, so that a time limit of `plan` is not spent on it."""
+    from copa.bounds.kernels import lower, mixture
+    from copa.planning.kernels import menu
+
+    for module in (lower, mixture, menu):
+        np.asarray(module.__name__)

@@ -1,0 +1,66 @@
+"""What is said of each applicant: a status, and in words why."""
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.bounds.single_option import single_option_lower
+from copa.planner.construction import Construction, Request
+from copa.planner.delivery import Applicants
+from copa.planner.fitted import FittedPlanner
+from copa.planner.obstacles import name_obstacles
+from copa.planning.menus import TIMED_OUT, UNREACHABLE
+
+Texts = npt.NDArray[np.object_]
+
+OK, ALREADY_VALID, INFEASIBLE, FRAGILE, TIME_LIMIT, ERROR = (
+    "ok",
+    "already_valid",
+    "infeasible",
+    "fragile",
+    "time_limit",
+    "error",
+)
+
+
+def judge(fitted: FittedPlanner, applicants: Applicants, made: Construction, request: Request) -> tuple[Texts, Texts]:
+    """Statuses and messages of applicants for whom a menu was sought."""
+    n = len(applicants)
+    counts = np.bincount(made.delivered.owner, minlength=n)
+    unreachable = (made.menus.outcomes == UNREACHABLE) | ((made.menus.outcomes != TIMED_OUT) & (counts == 0))
+    late = made.menus.outcomes == TIMED_OUT
+    status = np.select([late, unreachable, made.reached], [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
+    message = np.full(n, "", dtype=object)
+    message[late] = "the time limit ended before this applicant's turn"
+    short = (status == OK) & (counts < request.n_options)
+    for i in np.flatnonzero(short):
+        message[i] = f"only {counts[i]} different options are in reach, {request.n_options} were asked for"
+    blocked = np.flatnonzero(unreachable | (status == FRAGILE))
+    if len(blocked):
+        levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
+        reasons = name_obstacles(
+            fitted, applicants.take(blocked), made.menus.take(blocked), levels, request.n_jobs, request.deadline
+        )
+        for i, reason in zip(blocked, reasons, strict=True):
+            message[i] = _blocked(made, request, i, reason, unreachable=bool(unreachable[i]))
+    return status, message
+
+
+def _blocked(made: Construction, request: Request, i: int, reason: str, *, unreachable: bool) -> str:
+    if unreachable:
+        return f"today's model accepts nothing that is allowed. In the way: {reason}"
+    asked = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
+    highest = np.floor(made.menus.highest[i] * 1000.0) / 1000.0
+    return (
+        f"accepted today, but {asked} cannot be promised at {request.guarantee:g}: the highest level of an option that "
+        f"was found is {highest:.3f}. In the way: {reason}"
+    )
+
+
+def already_valid_message(fitted: FittedPlanner, encoded: npt.NDArray[np.float64]) -> list[str]:
+    """What is known of applicants whom the model accepts as they are."""
+    ball = fitted.ball
+    rows = encoded[:, None]
+    spread = np.linalg.norm(ball.score_roots(rows), axis=-1)
+    lower = single_option_lower(ball.mean_scores(rows), spread, ball.reaches(rows))[:, 0]
+    down = np.floor(lower * 1000.0) / 1000.0
+    return [f"accepted today as it is; this holds with probability at least {level:.3f}" for level in down]

@@ -1,0 +1,237 @@
+"""Rough descent from one start: a limited-memory quasi-Newton method on the faces of the constraints (compiled).
+
+The minimum over the options is softened at a falling temperature. Which constraints are active is read off a projected
+gradient step; the quasi-Newton step lies in their tangent space and is followed along its projection.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from copa.kernels.small_matrices import copy_matrix, options
+from copa.planning.kernels.objective import smooth_objective
+from copa.planning.kernels.projection import project
+
+MEMORY = 8  # pairs of steps and gradient changes that stand for the curvature
+PROBE = 0.1  # length of the gradient step that tells active constraints from others
+FIRST_STEP = 0.1  # largest change of a coordinate in the first step, when no curvature is known
+LONGEST_STEP = 1.0  # of an option: the objective bends over distances of about one
+MAX_TRIALS = 12  # steps tried along one direction
+ARMIJO = 1e-4
+CURVATURE = 1e-8  # least cosine between a step and its gradient change
+PATIENCE = 3  # steps of little progress in a row that end the descent
+FACE = 1e-9  # relative distance from the half-space's face within which an option is on it
+
+
+class Search(NamedTuple):
+    """The arrays of one descent; all (J, n) unless said otherwise."""
+
+    gradient: np.ndarray
+    trial: np.ndarray
+    trial_gradient: np.ndarray
+    direction: np.ndarray
+    probe: np.ndarray
+    steps: np.ndarray  # (MEMORY, J n)
+    changes: np.ndarray  # (MEMORY, J n) of the gradient
+    inverse_products: np.ndarray  # (MEMORY,) 1 / (step . change)
+    shares: np.ndarray  # (MEMORY,)
+    at_bound: np.ndarray  # bool
+    on_face: np.ndarray  # (J,) bool
+    line: np.ndarray  # (n,)
+
+
+@njit(**options)
+def allocate_search(n_options, n):
+    """Room for descents of plans of `n_options` options with n coordinates."""
+    shape = (n_options, n)
+    return Search(
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros((MEMORY, n_options * n)),
+        np.zeros((MEMORY, n_options * n)),
+        np.zeros(MEMORY),
+        np.zeros(MEMORY),
+        np.zeros(shape, np.bool_),
+        np.zeros(n_options, np.bool_),
+        np.zeros(n),
+    )
+
+
+@njit(**options)
+def inner(left, right):
+    """Sum of the products of the entries."""
+    total = 0.0
+    for i in range(left.size):
+        total += left[i] * right[i]
+    return total
+
+
+@njit(**options)
+def add_scaled(target, scale, source):
+    """Add scale * source to `target`, entry by entry."""
+    for i in range(target.size):
+        target[i] += scale * source[i]
+
+
+@njit(**options)
+def find_active(problem, moves, search):
+    """Note the constraints that stop a gradient step; return how fast that step moves (zero at a stationary plan)."""
+    n_options, n = moves.shape
+    lower, upper = problem.lower, problem.upper
+    fastest = 0.0
+    for j in range(n_options):
+        score = 0.0
+        for k in range(n):
+            search.line[k] = moves[j, k] - PROBE * search.gradient[j, k]
+            score += problem.gain[k] * moves[j, k]
+        probe = search.probe[j]
+        pushed = project(search.line, problem.gain, problem.needed, lower, upper, probe) > 0.0
+        search.on_face[j] = pushed and score <= problem.needed + FACE * (1.0 + abs(problem.needed))
+        for k in range(n):
+            move = moves[j, k]
+            low = move <= lower[k] and probe[k] <= lower[k]
+            search.at_bound[j, k] = low or (move >= upper[k] and probe[k] >= upper[k])
+            fastest = max(fastest, abs(probe[k] - move))
+    return fastest / PROBE
+
+
+@njit(**options)
+def into_tangent(gain, search):
+    """Remove from the direction what would leave the active constraints."""
+    n_options, n = search.direction.shape
+    for j in range(n_options):
+        direction = search.direction[j]
+        along = 0.0
+        square = 0.0
+        for k in range(n):
+            if search.at_bound[j, k]:
+                direction[k] = 0.0
+            else:
+                along += gain[k] * direction[k]
+                square += gain[k] * gain[k]
+        if search.on_face[j] and square > 0.0:
+            for k in range(n):
+                if not search.at_bound[j, k]:
+                    direction[k] -= along / square * gain[k]
+
+
+@njit(**options)
+def choose_direction(gain, search, count):
+    """Quasi-Newton direction from the last pairs of `count`, in the tangent space (the two-loop recursion)."""
+    direction = search.direction.reshape(-1)
+    gradient = search.gradient.reshape(-1)
+    for i in range(direction.size):
+        direction[i] = -gradient[i]
+    into_tangent(gain, search)
+    oldest = max(0, count - MEMORY)
+    for age in range(count - oldest):
+        q = (count - 1 - age) % MEMORY
+        search.shares[q] = inner(search.steps[q], direction) * search.inverse_products[q]
+        add_scaled(direction, -search.shares[q], search.changes[q])
+    if count > 0:
+        q = (count - 1) % MEMORY
+        scale = 1.0 / (search.inverse_products[q] * inner(search.changes[q], search.changes[q]))
+    else:
+        largest = 0.0
+        for i in range(direction.size):
+            largest = max(largest, abs(direction[i]))
+        scale = min(1.0, FIRST_STEP / largest) if largest > 0.0 else 1.0
+    for i in range(direction.size):
+        direction[i] *= scale
+    for i in range(oldest, count):
+        q = i % MEMORY
+        share = inner(search.changes[q], direction) * search.inverse_products[q]
+        add_scaled(direction, search.shares[q] - share, search.steps[q])
+    into_tangent(gain, search)
+    longest = 0.0
+    for j in range(search.direction.shape[0]):
+        longest = max(longest, inner(search.direction[j], search.direction[j]))
+    if longest > LONGEST_STEP**2:
+        for i in range(direction.size):
+            direction[i] *= LONGEST_STEP / math.sqrt(longest)
+
+
+@njit(**options)
+def follow(problem, moves, value, temperature, prior, rounding, parts, search):
+    """Try shorter and shorter steps along the projected direction; return the trial's values and whether it is lower."""
+    step = 1.0
+    trial_value, hard = math.inf, math.inf
+    for _ in range(MAX_TRIALS):
+        expected = 0.0
+        for j in range(moves.shape[0]):
+            for k in range(moves.shape[1]):
+                search.line[k] = moves[j, k] + step * search.direction[j, k]
+            project(search.line, problem.gain, problem.needed, problem.lower, problem.upper, search.trial[j])
+            for k in range(moves.shape[1]):
+                expected += search.gradient[j, k] * (search.trial[j, k] - moves[j, k])
+        trial_value, hard = smooth_objective(
+            problem, search.trial, temperature, prior, rounding, parts, search.trial_gradient
+        )
+        if expected < 0.0 and trial_value <= value + ARMIJO * expected:
+            return trial_value, hard, True
+        bend = trial_value - value - expected
+        shrink = -0.5 * expected / bend if bend > 0.0 and expected < 0.0 else 0.5
+        step *= min(max(shrink, 0.1), 0.5)
+    return trial_value, hard, False
+
+
+@njit(**options)
+def remember(moves, search, count):
+    """Step to the trial, and keep the pair if it says something about the curvature; return how many pairs are kept."""
+    q = count % MEMORY
+    steps, changes = search.steps[q], search.changes[q]
+    plan, trial = moves.reshape(-1), search.trial.reshape(-1)
+    gradient, trial_gradient = search.gradient.reshape(-1), search.trial_gradient.reshape(-1)
+    for i in range(plan.size):
+        steps[i] = trial[i] - plan[i]
+        changes[i] = trial_gradient[i] - gradient[i]
+        plan[i] = trial[i]
+        gradient[i] = trial_gradient[i]
+    product, step_square, change_square = inner(steps, changes), inner(steps, steps), inner(changes, changes)
+    if product > CURVATURE * math.sqrt(step_square * change_square):
+        search.inverse_products[q] = 1.0 / product
+        return count + 1
+    return count
+
+
+@njit(**options)
+def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, parts, search, best):
+    """Lower the smooth objective from `moves`, in place; the plan of least objective passed goes to `best`.
+
+    `prior` is replaced by the options' shares at the end, the prior of a next, sharper descent.
+
+    Returns
+    -------
+    least : the objective of `best`, with the hard minimum
+    """
+    value, least = smooth_objective(problem, moves, temperature, prior, rounding, parts, search.gradient)
+    copy_matrix(moves, best)
+    count = 0
+    idle = 0
+    for _ in range(max_steps):
+        if find_active(problem, moves, search) <= tolerance:
+            break
+        choose_direction(problem.gain, search, count)
+        lower, hard, found = follow(problem, moves, value, temperature, prior, rounding, parts, search)
+        if not found:
+            if count == 0:
+                break
+            count = 0
+            continue
+        count = remember(moves, search, count)
+        if hard < least:
+            least = hard
+            copy_matrix(moves, best)
+        idle = idle + 1 if value - lower <= 0.01 * tolerance * (1.0 + abs(value)) else 0
+        value = lower
+        if idle >= PATIENCE:
+            break
+    smooth_objective(problem, moves, temperature, prior, rounding, parts, search.trial_gradient)
+    for j in range(prior.size):
+        prior[j] = max(parts.share[j], 1e-6)
+    return least

@@ -1,0 +1,183 @@
+"""Menus for a batch of applicants: a pool of cheap rows for each, and the best menu from it (compiled)."""
+
+import numpy as np
+from numba import njit
+
+from copa.kernels.small_matrices import options
+from copa.planning.kernels.climb import UNREACHABLE, attainable_goal
+from copa.planning.kernels.pool import Pool, Prices, add_row, add_swaps, applicant_cost, fill_pool
+from copa.planning.kernels.search import economise, enter, shrink
+from copa.planning.kernels.selection import asks_less, choose_menu, row_distance
+from copa.planning.kernels.terrain import (
+    Goal,
+    Place,
+    Row,
+    Terrain,
+    copy_row,
+    empty_row,
+    move_choice,
+    move_line,
+    open_columns,
+)
+
+SWAP_ROUNDS = 2
+
+
+@njit(**options)
+def distances_in_pool(place, prices, pool, distances, excludes):
+    """Fill in how far the rows of a pool are from each other, and which of them cannot stand in one menu."""
+    size = pool.size[0]
+    for i in range(size):
+        for k in range(size):
+            distances[i, k] = row_distance(
+                prices.lines,
+                prices.gaps,
+                prices.power,
+                pool.values[i],
+                pool.atoms[i],
+                pool.values[k],
+                pool.atoms[k],
+            )
+            excludes[i, k] = asks_less(place, pool.values[i], pool.atoms[i], pool.values[k], pool.atoms[k])
+    for i in range(size):
+        for k in range(i):
+            either = excludes[i, k] or excludes[k, i]
+            excludes[i, k] = either
+            excludes[k, i] = either
+
+
+@njit(**options)
+def menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare):
+    """Choose a menu, enlarge the pool by swaps of its options, and choose again; return how many options."""
+    capacity = pool.costs.size
+    distances = np.empty((capacity, capacity))
+    excludes = np.empty((capacity, capacity), np.bool_)
+    size = 0
+    for turn in range(SWAP_ROUNDS + 1):
+        distances_in_pool(place, prices, pool, distances, excludes)
+        size = choose_menu(pool.costs, distances, excludes, pool.size[0], n_options, weight, menu)
+        known = pool.size[0]
+        if turn < SWAP_ROUNDS:
+            for j in range(size):
+                add_swaps(terrain, place, prices, goal, start, menu[j], pool, row, trial, spare)
+            if pool.size[0] == known:
+                break
+    return size
+
+
+@njit(**options)
+def place_row(terrain, start, values, atoms, row):
+    """Make `row` the row with the given values, starting from `start`."""
+    copy_row(start, row)
+    for i in range(values.size):
+        if values[i] != row.values[i]:
+            move_line(terrain, row, i, values[i])
+    for c in range(atoms.size):
+        if atoms[c] != row.atoms[c]:
+            move_choice(terrain, row, c, atoms[c])
+
+
+@njit(**options)
+def cheapest_first(pool, menu, size):
+    """Order a menu by cost (insertion sort)."""
+    for i in range(1, size):
+        k = i
+        while k > 0 and pool.costs[menu[k]] < pool.costs[menu[k - 1]]:
+            menu[k], menu[k - 1] = menu[k - 1], menu[k]
+            k -= 1
+
+
+FLOATS, ROWS, CUBE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
+INTS, INT_ROWS, INT_CUBE, BOOL_ROWS = "int64[::1]", "int64[:,::1]", "int64[:,:,::1]", "boolean[:,::1]"
+TERRAIN = [INTS, INTS, ROWS, ROWS, FLOATS, FLOATS, ROWS, FLOATS]
+PRICES = [FLOATS, ROWS, FLOATS, "int64"]
+PLACES = [ROWS, INT_ROWS, ROWS, ROWS, BOOL_ROWS, "int64", ROWS, ROWS, ROWS, ROWS]
+GOALS = [FLOATS, "float64", "float64", FLOATS]
+SEARCH = [ROWS, "float64"]
+RESULTS = [INTS, INTS, CUBE, INT_CUBE, CUBE, INT_CUBE, FLOATS, ROWS, INT_ROWS]
+SIGNATURE = f"void({', '.join(TERRAIN + PRICES + PLACES + GOALS + SEARCH + RESULTS)})"
+
+
+@njit(SIGNATURE, **options)
+def build_menus(
+    first, last, cov_gram, drift_gram, means, scores, rules, steps,
+    line_prices, gaps, fees, power,
+    values, atoms, lower, upper, allowed, cap, numbers, cov_products, drift_products, slack,
+    levels, radius, margin, floors,
+    multipliers, weight,
+    outcomes, counts, menu_values, menu_atoms, relaxed_values, relaxed_atoms, highest, surest_values, surest_atoms,
+):  # fmt: skip
+    """Build the menu of every applicant.
+
+    Parameters
+    ----------
+    first ... steps : the fields of `Terrain`
+    line_prices ... power : the fields of `Prices`
+    values ... cap : the fields of `Place`, with a leading N
+    numbers, cov_products, drift_products, slack : the applicants' own rows (`Row`), with a leading N
+    levels : (N,) asked for;  radius, margin : floats;  floors : (N,) of today's score
+    multipliers : (S, L + C) of the prices, one line per row of the pool;  weight : of diversity
+    outcomes : (N,), written: MET, BELOW or UNREACHABLE
+    counts : (N,), written: the number of options
+    menu_values, menu_atoms : (N, J, L), (N, J, C), written: the options, cheapest first
+    relaxed_values, relaxed_atoms : the same, written: the options without the grid of the steps
+    highest : (N,), written: the highest level known to be reached, or the level asked for where it is met
+    surest_values, surest_atoms : (N, L), (N, C), written: the row that shows it
+    """
+    n_lines, n_choices, n_atoms, n_rules = steps.size, first.size, means.size, rules.shape[0]
+    n_options = menu_values.shape[1]
+    terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps)
+    smooth = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, np.zeros(n_lines))
+    prices = Prices(line_prices, gaps, fees, power)
+    capacity = multipliers.shape[0] + 2 + SWAP_ROUNDS * n_options * 8
+    pool = Pool(
+        np.empty((capacity, n_lines)),
+        np.empty((capacity, n_choices), np.int64),
+        np.empty(capacity),
+        np.zeros(n_lines + n_choices),
+        np.zeros(1, np.int64),
+    )
+    surest = empty_row(n_lines, n_choices, n_atoms, n_rules)
+    row = empty_row(n_lines, n_choices, n_atoms, n_rules)
+    trial = empty_row(n_lines, n_choices, n_atoms, n_rules)
+    spare = empty_row(n_lines, n_choices, n_atoms, n_rules)
+    start = empty_row(n_lines, n_choices, n_atoms, n_rules)
+    menu = np.zeros(n_options, np.int64)
+    for n in range(values.shape[0]):
+        unlocked = open_columns(terrain, values[n], atoms[n], lower[n], upper[n], allowed[n])
+        place = Place(values[n], atoms[n], lower[n], upper[n], allowed[n], unlocked, cap)
+        own = Row(values[n], atoms[n], numbers[n], cov_products[n], drift_products[n], slack[n])
+        copy_row(own, start)
+        enter(terrain, place, start)
+        asked = Goal(levels[n], radius, margin, floors[n], 0.0)
+        honest = applicant_cost(terrain, place, prices, np.ones(n_lines + n_choices))
+        outcome, level, highest[n] = attainable_goal(terrain, place, honest, asked, start, surest, trial, spare)
+        outcomes[n] = outcome
+        for i in range(n_lines):
+            surest_values[n, i] = surest.values[i]
+        for c in range(n_choices):
+            surest_atoms[n, c] = surest.atoms[c]
+        counts[n] = 0
+        if outcome == UNREACHABLE:
+            continue
+        goal = Goal(level, radius, margin, floors[n], 0.0)
+        pool.size[0] = 0
+        for f in range(n_lines + n_choices):
+            pool.uses[f] = 0.0
+        economise(terrain, place, honest, goal, surest, trial, spare)
+        add_row(pool, place, prices, surest)
+        fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare)
+        size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare)
+        cheapest_first(pool, menu, size)
+        counts[n] = size
+        for j in range(size):
+            place_row(terrain, start, pool.values[menu[j]], pool.atoms[menu[j]], row)
+            for i in range(n_lines):
+                menu_values[n, j, i] = row.values[i]
+            for c in range(n_choices):
+                menu_atoms[n, j, c] = row.atoms[c]
+            shrink(smooth, place, honest, goal, row)
+            for i in range(n_lines):
+                relaxed_values[n, j, i] = row.values[i]
+            for c in range(n_choices):
+                relaxed_atoms[n, j, c] = row.atoms[c]

@@ -1,0 +1,135 @@
+"""A pool of cheap rows for one applicant, each different from the others (compiled)."""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from copa.kernels.small_matrices import options
+from copa.planning.kernels.costs import Cost
+from copa.planning.kernels.search import complete, economise
+from copa.planning.kernels.selection import row_distance
+from copa.planning.kernels.terrain import copy_row, move_choice, move_line
+
+Prices = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
+    "Prices",
+    [
+        "lines",  # (L,) effort per raw unit
+        "gaps",  # (A, A) effort between two values of a choice, squared where power is 2
+        "fees",  # (L + C,) effort of touching a column at all
+        "power",  # 1: efforts add up; 2: their squares do
+    ],
+)
+
+Pool = namedtuple(  # noqa: PYI024
+    "Pool",
+    [
+        "values",  # (P, L)
+        "atoms",  # (P, C)
+        "costs",  # (P,)
+        "uses",  # (L + C,) how many rows change each column
+        "size",  # (1,)
+    ],
+)
+
+# A column becomes dearer by this share for every row of the pool that changes it, so that the next rows differ.
+DEARER = 0.5
+# The price of a column that a row must do without.
+SHUN = 1e3
+
+
+@njit(**options)
+def applicant_cost(terrain, place, prices, scale):
+    """What rows cost an applicant, with the price of each column multiplied by its scale (L + C,)."""
+    n_lines, n_choices = place.values.size, place.atoms.size
+    line_prices = np.empty(n_lines)
+    choice_prices = np.zeros(terrain.means.size)
+    fees = np.empty(n_lines + n_choices)
+    for i in range(n_lines):
+        line_prices[i] = prices.lines[i] * scale[i]
+    for c in range(n_choices):
+        factor = scale[n_lines + c]
+        if prices.power == 2:
+            factor *= factor
+        for a in range(terrain.first[c], terrain.last[c]):
+            choice_prices[a] = factor * prices.gaps[place.atoms[c], a]
+    for f in range(n_lines + n_choices):
+        fees[f] = prices.fees[f] * scale[f]
+    return Cost(place.values, line_prices, choice_prices, fees, prices.power)
+
+
+@njit(**options)
+def effort(place, prices, values, atoms):
+    """What a row asks of the applicant: its distance, and the fees of the columns it touches."""
+    total = row_distance(prices.lines, prices.gaps, prices.power, place.values, place.atoms, values, atoms)
+    for i in range(values.size):
+        if values[i] != place.values[i]:
+            total += prices.fees[i]
+    for c in range(atoms.size):
+        if atoms[c] != place.atoms[c]:
+            total += prices.fees[values.size + c]
+    return total
+
+
+@njit(**options)
+def add_row(pool, place, prices, row):
+    """Put a row into the pool unless it is there already or the pool is full."""
+    size = pool.size[0]
+    for k in range(size):
+        same = True
+        for i in range(row.values.size):
+            same = same and pool.values[k, i] == row.values[i]
+        for c in range(row.atoms.size):
+            same = same and pool.atoms[k, c] == row.atoms[c]
+        if same:
+            return
+    if size == pool.costs.size:
+        return
+    for i in range(row.values.size):
+        pool.values[size, i] = row.values[i]
+        pool.uses[i] += row.values[i] != place.values[i]
+    for c in range(row.atoms.size):
+        pool.atoms[size, c] = row.atoms[c]
+        pool.uses[row.values.size + c] += row.atoms[c] != place.atoms[c]
+    pool.costs[size] = effort(place, prices, row.values, row.atoms)
+    pool.size[0] = size + 1
+
+
+@njit(**options)
+def fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare):
+    """One row per line of `multipliers` (S, L + C): the cheapest at prices that favour columns not used so far."""
+    scale = np.empty(multipliers.shape[1])
+    for s in range(multipliers.shape[0]):
+        for f in range(scale.size):
+            scale[f] = multipliers[s, f] * (1.0 + DEARER * pool.uses[f])
+        cost = applicant_cost(terrain, place, prices, scale)
+        copy_row(start, row)
+        if complete(terrain, place, cost, goal, row, spare):
+            economise(terrain, place, cost, goal, row, trial, spare)
+            add_row(pool, place, prices, row)
+
+
+@njit(**options)
+def add_swaps(terrain, place, prices, goal, start, option, pool, row, trial, spare):
+    """For every change of a row of the pool, the cheapest row that does without it and keeps the others at first."""
+    n_lines = place.values.size
+    scale = np.ones(n_lines + place.atoms.size)
+    for f in range(scale.size):
+        if f < n_lines:
+            if pool.values[option, f] == start.values[f]:
+                continue
+        elif pool.atoms[option, f - n_lines] == start.atoms[f - n_lines]:
+            continue
+        copy_row(start, row)
+        for i in range(n_lines):
+            if i != f and pool.values[option, i] != row.values[i]:
+                move_line(terrain, row, i, pool.values[option, i])
+        for c in range(place.atoms.size):
+            if n_lines + c != f and pool.atoms[option, c] != row.atoms[c]:
+                move_choice(terrain, row, c, pool.atoms[option, c])
+        scale[f] = SHUN
+        cost = applicant_cost(terrain, place, prices, scale)
+        scale[f] = 1.0
+        if complete(terrain, place, cost, goal, row, spare):
+            economise(terrain, place, cost, goal, row, trial, spare)
+            add_row(pool, place, prices, row)

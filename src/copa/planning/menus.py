@@ -1,0 +1,187 @@
+"""Menus for many applicants: the compiled search, spread over threads and stopped in time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.planning.actions import ActionSpace, Places
+from copa.workers import for_each_chunk
+
+CHUNK = 16  # applicants per task: some tens of milliseconds, so that a time limit is noticed soon
+# Spread of the logarithm of the price multipliers: prices between about half and double.
+PRICE_SPREAD = 0.7
+
+# What became of an applicant; the first three are the kernel's.
+MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Goals:
+    """What the options of N applicants must reach.
+
+    Attributes
+    ----------
+    levels : (N,) probability that each option must hold with, for every distribution in the ball; -1 for none
+    radius : of the ball
+    margin : least mean score
+    floors : (N,) least score today
+    """
+
+    levels: Array
+    radius: float
+    margin: float
+    floors: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Menus:
+    """Menus of N applicants with up to J options each.
+
+    Attributes
+    ----------
+    outcomes : (N,) MET, BELOW (only a lower level can be reached), UNREACHABLE or TIMED_OUT
+    counts : (N,) number of options
+    values, atoms : (N, J, L), (N, J, C) the options, cheapest first
+    relaxed_values, relaxed_atoms : the same without the grid of the steps
+    highest : (N,) the highest level found, where the level asked for is not met
+    surest_values, surest_atoms : (N, L), (N, C) a row that reaches it; where nothing is accepted, the nearest attempt
+    """
+
+    outcomes: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    values: Array
+    atoms: npt.NDArray[np.int64]
+    relaxed_values: Array
+    relaxed_atoms: npt.NDArray[np.int64]
+    highest: Array
+    surest_values: Array
+    surest_atoms: npt.NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, n: int, n_options: int, n_lines: int, n_choices: int) -> "Menus":
+        """Room for N menus, none of them reached yet."""
+        return cls(
+            np.full(n, TIMED_OUT, dtype=np.int64),
+            np.zeros(n, dtype=np.int64),
+            np.zeros((n, n_options, n_lines)),
+            np.zeros((n, n_options, n_choices), dtype=np.int64),
+            np.zeros((n, n_options, n_lines)),
+            np.zeros((n, n_options, n_choices), dtype=np.int64),
+            np.zeros(n),
+            np.zeros((n, n_lines)),
+            np.zeros((n, n_choices), dtype=np.int64),
+        )
+
+    def take(self, rows: Any) -> "Menus":
+        """The menus of some applicants."""
+        return Menus(*(part[rows] for part in self.parts(slice(None))))
+
+    def replaced(self, rows: Any, others: "Menus") -> "Menus":
+        """A copy in which some applicants have other menus."""
+        copies = [part.copy() for part in self.parts(slice(None))]
+        for copy, other in zip(copies, others.parts(slice(None)), strict=True):
+            copy[rows] = other
+        return Menus(*copies)
+
+    def parts(self, rows: slice) -> tuple[Any, ...]:
+        """The arrays of some applicants, in the order of the kernel's results."""
+        return (
+            self.outcomes[rows],
+            self.counts[rows],
+            self.values[rows],
+            self.atoms[rows],
+            self.relaxed_values[rows],
+            self.relaxed_atoms[rows],
+            self.highest[rows],
+            self.surest_values[rows],
+            self.surest_atoms[rows],
+        )
+
+
+def price_multipliers(n_starts: int, n_columns: int, random_state: Any) -> Array:
+    """Multipliers of the columns' prices, one line per start, the first of them all ones, (S, L + C).
+
+    They are drawn once and serve all applicants, so that an applicant's menu does not depend on the others.
+    """
+    rng = np.random.default_rng(random_state)
+    multipliers: Array = np.exp(PRICE_SPREAD * rng.standard_normal((n_starts, n_columns)))
+    multipliers[0] = 1.0
+    return multipliers
+
+
+def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Array]:
+    """What the search needs of the applicants' own rows (N, D): the `numbers` and products of the kernels' `Row`."""
+    rows = encoded[:, None]  # one product per applicant: the same to the last bit in any batch
+    cov_rows, drift_rows = rows @ space.cov, rows @ space.drift
+    numbers = np.concatenate(
+        [
+            rows @ space.mean,
+            rows @ space.theta,
+            (cov_rows @ encoded[:, :, None])[:, 0],
+            (drift_rows @ encoded[:, :, None])[:, 0],
+        ],
+        axis=1,
+    )
+    return numbers, (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+
+
+def search_menus(
+    space: ActionSpace,
+    places: Places,
+    encoded: Array,
+    slack: Array,
+    goals: Goals,
+    *,
+    n_options: int,
+    diversity_weight: float,
+    multipliers: Array,
+    cap: int | None = None,
+    n_jobs: int | None = None,
+    deadline: float = np.inf,
+    progress: Callable[[int], None] | None = None,
+) -> Menus:
+    """Search the menus of N applicants.
+
+    Parameters
+    ----------
+    encoded : (N, D) the applicants' rows as the model sees them
+    slack : (N, R) of the rules there
+    multipliers : (S, L + C) of the columns' prices, one row of an applicant's pool each
+    cap : most columns that may change; None for what the schema says
+    deadline : value of `perf_counter` after which no further applicant is begun
+    progress : called with the number of applicants done, from any thread
+    """
+    from copa.planning.kernels.menu import build_menus
+
+    inputs = search_inputs(space, encoded)
+    menus = Menus.empty(len(encoded), n_options, len(space.lines), len(space.choices))
+    cap = space.cap if cap is None else cap
+
+    def work(rows: slice) -> None:
+        if perf_counter() > deadline:
+            return
+        build_menus(
+            *space.terrain,
+            *space.prices,
+            *(part[rows] for part in places.parts()),
+            cap,
+            *(part[rows] for part in inputs),
+            slack[rows],
+            goals.levels[rows],
+            goals.radius,
+            goals.margin,
+            goals.floors[rows],
+            multipliers,
+            diversity_weight,
+            *menus.parts(rows),
+        )
+        if progress is not None:
+            progress(len(encoded[rows]))
+
+    for_each_chunk(work, len(encoded), CHUNK, n_jobs)
+    return menus

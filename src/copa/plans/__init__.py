@@ -1,0 +1,8 @@
+"""What comes out: a menu for every applicant, with its guarantees, in original units."""
+
+from copa.plans.batch import PlanBatch
+from copa.plans.changes import Change
+from copa.plans.plan import Plan
+from copa.plans.terms import PlanTerms
+
+__all__ = ["Change", "Plan", "PlanBatch", "PlanTerms"]

@@ -1,0 +1,116 @@
+"""A batch as one file: a zip of JSON and arrays, in which there is nothing to execute."""
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.exceptions import DataError
+from copa.plans.certificates import pack_certificates, unpack_certificates
+from copa.plans.columns import pack_values, unpack_values
+from copa.plans.consistency import PER_APPLICANT, PER_OPTION
+from copa.plans.frames import pack_frame, unpack_frame
+from copa.plans.terms import PlanTerms
+
+if TYPE_CHECKING:
+    from copa.plans.batch import PlanBatch
+
+FORMAT = "copa-plan-file"
+VERSION = 1
+CONTENT, ARRAYS = "plans.json", "arrays.npz"
+NUMBERS = ("owner", "status", "accepted", "points", *PER_APPLICANT, *PER_OPTION)
+
+
+def save(batch: "PlanBatch", path: Path) -> None:
+    """Write a batch; the same batch gives the same bytes."""
+    import pandas as pd
+
+    arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
+    ball = batch.ball
+    arrays |= {"ball/mean": ball.mean, "ball/cov": ball.cov, "ball/radius": np.float64(ball.radius)}
+    if ball.drift is not None:
+        arrays["ball/drift"] = ball.drift
+    proofs = pack_certificates(batch.certificates, batch.points, ball, batch.counts)
+    arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "terms": batch.terms.to_dict(),
+        "applicants": pack_frame(batch.applicants, "applicants", arrays),
+        "options": pack_frame(batch.options, "options", arrays),
+        "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),
+    }
+    members = io.BytesIO()
+    np.savez(members, **arrays)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, data in ((CONTENT, json.dumps(content, allow_nan=False).encode()), (ARRAYS, members.getbuffer())):
+            # A date of its own for every file would make the bytes differ.
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 1)
+    write_atomically(path, whole.getbuffer())
+
+
+def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
+    """Read a batch, or say why the file is none."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"the plans {path} cannot be read: {error.strerror}") from error
+    try:
+        return _read(cls, raw)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
+        raise DataError(
+            f"{path} is not a file of plans, or is damaged ({type(error).__name__}: {error}); save the plans again"
+        ) from error
+
+
+def _read(cls: "type[PlanBatch]", raw: bytes) -> "PlanBatch":
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        content = json.loads(archive.read(CONTENT))
+        if content["format"] != FORMAT:
+            raise DataError(f"not a file of plans: its format is {content['format']!r}, not {FORMAT!r}")
+        if content["version"] != VERSION:
+            raise DataError(
+                f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; update COPA"
+            )
+        with np.load(io.BytesIO(archive.read(ARRAYS)), allow_pickle=False) as members:
+            arrays = {name: members[name] for name in members.files}
+    ball = AmbiguityBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
+    numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
+    applicants = unpack_frame(content["applicants"], "applicants", arrays)
+    counts = np.bincount(numbers["owner"].astype(np.intp), minlength=len(applicants)).astype(np.intp)
+    proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
+    return cls(
+        applicants=applicants,
+        options=unpack_frame(content["options"], "options", arrays),
+        message=unpack_values(content["message"], "message", arrays).to_numpy(),
+        ball=ball,
+        certificates=unpack_certificates(proofs, numbers["points"], ball, counts),
+        terms=PlanTerms.from_dict(content["terms"]),
+        **numbers,
+    )
+
+
+def write_atomically(path: Path, data: bytes | memoryview) -> None:
+    """Write a file so that at any moment there is either the old one or the whole new one."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,100 @@
+"""A plan as HTML for a notebook: a card per option."""
+
+from typing import TYPE_CHECKING, Any
+
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.plans.cells import as_text
+from copa.plans.markup import STYLE, labelled_bar, safe
+from copa.plans.probabilities import rounded_down, rounded_up
+from copa.plans.terms import PlanTerms
+from copa.plans.wording import asked, assumption, status_notes
+
+if TYPE_CHECKING:
+    from copa.plans.plan import Plan
+
+# A sign and words, so that a status can be read without its colour.
+STATUS_SIGNS = {
+    "ok": "✓ options found",
+    "already_valid": "✓ accepted already",
+    "fragile": "! below the guarantee asked for",
+    "infeasible": "✕ no option",
+    "time_limit": "◷ time limit",
+    "error": "✕ error",
+}
+CALM = ("ok", "already_valid")
+
+
+def plan_html(plan: "Plan") -> str:
+    """Return a plan as HTML that needs nothing from elsewhere."""
+    return f'<div class="copa">{STYLE}{plan_title(plan)}{plan_body(plan)}</div>'
+
+
+def plan_title(plan: "Plan") -> str:
+    """Return the applicant and the status."""
+    return f'<div class="copa-title">Applicant {safe(as_text(plan.label))} · {STATUS_SIGNS[plan.status]}</div>'
+
+
+def plan_body(plan: "Plan", *, assumptions: bool = True) -> str:
+    """Return everything below the title, with or without what the probabilities rest on."""
+    notes = "".join(f"<p>{safe(note)}</p>" for note in status_notes(plan))
+    tone = "" if plan.status in CALM else " copa-warn"
+    banner = f'<div class="copa-note{tone}">{notes}</div>' if notes else ""
+    if not plan.n_options:
+        return banner
+    cards = "".join(_card(plan, number) for number in range(1, plan.n_options + 1))
+    footer = terms_html(plan.ball, plan.terms) if assumptions else ""
+    return f'{banner}<div class="copa-cards">{cards}</div>{_whole(plan)}{footer}'
+
+
+def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
+    """Return what was asked for and what the probabilities rest on."""
+    legend = " It is marked on the bars." if terms.objective == "level" else ""
+    return f'<div class="copa-small">{safe(asked(terms))}{legend} {safe(assumption(ball, terms))}</div>'
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text; it stands by itself here, so that only empty text needs quotes."""
+    return value if isinstance(value, str) and value.strip() else as_text(value)
+
+
+def _level(plan: "Plan", whom: str) -> float | None:
+    """The level asked for, where it was asked of these options."""
+    wanted = plan.terms.objective == "level" and plan.terms.guarantee_for == whom
+    return plan.terms.guarantee if wanted else None
+
+
+def _card(plan: "Plan", option: int) -> str:
+    j = option - 1
+    items = []
+    for change in plan.changes(option):
+        before, after = _cell(change.before), _cell(change.after)
+        items.append(
+            f'<li><span class="copa-name">{safe(change.column)}</span>'
+            f'{safe(before)} → <span class="copa-to">{safe(after)}</span></li>'
+        )
+    notes = ["accepted today" if plan.accepted[j] else "! not accepted today"]
+    if option == plan.breaks_first:
+        notes.append("breaks first")
+    least = float(plan.option_lower[j])
+    holds = labelled_bar("holds with probability", f"at least {rounded_down(least)}", least, _level(plan, "each"))
+    return (
+        f'<div class="copa-card"><div class="copa-head"><b>Option {option}</b>'
+        f'<span class="copa-small">effort {plan.effort[j]:.2f}</span></div>'
+        f'<ul class="copa-changes">{"".join(items) or "<li>nothing changes</li>"}</ul>'
+        f'{holds}<div class="copa-small">{" · ".join(notes)}</div></div>'
+    )
+
+
+def _whole(plan: "Plan") -> str:
+    """Return the bars of the menu as a whole."""
+    if plan.n_options < 2:
+        return ""
+    bars = [
+        labelled_bar(
+            "at least one option holds", f"at least {rounded_down(plan.any_lower)}", plan.any_lower, _level(plan, "any")
+        ),
+        labelled_bar("all options hold", f"at least {rounded_down(plan.lower)}", plan.lower, _level(plan, "all")),
+    ]
+    if plan.upper < 1.0:
+        bars.append(labelled_bar("all options hold", f"at most {rounded_up(plan.upper)}", plan.upper))
+    return f'<div class="copa-whole">{"".join(bars)}</div>'

@@ -1,0 +1,81 @@
+"""A batch as tables."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.plans.cells import cells_of
+from copa.plans.changes import changed_cells
+from copa.plans.segments import Positions, reduce_segments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.plans.batch import PlanBatch
+
+
+def changes_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """One row per changed cell, by applicant, option and column."""
+    import pandas as pd
+
+    own = batch.applicants.iloc[batch.owner]
+    flags = changed_cells(own, batch.options)
+    option, column = np.nonzero(flags)
+    before = np.empty(len(option), dtype=object)
+    after = np.empty(len(option), dtype=object)
+    for k in range(flags.shape[1]):
+        here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
+        for cells, table in ((before, own), (after, batch.options)):
+            cells[here] = _objects(cells_of(table.iloc[rows, k]))
+    return pd.DataFrame(
+        {
+            "applicant": labels(batch.applicants.index, batch.owner[option]),
+            "option": option_numbers(batch)[option],
+            "feature": batch.options.columns.take(column),
+            "from": pd.Series(before, dtype=object),
+            "to": pd.Series(after, dtype=object),
+            "effort": batch.effort[option],
+            "guarantee": batch.option_lower[option],
+            "accepted": batch.accepted[option],
+        }
+    )
+
+
+def summary_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """One row per applicant."""
+    import pandas as pd
+
+    some = batch.counts > 0
+    return pd.DataFrame(
+        {
+            "applicant": labels(batch.applicants.index, np.arange(len(batch))),
+            "status": batch.status.astype(object),
+            "message": batch.message,
+            "n_options": batch.counts,
+            "all": np.where(some, batch.lower, np.nan),
+            "any": np.where(some, batch.any_lower, np.nan),
+            "upper": np.where(some, batch.upper, np.nan),
+            "lowest_option": reduce_segments(np.minimum, batch.option_lower, batch.counts),
+            "cheapest_effort": reduce_segments(np.minimum, batch.effort, batch.counts),
+        }
+    )
+
+
+def option_numbers(batch: "PlanBatch") -> Positions:
+    """Number of each option in its menu, from 1, (M,)."""
+    starts = np.cumsum(batch.counts) - batch.counts
+    numbers: Positions = np.arange(len(batch.owner)) - starts[batch.owner] + 1
+    return numbers
+
+
+def labels(index: "pd.Index[Any]", rows: Positions) -> "pd.Index[Any]":
+    """Labels of some rows; tuples where a label has several parts."""
+    flat = index.to_flat_index() if index.nlevels > 1 else index
+    return flat.take(rows)
+
+
+def _objects(cells: list[Any]) -> Any:
+    """Return an array of objects, whatever the objects are."""
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array

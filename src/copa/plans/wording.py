@@ -1,0 +1,147 @@
+"""A plan in plain words: what to do, how surely it holds, and under which assumption."""
+
+import math
+from typing import TYPE_CHECKING
+
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.plans.cells import as_text, is_missing, plain
+from copa.plans.changes import Change
+from copa.plans.probabilities import rounded_down, rounded_up
+from copa.plans.terms import PlanTerms
+from copa.schema import FeatureSchema
+
+if TYPE_CHECKING:
+    from copa.plans.plan import Plan
+
+GUARANTEES_MEAN = (
+    "A guarantee is a proven lower bound on the probability that the next model still gives the favourable answer, "
+    "for every distribution of its parameters that the assumption allows; it says nothing about other distributions."
+)
+
+HEADLINES = {
+    "ok": "",
+    "already_valid": "Nothing needs to change.",
+    "fragile": "These options do not reach the guarantee asked for.",
+    "infeasible": "There is no option to offer.",
+    "time_limit": "The search for options was not finished.",
+    "error": "No plan could be made for this applicant.",
+}
+# Where such an applicant has no options, the headline must not speak of them.
+WITHOUT_OPTIONS = {"ok": "There is no option.", "fragile": "There is no option that reaches the guarantee asked for."}
+
+
+def explain(plan: "Plan", option: int | None = None) -> str:
+    """Return a plan, or one option of it, as plain text."""
+    if option is not None:
+        return f"{option_words(plan, option)}\n\n{assumption(plan.ball, plan.terms)}"
+    count = f"{plan.n_options} option{'' if plan.n_options == 1 else 's'}"
+    parts = [f"Applicant {as_text(plan.label)}: {count if plan.n_options else plan.status.replace('_', ' ')}."]
+    notes = status_notes(plan)
+    if notes:
+        parts.append("\n".join(notes))
+    if plan.n_options:
+        parts += [option_words(plan, number) for number in range(1, plan.n_options + 1)]
+        parts += [whole_words(plan), assumption(plan.ball, plan.terms)]
+    return "\n\n".join(parts)
+
+
+def status_notes(plan: "Plan") -> list[str]:
+    """Say what became of the search where there is more to say than the options do."""
+    headline = HEADLINES[plan.status]
+    if not plan.n_options:
+        headline = WITHOUT_OPTIONS.get(plan.status, headline)
+    if plan.message:
+        reason = _sentence(plan.message)
+    elif not math.isnan(plan.highest_level):
+        reason = f"The highest guarantee in reach is {rounded_down(plan.highest_level)}."
+    else:
+        reason = ""
+    return [note for note in (headline, reason) if note]
+
+
+def _sentence(text: str) -> str:
+    """Return a message as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def option_words(plan: "Plan", option: int) -> str:
+    """Say what an option asks for, and how surely it holds."""
+    j = plan.position(option)
+    changes = plan.changes(option)
+    lines = [f"Option {option} (effort {plan.effort[j]:.2f})"]
+    lines += [f"- {change_words(change, plan.terms.schema)}" for change in changes] or ["- Change nothing."]
+    today = "accepts" if plan.accepted[j] else "does not accept"
+    lines.append(f"Today's model {today} this option. {guarantee_words(plan.option_lower[j])}")
+    return "\n".join(lines)
+
+
+def guarantee_words(least: float) -> str:
+    """Say what is promised of one option."""
+    if not least > 0.0:
+        return "No probability can be promised for it under the assumption made."
+    return f"It holds with probability at least {rounded_down(least)} if the assumption below is right."
+
+
+def change_words(change: Change, schema: FeatureSchema) -> str:
+    """Say one change as a sentence."""
+    rises = _rises(change, schema)
+    verb = "Change" if rises is None else "Raise" if rises else "Lower"
+    before, after = (as_text(value, quoted=rises is None) for value in (change.before, change.after))
+    if is_missing(change.before):
+        return f"Set {change.column} to {after} (it is missing today)."
+    return f"{verb} {change.column} from {before} to {after}."
+
+
+def _rises(change: Change, schema: FeatureSchema) -> bool | None:
+    """Whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
+    if change.column not in schema or is_missing(change.before) or is_missing(change.after):
+        return None
+    feature = schema[change.column]
+    if feature.kind == "ordinal":
+        here, there = feature.index.position(change.before), feature.index.position(change.after)
+        return there > here if min(here, there) >= 0 else None
+    if not feature.is_line:
+        return None
+    before, after = plain(change.before), plain(change.after)
+    return None if isinstance(before, str) or isinstance(after, str) else bool(after > before)
+
+
+def whole_words(plan: "Plan") -> str:
+    """Say how surely the menu as a whole holds."""
+    sentences = []
+    if plan.n_options > 1:
+        sentences.append(
+            f"At least one option holds with probability at least {rounded_down(plan.any_lower)}, "
+            f"all of them together with at least {rounded_down(plan.lower)}."
+        )
+    if plan.upper < 1.0:
+        sentences.append(f"In the best case, all of them hold with probability {rounded_up(plan.upper)} at most.")
+    if plan.breaks_first is not None:
+        sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
+    if plan.terms.objective == "level":
+        sentences.append(asked(plan.terms))
+    return " ".join(sentences) or "No level was asked for."
+
+
+def asked(terms: PlanTerms) -> str:
+    """Say which guarantee was asked for."""
+    whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[terms.guarantee_for]
+    if terms.objective == "paper":
+        return "No guarantee was asked for: the options minimise the paper's weighted sum."
+    return f"The guarantee asked for is at least {terms.guarantee:g} for {whom}."
+
+
+def assumption(ball: AmbiguityBall, terms: PlanTerms) -> str:
+    """Say what the probabilities rest on."""
+    answer = f"An option holds if the model answers {as_text(terms.favourable, quoted=True)}"
+    rule = "" if terms.threshold is None else f" at the threshold {terms.threshold:g}"
+    if ball.radius == 0.0:
+        family = "whose mean and covariance are the estimated ones exactly"
+    else:
+        shape = "equally in every direction" if ball.drift is None else "in units of the drift between models"
+        family = f"whose mean and covariance are within a distance of {ball.radius:.3g} of the estimated ones, {shape}"
+    return (
+        f"Assumption: the parameters of the next model come from a distribution {family} "
+        f"(radius: {terms.radius_source}). The probabilities are proven for every such distribution, "
+        f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
+    )

@@ -1,0 +1,84 @@
+"""What is wrong with the rows of a table, before any option is looked for."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.schema.columns import Flags, column_codes, column_numbers
+from copa.schema.feature import Feature
+from copa.schema.names import listed, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def complaints(features: tuple[Feature, ...], needed: frozenset[str], table: "pd.DataFrame") -> list[str]:
+    """Say for every row what is wrong with it, "" where nothing is.
+
+    Parameters
+    ----------
+    features : of the schema
+    needed : columns that must not be missing although no option changes them
+    table : with all columns of the schema
+    """
+    found: dict[int, list[str]] = {}
+    for feature in features:
+        column = table[feature.name]
+        faulty = np.zeros(len(table), dtype=np.bool_)
+        for flags, wish in _faults(feature, column, may_be_missing=feature.immutable and feature.name not in needed):
+            rows = np.flatnonzero(flags & ~faulty)  # one complaint per column is enough
+            for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
+                found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
+            faulty |= flags
+    messages = [""] * len(table)
+    for row, parts in found.items():
+        messages[row] = f"row {shown(table.index[row])}: {'; '.join(parts)}"
+    return messages
+
+
+def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+    """Yield flags (N,) of the rows with a fault, and what the column should be instead."""
+    missing: Flags = column.isna().to_numpy(dtype=np.bool_)
+    if not may_be_missing:
+        yield missing, f"must not be missing ({_allowed(feature)})"
+    if feature.is_choice:
+        codes = column_codes(feature, column)
+        yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
+        if feature.immutable and (feature.lower is not None or feature.upper is not None):
+            yield _outside(feature, feature.numbers[codes]) & (codes >= 0), _range_wish(feature)
+        return
+    numbers, wrong = column_numbers(column)
+    yield wrong, "must be a number"
+    yield np.isinf(numbers), "must be finite"
+    if feature.kind == "integer":
+        with np.errstate(invalid="ignore"):
+            yield np.isfinite(numbers) & (numbers != np.rint(numbers)), "must be a whole number"
+    if feature.immutable:
+        yield _outside(feature, numbers), _range_wish(feature)
+
+
+def _outside(feature: Feature, numbers: Array) -> Flags:
+    lower = -np.inf if feature.lower is None else feature.lower
+    upper = np.inf if feature.upper is None else feature.upper
+    outside: Flags = (numbers < lower) | (numbers > upper)  # false where missing
+    return outside
+
+
+def _range_wish(feature: Feature) -> str:
+    return f"is immutable and must be {_range(feature)} (or widen its range)"
+
+
+def _allowed(feature: Feature) -> str:
+    if feature.is_choice:
+        return f"one of {listed(feature.values or ())}"
+    return f"a number {_range(feature)}".rstrip()
+
+
+def _range(feature: Feature) -> str:
+    if feature.lower is not None and feature.upper is not None:
+        return f"between {feature.lower:.15g} and {feature.upper:.15g}"
+    if feature.lower is not None:
+        return f"at least {feature.lower:.15g}"
+    return "" if feature.upper is None else f"at most {feature.upper:.15g}"

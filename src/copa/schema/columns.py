@@ -1,0 +1,85 @@
+"""Reading the columns of a table: as positions in a list of values, or as numbers, whatever their coding."""
+
+import numbers
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.exceptions import InvalidInputError
+from copa.schema.feature import Feature
+from copa.schema.names import hint, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+def read_table(X: Any, names: tuple[str, ...], what: str = "X") -> "pd.DataFrame":
+    """Return the named columns of a DataFrame, in this order, or say which one is missing."""
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame):
+        raise InvalidInputError(f"{what} must be a pandas DataFrame with named columns, got {type(X).__name__}")
+    twice = X.columns[X.columns.duplicated()]
+    if len(twice):
+        raise InvalidInputError(f"{what} has more than one column {shown(twice[0])}; rename one of them")
+    present = set(X.columns)
+    for name in names:
+        if name not in present:
+            there = [column for column in X.columns if isinstance(column, str) and column not in names]
+            rest = f"; {hint(name, there)}" if there else ""
+            raise InvalidInputError(f"{what} must have a column {name!r}, and has none of this name{rest}")
+    return X[list(names)]
+
+
+def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:
+    """Positions (N,) of a column's entries in the feature's values; -1 where missing or unknown."""
+    positions, distinct = distinct_entries(column)
+    found = np.array([*map(feature.index.position, distinct), -1], dtype=np.int64)
+    return found[positions]  # a missing entry has position -1, the last
+
+
+def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
+    """Read a column as numbers.
+
+    Returns
+    -------
+    numbers : (N,) NaN where there is none
+    wrong : (N,) true where there is an entry, and it is no number; text is none, even if it looks like one
+    """
+    from pandas.api.types import is_complex_dtype, is_numeric_dtype
+
+    if is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype):  # true and false are numeric here
+        read = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return read, np.zeros(len(read), dtype=np.bool_)
+    positions, distinct = distinct_entries(column)
+    read = np.array([*map(_as_number, distinct), np.nan])[positions]
+    return read, np.isnan(read) & (positions >= 0)
+
+
+def _as_number(entry: Any) -> float:
+    """Return an entry as a float, NaN if it is no number."""
+    if not isinstance(entry, (numbers.Real, Decimal, np.bool_)):
+        return np.nan
+    try:
+        return float(entry)
+    except OverflowError:
+        return np.inf
+
+
+def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
+    """Return the distinct entries of a column, and for each row which of them it holds; -1 where it holds none."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(dtype=np.int64), list(column.cat.categories)
+    try:
+        positions, distinct = pd.factorize(column.array)  # an array, because its entries keep their precision
+    except TypeError:  # lists and the like cannot be compared by hash: each row by itself
+        return np.where(column.isna(), -1, np.arange(len(column))), list(column)
+    return positions.astype(np.int64), list(distinct)

@@ -1,0 +1,190 @@
+"""One column of the table: what it holds, and what may happen to it."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.exceptions import InvalidInputError
+from copa.schema.fields import (
+    is_absent,
+    read_choice,
+    read_flag,
+    read_number,
+    read_some_of,
+    read_transitions,
+    read_values,
+)
+from copa.schema.names import listed, require_known, shown
+from copa.schema.steps import MOST_DIGITS, whole_and_digits
+from copa.schema.values import Scalar, ValueIndex
+
+Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
+Direction = Literal["both", "increase", "decrease"]
+
+LINE_KINDS = ("numeric", "integer")
+CHOICE_KINDS = ("ordinal", "categorical", "binary")
+DIRECTIONS = ("both", "increase", "decrease")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column, its kind, and where an option may move it.
+
+    None, an empty list and a field left out mean the same.
+
+    Parameters
+    ----------
+    name : str
+    kind : "numeric", "integer", "ordinal", "categorical" or "binary"
+        The first two are lines, the others choices from `values`.
+    immutable : bool
+        No option changes it.
+    lower, upper : float, optional
+        Range of a line, or of an ordinal whose values are numbers. A changeable value outside must come inside.
+    direction : "both", "increase" or "decrease"
+        Where an option may go, seen from the applicant; for an ordinal or a binary along the order of `values`.
+    step : float, optional
+        New values of a line are multiples of it. 1 for integers, unless said otherwise.
+    values : tuple, optional
+        Known values of a choice; for an ordinal in their order.
+    allowed : tuple, optional
+        Values that an option may move to; all of them if nothing is said.
+    transitions : mapping, optional
+        From a value to those an option may go to. A value without an entry may go to every allowed one.
+    weight : float
+        How much a unit of effort costs, compared with other columns.
+    spread : float, optional
+        What a unit of effort is: for lines in raw units, for ordinals in ranks; 1 change for the other choices.
+
+    Staying is always possible, whatever `direction`, `step`, `allowed` and `transitions` say.
+    """
+
+    name: str
+    kind: Kind
+    immutable: bool = False
+    lower: float | None = None
+    upper: float | None = None
+    direction: Direction = "both"
+    step: float | None = None
+    values: tuple[Scalar, ...] | None = None
+    allowed: tuple[Scalar, ...] | None = None
+    transitions: Mapping[Scalar, tuple[Scalar, ...]] | None = None
+    weight: float = 1.0
+    spread: float | None = None
+    index: ValueIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInputError(f"the name of a column must be text, got {shown(self.name)}; rename it")
+        where = f"column {self.name!r}:"
+        self._set("kind", read_choice(self.kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind"))
+        self._set("immutable", read_flag(self.immutable, f"{where} immutable"))
+        direction = "both" if is_absent(self.direction) else self.direction
+        self._set("direction", read_choice(direction, DIRECTIONS, f"{where} direction"))
+        for name in ("lower", "upper"):
+            self._set(name, read_number(getattr(self, name), f"{where} {name}"))
+        for name in ("step", "weight", "spread"):
+            self._set(name, read_number(getattr(self, name), f"{where} {name}", positive=True))
+        self._set("weight", 1.0 if self.weight is None else self.weight)
+        values = read_values(self.values, f"{where} values")
+        index = ValueIndex(values or (), f"{where} values")
+        self._set("values", values)
+        self._set("index", index)
+        self._set("allowed", read_some_of(self.allowed, values or (), index, f"{where} allowed"))
+        self._set("transitions", read_transitions(self.transitions, values or (), index, f"{where} transitions"))
+        self._fill_defaults()
+        self._require_what_the_kind_needs(where)
+        self._require_range_and_step(where)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _fill_defaults(self) -> None:
+        if self.kind == "integer" and self.step is None:
+            self._set("step", 1.0)
+        if self.kind in ("categorical", "binary") and self.spread is None:
+            self._set("spread", 1.0)
+
+    def _require_what_the_kind_needs(self, where: str) -> None:
+        """Raise if a field is missing that the kind needs, or one is given that means nothing for it."""
+        foreign = {
+            "numeric": ("values", "allowed", "transitions"),
+            "integer": ("values", "allowed", "transitions"),
+            "ordinal": ("step",),
+            "categorical": ("step", "lower", "upper"),
+            "binary": ("step", "lower", "upper"),
+        }[self.kind]
+        for name in foreign:
+            if getattr(self, name) is not None:
+                raise InvalidInputError(f"{where} {name} means nothing for kind {self.kind!r}; leave it out")
+        if self.kind == "categorical" and self.direction != "both":
+            raise InvalidInputError(
+                f"{where} direction {self.direction!r} needs an order, and a categorical has none; "
+                "make it ordinal, or use allowed or transitions"
+            )
+        if self.is_choice and self.values is None:
+            raise InvalidInputError(f"{where} values must be given for kind {self.kind!r}")
+        if self.kind == "binary" and len(self.values or ()) != 2:
+            raise InvalidInputError(
+                f"{where} a binary has two values, got {listed(self.values or ())}; change its kind"
+            )
+
+    def _require_range_and_step(self, where: str) -> None:
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise InvalidInputError(f"{where} lower must not be above upper, got {self.lower:g} and {self.upper:g}")
+        if self.is_choice and (self.lower is not None or self.upper is not None):
+            self.require_numbers("a range (lower, upper)")
+        if self.step is None:
+            return
+        if self.kind == "integer" and not self.step.is_integer():
+            raise InvalidInputError(f"{where} step of an integer must be a whole number, got {self.step:g}")
+        if whole_and_digits(self.step)[0] >= 10**MOST_DIGITS:
+            raise InvalidInputError(
+                f"{where} step must be a decimal number of at most {MOST_DIGITS} digits, like 0.25, got {self.step!r}"
+            )
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is numeric or integer."""
+        return self.kind in LINE_KINDS
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it is ordinal, categorical or binary."""
+        return self.kind in CHOICE_KINDS
+
+    def require_numbers(self, purpose: str) -> None:
+        """Raise if the values are not numbers (true and false count as 1 and 0)."""
+        texts = [value for value in self.values or () if isinstance(value, str)]
+        if texts or self.values is None:
+            got = f"has the value {shown(texts[0])}" if texts else f"is {self.kind} and has no list of values"
+            raise InvalidInputError(f"column {self.name!r}: {purpose} needs values that are numbers, but it {got}")
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The values of a choice as numbers, (V,); an error if they are text."""
+        self.require_numbers("taking them as numbers")
+        numbers = np.array([float(value) for value in self.values or ()])
+        numbers.setflags(write=False)
+        return numbers
+
+    def replace(self, **changes: Any) -> "Feature":
+        """Return a copy with some fields changed; defaults that belong to the old kind are forgotten."""
+        require_known(changes, FIELDS, f"column {self.name!r}: field")
+        return Feature(**({"name": self.name} | self.stated() | changes))
+
+    def stated(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, without the name."""
+        defaults = {f.name: f.default for f in fields(self) if f.name in FIELDS and f.default is not MISSING}
+        if self.kind == "integer":
+            defaults["step"] = 1.0
+        if self.kind in ("categorical", "binary"):
+            defaults["spread"] = 1.0
+        return {name: getattr(self, name) for name in FIELDS if getattr(self, name) != defaults.get(name)}
+
+
+FIELDS = tuple(f.name for f in fields(Feature) if f.init and f.name != "name")

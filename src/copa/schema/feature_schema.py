@@ -1,0 +1,232 @@
+"""All columns of a table, the rules between them, and everything that follows from them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.exceptions import InvalidInputError
+from copa.schema import files
+from copa.schema.checks import complaints
+from copa.schema.columns import Codes, column_codes, read_table
+from copa.schema.feature import Feature
+from copa.schema.fields import is_absent
+from copa.schema.inference import infer_feature, spread_of
+from copa.schema.limits import Limits, limits_of
+from copa.schema.names import hint, require_known, shown
+from copa.schema.rules import LinearRule
+from copa.schema.violations import read_origin, rows_of, violations_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class FeatureSchema:
+    """What a table's columns are and what may happen to them. Behaves like a mapping from column to `Feature`.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+    rules : sequence of LinearRule or of their texts, optional
+        What every option must obey, across columns.
+    max_changes : int, optional
+        How many columns an option may change.
+    """
+
+    features: tuple[Feature, ...]
+    rules: tuple[LinearRule, ...] = ()
+    max_changes: int | None = None
+    _by_name: dict[str, Feature] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        features = _read_features(self.features)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
+        object.__setattr__(self, "rules", _read_rules(self.rules))
+        object.__setattr__(self, "max_changes", _read_max_changes(self.max_changes))
+        for rule in self.rules:
+            require_known(rule.coefficients, self.names, f"rule {rule.text!r}: column")
+            for name in rule.coefficients:
+                if self[name].kind == "categorical":
+                    raise InvalidInputError(f"rule {rule.text!r}: column {name!r} is categorical, a rule needs numbers")
+                if self[name].is_choice:
+                    self[name].require_numbers(f"rule {rule.text!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(self._by_name)
+
+    def __getitem__(self, name: str) -> Feature:
+        if name not in self._by_name:
+            raise InvalidInputError(f"the schema has no column {shown(name)}; {hint(name, self.names)}")
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @classmethod
+    def infer(
+        cls,
+        X: "pd.DataFrame",
+        *,
+        immutable: Any = None,
+        features: Mapping[str, Mapping[str, Any]] | None = None,
+        rules: Any = None,
+        max_changes: int | None = None,
+    ) -> "FeatureSchema":
+        """Describe a table as its data show it; a start, to be read and corrected.
+
+        True and false, or two distinct values: binary. An ordered categorical: ordinal. Other text and categoricals:
+        categorical. Whole numbers: integer. Other numbers: numeric, with the step they were written down with. Ranges
+        are those seen, spreads are standard deviations, and columns with a single value are immutable. Missing
+        values are left out of account.
+
+        Parameters
+        ----------
+        X : DataFrame
+        immutable : list of columns that no option changes, optional
+        features : mapping from column to some of its fields, which then are as said and not as seen, optional
+        rules, max_changes : of the schema
+        """
+        changes = {name: dict(some) for name, some in _read_changes(features).items()}
+        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        require_known(changes, list(table.columns), "features: column")
+        immutable = [] if is_absent(immutable) else immutable
+        if isinstance(immutable, str):
+            raise InvalidInputError(f"immutable must be a list of columns, got the text {shown(immutable)}")
+        require_known(immutable, list(table.columns), "immutable: column")
+        for name in immutable:
+            changes[name] = {"immutable": True} | changes.get(name, {})
+        inferred = tuple(infer_feature(table[name], changes.get(name, {})) for name in table.columns)
+        return cls(inferred, rules, max_changes).with_spreads(table)
+
+    def with_spreads(self, X: "pd.DataFrame") -> "FeatureSchema":
+        """Return a copy in which spreads that were not given are those of the data."""
+        table = read_table(X, self.names)
+        found = {f.name: {"spread": spread_of(f, table[f.name])} for f in self.features if f.spread is None}
+        return self.replace(found)
+
+    def replace(
+        self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
+    ) -> "FeatureSchema":
+        """Return a copy with some fields of some columns changed: `schema.replace({"age": {"immutable": True}})`."""
+        both = _read_changes(changes) | _read_changes(more)
+        require_known(both, self.names, "column")
+        features = tuple(f.replace(**both[f.name]) if f.name in both else f for f in self.features)
+        return FeatureSchema(features, self.rules, self.max_changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain lists, mappings, text and numbers, without what is the default."""
+        return files.content_of(self.features, self.rules, self.max_changes)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "FeatureSchema":
+        """Read what `to_dict` returned; unknown entries are refused."""
+        return cls(**files.arguments_from(content))
+
+    def save(self, path: str | Path) -> None:
+        """Write a file to read and to edit: YAML or JSON, as its name ends (.yaml, .yml, .json)."""
+        files.write(self.to_dict(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "FeatureSchema":
+        """Read a file written by `save` or by hand; this never executes code."""
+        try:
+            return cls.from_dict(files.read(Path(path)))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path}: {error}") from error
+
+    def check(self, X: "pd.DataFrame") -> list[str]:
+        """Say what is wrong with each row of a table; "" where nothing is.
+
+        A missing column is an error at once. A row is wrong where a choice is none of the known values, a line is no
+        finite number or not whole although its kind is integer, a changeable value is missing (or one that a rule
+        needs), or an immutable value is outside its own range.
+        """
+        needed = frozenset(name for rule in self.rules for name in rule.coefficients)
+        return complaints(self.features, needed, read_table(X, self.names))
+
+    def codes(self, X: "pd.DataFrame", column: str) -> Codes:
+        """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.
+
+        The same for numbers, true and false, text and categoricals that hold the same values.
+        """
+        feature = self[column]
+        if not feature.is_choice:
+            raise InvalidInputError(
+                f"column {column!r} is {feature.kind} and has no list of values to give positions in"
+            )
+        return column_codes(feature, read_table(X, (column,))[column])
+
+    def limits(self, X: "pd.DataFrame") -> Limits:
+        """Where the options of each row's applicant may go, column by column."""
+        return limits_of(self.features, read_table(X, self.names))
+
+    def violations(self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
+        """Say for each option in what it breaks the schema; an empty list where it obeys.
+
+        Parameters
+        ----------
+        origin : Series or DataFrame with one row, the applicant as he or she is
+        options : DataFrame, one row per option
+
+        Returns
+        -------
+        One list of complaints per option
+        """
+        start = read_origin(origin, self.names)
+        table = read_table(options, self.names, "options")
+        return [violations_of(self.features, self.rules, self.max_changes, start, row) for row in rows_of(table)]
+
+
+def _read_features(features: Any) -> tuple[Feature, ...]:
+    if isinstance(features, (str, Mapping)) or not hasattr(features, "__iter__"):
+        raise InvalidInputError(f"features must be a list of Feature, got {shown(features)}")
+    read = tuple(features)
+    names = set()
+    for feature in read:
+        if not isinstance(feature, Feature):
+            raise InvalidInputError(f"features must be a list of Feature, got {shown(feature)} in it")
+        if feature.name in names:
+            raise InvalidInputError(f"column {feature.name!r} is described twice; keep one of them")
+        names.add(feature.name)
+    if not read:
+        raise InvalidInputError("a schema needs at least one column, got none")
+    return read
+
+
+def _read_rules(rules: Any) -> tuple[LinearRule, ...]:
+    if is_absent(rules):
+        return ()
+    if isinstance(rules, (str, LinearRule)) or not hasattr(rules, "__iter__"):
+        raise InvalidInputError(f"rules must be a list of rules, got {shown(rules)}")
+    return tuple(rule if isinstance(rule, LinearRule) else LinearRule.parse(rule) for rule in rules)
+
+
+def _read_max_changes(value: Any) -> int | None:
+    if is_absent(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInputError(f"max_changes must be a whole number of columns, at least 1, got {shown(value)}")
+    return int(value)
+
+
+def _read_changes(changes: Any) -> dict[str, Mapping[str, Any]]:
+    if is_absent(changes):
+        return {}
+    if not isinstance(changes, Mapping):
+        raise InvalidInputError(f"expected a mapping from column to some of its fields, got {shown(changes)}")
+    for name, some in changes.items():
+        if not isinstance(some, Mapping):
+            raise InvalidInputError(f"column {shown(name)}: expected a mapping from field to value, got {shown(some)}")
+    return dict(changes)

@@ -1,0 +1,175 @@
+"""A schema as a small file that people read and edit."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from copa.exceptions import DataError, InvalidInputError
+from copa.schema.feature import FIELDS, Feature
+from copa.schema.fields import is_absent
+from copa.schema.names import require_known, shown
+from copa.schema.rules import LinearRule
+
+FORMAT = "copa_schema"
+VERSION = 1
+ENTRIES = ("format", "version", "columns", "rules", "max_changes")
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None) -> dict[str, Any]:
+    """Return a schema as plain lists, mappings, text and numbers, without what is the default."""
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    content["columns"] = {f.name: {k: _plain(v) for k, v in f.stated().items()} for f in features}
+    if rules:
+        content["rules"] = [rule.text for rule in rules]
+    if max_changes is not None:
+        content["max_changes"] = max_changes
+    return content
+
+
+def _plain(value: Any) -> Any:
+    """Return a field as a file holds it; values of choices keep their types, other whole numbers lose their point."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return {origin: list(targets) for origin, targets in value.items()}
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return value
+
+
+def arguments_from(content: Any) -> dict[str, Any]:
+    """Read what `content_of` returned, or a person wrote, as the arguments of a schema."""
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+        raise InvalidInputError(f"not a schema: expected a mapping with format: {FORMAT}, got {shown(content)}")
+    require_known(content, ENTRIES, "entry")
+    version = content.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidInputError(
+            f"version {shown(version)} of the schema format cannot be read, only {VERSION}; update COPA"
+        )
+    columns = content.get("columns")
+    if not isinstance(columns, Mapping):
+        raise InvalidInputError(f"columns must be a mapping from column to its fields, got {shown(columns)}")
+    features = tuple(_read_column(name, fields) for name, fields in columns.items())
+    return {"features": features, "rules": content.get("rules"), "max_changes": content.get("max_changes")}
+
+
+def _read_column(name: Any, fields: Any) -> Feature:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"column names must be text, got {shown(name)}; put quotes around it")
+    if not isinstance(fields, Mapping):
+        raise InvalidInputError(f"column {name!r}: expected a mapping from field to value, got {shown(fields)}")
+    require_known(fields, FIELDS, f"column {name!r}: field")
+    if is_absent(fields.get("kind")):
+        raise InvalidInputError(f"column {name!r}: kind must be given")
+    return Feature(name, **fields)
+
+
+def write(content: dict[str, Any], path: Path) -> None:
+    """Write the content of a schema as YAML or JSON; the file is complete or is not there."""
+    text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"the schema {path} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    columns = {name: dict(fields) for name, fields in content["columns"].items()}
+    for fields in columns.values():
+        if "transitions" in fields:
+            # JSON has text as keys only; they are matched with the values by their text when the file is read.
+            fields["transitions"] = {str(origin): targets for origin, targets in fields["transitions"].items()}
+    return json.dumps(content | {"columns": columns}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _as_yaml(content: dict[str, Any]) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
+    return text
+
+
+def read(path: Path) -> Any:
+    """Return the content of a YAML or JSON file."""
+    suffix = _suffix(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"the schema {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"the schema {path} is not a text file in UTF-8: {error}") from error
+    try:
+        return _from_json(text) if suffix == ".json" else _from_yaml(text)
+    except RecursionError as error:
+        raise InvalidInputError("not a schema, it is nested too deeply") from error
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InvalidInputError(f"the name of a schema file must end in .yaml, .yml or .json, got {path.name!r}")
+    return suffix
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique_entries)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"not JSON: {error}") from error
+
+
+def _unique_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entries:
+            raise InvalidInputError(f"the entry {shown(key)} is there twice; keep one of them")
+        entries[key] = value
+    return entries
+
+
+def _from_yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        _require_unique_keys(yaml.compose(text, Loader=yaml.SafeLoader))
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:  # a date such as 2001-99-99 is a ValueError
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"not YAML: {error}") from error
+
+
+def _require_unique_keys(root: Any) -> None:
+    """Raise if an entry is there twice: YAML would take the last without a word."""
+    import yaml
+
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias; without this, a few lines can stand for a tree without end
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = set()
+            for key, value in node.value:
+                if (key.tag, str(key.value)) in keys:
+                    line = key.start_mark.line + 1
+                    raise InvalidInputError(
+                        f"the entry {shown(key.value)} in line {line} is there twice; keep one of them"
+                    )
+                keys.add((key.tag, str(key.value)))
+                waiting.append(value)

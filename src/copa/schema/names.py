@@ -1,0 +1,39 @@
+"""Words for error messages: what was received, and which known name was probably meant."""
+
+import difflib
+import reprlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from copa.exceptions import InvalidInputError
+
+MOST_SHOWN = 12
+
+_short = reprlib.Repr()
+_short.maxlevel, _short.maxstring, _short.maxother, _short.maxlong = 2, 80, 80, 80
+
+
+def shown(value: Any) -> str:
+    """Return the value as a person writes it, 3 and not np.int64(3), cut where it is long."""
+    return _short.repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return the values with commas between them, the first dozen where there are more."""
+    text = ", ".join(shown(value) for value in values[:MOST_SHOWN])
+    return text if len(values) <= MOST_SHOWN else f"{text}, ... ({len(values)} in all)"
+
+
+def hint(name: Any, known: Sequence[str]) -> str:
+    """Return the nearest known name as a question, or all of them where none is near."""
+    near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f"did you mean {near[0]!r}?" if near else f"known are {listed(known)}"
+
+
+def require_known(names: Iterable[Any], known: Sequence[str], what: str) -> None:
+    """Raise if one of the names is not known, naming it and the nearest one."""
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(f"{what} {shown(name)} is not known; {hint(name, known)}")

@@ -1,0 +1,150 @@
+"""Linear rules between columns, such as `existing_credits <= dependents` or `2*a + 0.5*b <= 10`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from copa.exceptions import InvalidInputError
+from copa.schema.fields import read_number
+from copa.schema.frozen_map import FrozenMap
+from copa.schema.names import shown
+
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[^\W\d]\w*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<sign><=|>=|[-+*]))\s*"
+)
+HELP = "write it like 'a <= b' or '2*a + 0.5*`monthly income` >= 10', with one <= or >= and no parentheses"
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """A rule that every option obeys: the sum of coefficient times value is at most `upper`.
+
+    Parameters
+    ----------
+    coefficients : mapping from column to number
+    upper : float
+    text : str, optional
+        The rule as a person reads it, in the form that `parse` understands; made from the numbers if left out.
+    """
+
+    coefficients: Mapping[str, float]
+    upper: float
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        read = _read_coefficients(self.coefficients)
+        upper = read_number(self.upper, "the upper side of a rule")
+        if upper is None:
+            raise InvalidInputError("a rule needs a number `upper` that the sum must not exceed")
+        text = self.text or _as_text(read, upper)
+        if _parsed(text) != (read, upper):
+            raise InvalidInputError(f"the text {shown(text)} of a rule must say the same as its numbers; leave it out")
+        object.__setattr__(self, "coefficients", FrozenMap(read))
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "text", text)
+
+    @classmethod
+    def parse(cls, text: str) -> "LinearRule":
+        """Read a rule: sums of columns, numbers and number*column on both sides of one <= or >=.
+
+        A column whose name is not one word stands in backticks, a backtick in its name is doubled.
+        """
+        coefficients, upper = _parsed(text)
+        return cls(coefficients, upper, text.strip())
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _read_coefficients(coefficients: Any) -> dict[str, float]:
+    if not isinstance(coefficients, Mapping):
+        raise InvalidInputError(f"coefficients must be a mapping from column to number, got {shown(coefficients)}")
+    read: dict[str, float] = {}
+    for column, coefficient in coefficients.items():
+        number = read_number(coefficient, f"the coefficient of {shown(column)} in a rule")
+        if not isinstance(column, str) or not column:
+            raise InvalidInputError(f"a rule is about columns named by text, got {shown(column)}")
+        if number:
+            read[column] = number
+    if not read:
+        raise InvalidInputError(
+            f"a rule needs a column with a coefficient other than 0, got {shown(dict(coefficients))}"
+        )
+    return read
+
+
+def _as_text(coefficients: dict[str, float], upper: float) -> str:
+    terms: list[str] = []
+    for column, coefficient in coefficients.items():
+        name = column if re.fullmatch(r"[^\W\d]\w*", column) else f"`{column.replace('`', '``')}`"
+        size = "" if abs(coefficient) == 1.0 else f"{_number_text(abs(coefficient))}*"
+        sign = ("-" if coefficient < 0.0 else "") if not terms else ("- " if coefficient < 0.0 else "+ ")
+        terms.append(f"{sign}{size}{name}")
+    return f"{' '.join(terms)} <= {_number_text(upper)}"
+
+
+def _number_text(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(text):
+        match = TOKEN.match(text, position)
+        if match is None:
+            raise InvalidInputError(f"rule {shown(text)}: {shown(text[position:])} cannot be read; {HELP}")
+        for kind in ("number", "name", "quoted", "sign"):
+            if match[kind] is not None:
+                yield ("name", match[kind].replace("``", "`")) if kind == "quoted" else (kind, match[kind])
+        position = match.end()
+
+
+def _parsed(text: Any) -> tuple[dict[str, float], float]:
+    """Return the coefficients and the upper side of a rule written as text."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"a rule must be text, got {shown(text)}; {HELP}")
+    sides: list[list[tuple[str, str]]] = [[]]
+    comparisons = []
+    for kind, word in _tokens(text.strip()):
+        if word in ("<=", ">=") and kind == "sign":
+            comparisons.append(word)
+            sides.append([])
+        else:
+            sides[-1].append((kind, word))
+    if len(comparisons) != 1:
+        raise InvalidInputError(f"rule {shown(text)} has {len(comparisons)} comparisons; {HELP}")
+    turn = 1.0 if comparisons[0] == "<=" else -1.0
+    coefficients: dict[str, float] = {}
+    upper = 0.0
+    for sign, side in zip((turn, -turn), sides, strict=True):
+        for number, column in _terms(side, text):
+            if column is None:
+                upper -= sign * number
+            else:
+                coefficients[column] = coefficients.get(column, 0.0) + sign * number
+    return {column: number for column, number in coefficients.items() if number}, upper + 0.0
+
+
+def _terms(side: list[tuple[str, str]], text: str) -> Iterator[tuple[float, str | None]]:
+    """Read one side as signed terms: a number, a column, or the product of both in either order."""
+    complaint = InvalidInputError(f"rule {shown(text)} cannot be read; {HELP}")
+    position = 0
+    while position < len(side) or position == 0:
+        sign = 1.0
+        if position < len(side) and side[position] in (("sign", "+"), ("sign", "-")):
+            sign = -1.0 if side[position][1] == "-" else 1.0
+            position += 1
+        elif position > 0:
+            raise complaint  # two terms with nothing between them
+        factors = side[position : position + 1]
+        if side[position + 1 : position + 2] == [("sign", "*")]:
+            factors = factors + side[position + 2 : position + 3]
+            position += 2
+        kinds = sorted(kind for kind, _ in factors)
+        if kinds not in (["name"], ["number"], ["name", "number"]) or position >= len(side):
+            raise complaint
+        position += 1
+        words = dict(factors)
+        yield sign * float(words.get("number", "1")), words.get("name")

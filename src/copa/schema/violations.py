@@ -1,0 +1,189 @@
+"""Whether given options obey a schema: one option, one column, one rule at a time, in raw units.
+
+Written for being read, and on purpose with nothing in common with the arrays that the search for options works on:
+it is the judge of what that search delivers.
+"""
+
+import math
+import numbers
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.exceptions import InvalidInputError
+from copa.schema.columns import read_table
+from copa.schema.feature import Feature
+from copa.schema.names import listed, shown
+from copa.schema.rules import LinearRule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RULE_TOLERANCE = 1e-9  # relative to the terms of the rule: sums of decimal numbers are not exact
+
+Row = Mapping[str, Any]
+
+
+def read_origin(origin: Any, names: tuple[str, ...]) -> Row:
+    """Read one applicant from a Series or a DataFrame with one row."""
+    import pandas as pd
+
+    table = read_table(origin.to_frame().T if isinstance(origin, pd.Series) else origin, names, "origin")
+    if len(table) != 1:
+        raise InvalidInputError(f"origin must be one applicant, got {len(table)} rows; pass X.iloc[[i]]")
+    return next(rows_of(table))
+
+
+def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
+    """Yield every row as a mapping from column to value, each in the type of its column."""
+    single = ("float32", "float16")  # a list of these would hold other decimals
+    columns = {name: list(table[name].array if str(table[name].dtype) in single else table[name]) for name in table}
+    for i in range(len(table)):
+        yield {name: column[i] for name, column in columns.items()}
+
+
+def violations_of(
+    features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None, origin: Row, option: Row
+) -> list[str]:
+    """Say in what an option breaks the schema, for an applicant who is now at `origin`."""
+    found = []
+    changed = []
+    for feature in features:
+        own, new = origin[feature.name], option[feature.name]
+        if not _same(feature, own, new):
+            changed.append(feature.name)
+        found += [f"{feature.name}: {fault}" for fault in _column_faults(feature, own, new)]
+    by_name = {feature.name: feature for feature in features}
+    for rule in rules:
+        found += _rule_faults(rule, by_name, option)
+    if max_changes is not None and len(changed) > max_changes:
+        found.append(f"changes {len(changed)} columns ({', '.join(changed)}), allowed are {max_changes}")
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, (numbers.Real, Decimal, np.bool_)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def _position(feature: Feature, value: Any) -> int | None:
+    """Which of the feature's values it is: by value, else by text if one of the two is text."""
+    if _is_missing(value):
+        return None
+    for i, known in enumerate(feature.values or ()):
+        if isinstance(known, str) == isinstance(value, str) and known == value:
+            return i
+    for i, known in enumerate(feature.values or ()):
+        if isinstance(known, str) != isinstance(value, str) and _text(known) == _text(value):
+            return i
+        if isinstance(value, np.floating) and _text(known) == _text(value):  # 0.1 stored in single precision
+            return i
+    return None
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
+
+
+def _same(feature: Feature, own: Any, new: Any) -> bool:
+    """Whether an option leaves a value as it is: exactly, without any tolerance."""
+    if _is_missing(own) or _is_missing(new):
+        return _is_missing(own) and _is_missing(new)
+    if feature.is_choice and _position(feature, own) is not None:
+        return _position(feature, own) == _position(feature, new)
+    return bool(own == new)
+
+
+def _column_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+    if feature.immutable:
+        return [] if _same(feature, own, new) else [f"is immutable at {shown(own)}, got {shown(new)}"]
+    if _is_missing(new):
+        return ["must not be missing"]
+    return _line_faults(feature, own, new) if feature.is_line else _choice_faults(feature, own, new)
+
+
+def _line_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+    if not _is_number(new):
+        return [f"must be a finite number, got {shown(new)}"]
+    if not _is_number(own):
+        return [f"the applicant's own value must be a finite number, got {shown(own)}"]
+    found = _range_faults(feature, new)
+    if feature.direction == "increase" and new < own:
+        found.append(f"may only increase from {own}, got {new}")
+    if feature.direction == "decrease" and new > own:
+        found.append(f"may only decrease from {own}, got {new}")
+    if new != own and feature.step is not None and not _is_multiple(new, feature.step):
+        found.append(f"may only change to multiples of {feature.step:g}, got {new}")
+    return found
+
+
+def _choice_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+    values = feature.values or ()
+    here, there = _position(feature, own), _position(feature, new)
+    if there is None:
+        return [f"must be one of {listed(values)}, got {shown(new)}"]
+    if here is None:
+        return [f"the applicant's own value must be one of {listed(values)}, got {shown(own)}"]
+    found = []
+    if feature.lower is not None or feature.upper is not None:
+        found = _range_faults(feature, values[there])
+    if here == there:
+        return found
+    if feature.allowed is not None and values[there] not in feature.allowed:
+        found.append(f"may only change to {listed(feature.allowed)}, got {shown(new)}")
+    if feature.transitions is not None and values[here] in feature.transitions:
+        targets = feature.transitions[values[here]]
+        if values[there] not in targets:
+            found.append(f"may only change from {shown(own)} to {listed(targets)}, got {shown(new)}")
+    if feature.direction == "increase" and there < here:
+        found.append(f"may only increase from {shown(own)}, got {shown(new)}")
+    if feature.direction == "decrease" and there > here:
+        found.append(f"may only decrease from {shown(own)}, got {shown(new)}")
+    return found
+
+
+def _range_faults(feature: Feature, new: Any) -> list[str]:
+    found = []
+    if feature.lower is not None and new < feature.lower:
+        found.append(f"must be at least {feature.lower:.15g}, got {new}")
+    if feature.upper is not None and new > feature.upper:
+        found.append(f"must be at most {feature.upper:.15g}, got {new}")
+    return found
+
+
+def _is_multiple(value: Any, step: float) -> bool:
+    """Whether a value is the float nearest to some decimal multiple of the step."""
+    exact_step = Decimal(repr(step))
+    exact_value = Decimal(str(value))  # the decimals a person sees
+    nearest = (exact_value / exact_step).to_integral_value() * exact_step
+    if isinstance(value, (float, np.floating)):
+        return bool(type(value)(nearest) == value)
+    return nearest == exact_value
+
+
+def _rule_faults(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[str]:
+    total, size = 0.0, abs(rule.upper)
+    for name, coefficient in rule.coefficients.items():
+        value = option[name]
+        if features[name].is_choice:
+            position = _position(features[name], value)
+            value = None if position is None else (features[name].values or ())[position]
+        if not _is_number(value):
+            return [f"rule {rule.text}: {name} must be a number, got {shown(option[name])}"]
+        total += coefficient * float(value)
+        size += abs(coefficient * float(value))
+    if total > rule.upper + RULE_TOLERANCE * size:
+        return [f"rule {rule.text} does not hold: {total:.15g} is above {rule.upper:.15g}"]
+    return []

@@ -1,0 +1,153 @@
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from copa import InvalidInputError
+from copa.schema import Feature
+
+NUMBERS = {"name": "income", "kind": "numeric"}
+GRADES = {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]}
+
+
+def test_defaults_leave_everything_open():
+    feature = Feature("income", "numeric")
+    assert (feature.immutable, feature.direction, feature.weight) == (False, "both", 1.0)
+    assert (feature.lower, feature.upper, feature.step, feature.values, feature.spread) == (None,) * 5
+
+
+def test_none_empty_and_absent_mean_the_same():
+    plain = Feature("grade", "ordinal", values=("low", "mid", "high"))
+    said = Feature(
+        "grade",
+        "ordinal",
+        values=["low", "mid", "high"],
+        immutable=None,
+        lower=[],
+        direction=None,
+        step=[],
+        allowed=[],
+        transitions={},
+        weight=None,
+        spread=[],
+    )
+    assert said == plain
+    assert Feature(**GRADES, transitions={"low": [], "mid": None}) == plain
+    assert hash(said) == hash(plain)
+
+
+def test_integers_move_in_whole_steps_and_choices_cost_one_per_change():
+    assert Feature("age", "integer").step == 1.0
+    assert Feature("age", "integer", step=5).step == 5.0
+    assert Feature("job", "categorical", values=["a", "b", "c"]).spread == 1.0
+    assert Feature("phone", "binary", values=["no", "yes"]).spread == 1.0
+
+
+def test_numpy_values_become_plain_ones():
+    feature = Feature("x", "categorical", values=np.array([3, 1, 2]), allowed=np.array([1]))
+    assert [type(value) for value in feature.values] == [int] * 3
+    assert [type(v) for v in Feature("x", "binary", values=(np.False_, np.True_)).values] == [bool, bool]
+    assert [type(v) for v in Feature("x", "binary", values=np.array(["a", "b"])).values] == [str, str]
+    assert feature.allowed == (1,)
+    assert Feature("x", "ordinal", values=np.array([0.1, 0.7], dtype=np.float32)).values == (0.1, 0.7)
+
+
+def test_allowed_and_transitions_are_matched_with_values_whatever_their_type():
+    feature = Feature("x", "ordinal", values=(1, 2, 3), allowed=["2", 3.0], transitions={"1": ["2"], 3.0: [3]})
+    assert repr(feature.allowed) == "(2, 3)"
+    assert repr(feature.transitions) == "{1: (2,), 3: (3,)}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": 3, "kind": "numeric"}, "name of a column must be text, got 3"),
+        ({"name": "", "kind": "numeric"}, "name of a column must be text, got ''"),
+        ({"name": "a", "kind": "numerical"}, "did you mean 'numeric'?"),
+        ({"name": "a", "kind": None}, "column 'a': kind must be one of 'numeric', 'integer'"),
+        (NUMBERS | {"direction": "up"}, "direction must be one of 'both', 'increase', 'decrease', got 'up'"),
+        (NUMBERS | {"immutable": "yes"}, "column 'income': immutable must be true or false, got 'yes'"),
+        (NUMBERS | {"lower": 2, "upper": 1}, "column 'income': lower must not be above upper, got 2 and 1"),
+        (NUMBERS | {"lower": "much"}, "column 'income': lower must be a finite number, got 'much'"),
+        (NUMBERS | {"upper": float("nan")}, "upper must be a finite number, got nan"),
+        (NUMBERS | {"upper": True}, "upper must be a finite number, got True"),
+        (NUMBERS | {"step": 0}, "column 'income': step must be a positive number, got 0"),
+        (NUMBERS | {"step": -0.1}, "step must be a positive number, got -0.1"),
+        (NUMBERS | {"step": 1 / 3}, "step must be a decimal number of at most 9 digits"),
+        (NUMBERS | {"weight": 0.0}, "column 'income': weight must be a positive number, got 0.0"),
+        (NUMBERS | {"spread": -1}, "column 'income': spread must be a positive number, got -1"),
+        (NUMBERS | {"values": [1, 2]}, "values means nothing for kind 'numeric'"),
+        ({"name": "n", "kind": "integer", "step": 0.5}, "step of an integer must be a whole number, got 0.5"),
+        ({"name": "g", "kind": "ordinal"}, "column 'g': values must be given for kind 'ordinal'"),
+        (GRADES | {"step": 1}, "column 'grade': step means nothing for kind 'ordinal'"),
+        (GRADES | {"lower": 1}, r"a range (lower, upper) needs values that are numbers, but it has the value 'low'"),
+        (GRADES | {"values": "low"}, "values must be a list of values, got 'low'"),
+        (
+            GRADES | {"values": ["low", None]},
+            "values must be text, whole or decimal numbers, or true and false, got None",
+        ),
+        (GRADES | {"values": ["low", float("nan")]}, "true and false, got nan"),
+        (GRADES | {"values": ["low", ["mid"]]}, "true and false, got ['mid'] (list)"),
+        (GRADES | {"values": ["low", "low"]}, "must differ in more than their type, got 'low' and 'low'"),
+        (GRADES | {"values": [1, "1"]}, "must differ in more than their type, got 1 and '1'"),
+        (GRADES | {"values": [1, True]}, "must differ in more than their type, got 1 and True"),
+        (GRADES | {"allowed": ["top"]}, "allowed may only name its values 'low', 'mid', 'high', got 'top'"),
+        (
+            GRADES | {"transitions": {"top": ["low"]}},
+            "transitions may only name its values 'low', 'mid', 'high', got 'top'",
+        ),
+        (GRADES | {"transitions": {"low": ["top"]}}, "transitions from 'low' may only name its values"),
+        (GRADES | {"transitions": ["low"]}, "transitions must be a mapping from a value to a list of values"),
+        (GRADES | {"transitions": {"low": "mid"}}, "transitions from 'low' must be a list of values, got 'mid'"),
+        ({"name": "b", "kind": "binary", "values": [1, 2, 3]}, "a binary has two values, got 1, 2, 3"),
+        ({"name": "b", "kind": "binary", "values": [0, 1], "upper": 1}, "upper means nothing for kind 'binary'"),
+        (
+            {"name": "c", "kind": "categorical", "values": [1, 2], "direction": "increase"},
+            "direction 'increase' needs an order, and a categorical has none",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(fields, message):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        Feature(**fields)
+
+
+def test_two_spellings_of_one_origin_are_refused():
+    with pytest.raises(InvalidInputError, match="two entries for 1"):
+        Feature("x", "ordinal", values=(1, 2), transitions={1: [2], "1": [1]})
+
+
+def test_numbers_of_a_choice_count_true_as_one():
+    assert Feature("x", "ordinal", values=(10, 2.5)).numbers.tolist() == [10.0, 2.5]
+    assert Feature("x", "binary", values=(False, True)).numbers.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("feature", [Feature(**GRADES), Feature(**NUMBERS), Feature("x", "ordinal", values=["1", "2"])])
+def test_numbers_of_text_or_of_a_line_are_refused(feature):
+    with pytest.raises(InvalidInputError, match=f"column '{feature.name}': .* needs values that are numbers"):
+        _ = feature.numbers
+
+
+def test_replace_forgets_the_defaults_of_the_old_kind():
+    feature = Feature("x", "integer", weight=2.0).replace(kind="ordinal", values=[1, 2, 3])
+    assert feature == Feature("x", "ordinal", values=(1, 2, 3), weight=2.0)
+
+
+def test_replace_names_the_nearest_field():
+    with pytest.raises(InvalidInputError, match="field 'imutable' is not known; did you mean 'immutable'"):
+        Feature("x", "integer").replace(imutable=True)
+
+
+def test_a_feature_travels_between_processes():
+    feature = Feature(**GRADES, transitions={"low": ["mid"]})
+    assert pickle.loads(pickle.dumps(feature)) == feature  # noqa: S301 - our own bytes
+
+
+def test_transitions_cannot_be_changed_afterwards():
+    given = {"low": ["mid"]}
+    feature = Feature(**GRADES, transitions=given)
+    given["low"].append("high")
+    assert feature.transitions == {"low": ("mid",)}
+    with pytest.raises(TypeError):
+        feature.transitions["low"] = ("high",)

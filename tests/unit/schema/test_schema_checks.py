@@ -1,0 +1,104 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from copa import InvalidInputError
+from copa.schema import Feature, FeatureSchema
+
+SCHEMA = FeatureSchema(
+    [
+        Feature("age", "integer", immutable=True, lower=18, upper=99),
+        Feature("income", "numeric", lower=0),
+        Feature("job", "categorical", values=("none", "skilled")),
+        Feature("grade", "ordinal", values=(1, 2, 3), immutable=True, upper=2),
+    ]
+)
+GOOD = {"age": 40, "income": 1000.0, "job": "none", "grade": 2}
+
+
+def complaint(schema=SCHEMA, **changes):
+    table = pd.DataFrame({name: pd.Series([value], index=["Ann"]) for name, value in (GOOD | changes).items()})
+    return schema.check(table)
+
+
+def test_a_good_row_has_no_complaint():
+    assert complaint() == [""]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"job": "pilot"}, "row 'Ann': column 'job' must be one of 'none', 'skilled', got 'pilot'"),
+        ({"grade": 7}, "row 'Ann': column 'grade' must be one of 1, 2, 3, got 7"),
+        ({"grade": 3}, "column 'grade' is immutable and must be at most 2 (or widen its range), got 3"),
+        ({"income": np.nan}, "column 'income' must not be missing (a number at least 0), got nan"),
+        ({"job": None}, "column 'job' must not be missing (one of 'none', 'skilled'), got None"),
+        ({"income": "much"}, "column 'income' must be a number, got 'much'"),
+        ({"income": "1000"}, "column 'income' must be a number, got '1000'"),
+        ({"income": np.inf}, "column 'income' must be finite, got inf"),
+        ({"age": 40.5}, "column 'age' must be a whole number, got 40.5"),
+        ({"age": 17}, "column 'age' is immutable and must be between 18 and 99 (or widen its range), got 17"),
+        ({"age": 10**400}, "column 'age' must be finite, got 1000"),
+    ],
+)
+def test_a_complaint_names_row_column_value_and_what_is_allowed(changes, message):
+    [found] = complaint(**changes)
+    assert message in found
+    assert found.startswith("row 'Ann': column ")
+
+
+def test_what_no_option_changes_may_be_missing():
+    assert complaint(age=np.nan, grade=None) == [""]
+
+
+def test_what_a_rule_needs_must_not_be_missing():
+    schema = FeatureSchema(SCHEMA.features, rules=["income <= 100*age"])
+    [found] = complaint(schema, age=np.nan)
+    assert "column 'age' must not be missing" in found
+
+
+def test_a_changeable_value_outside_its_range_is_no_fault():
+    assert complaint(income=-5.0) == [""]
+
+
+def test_all_faults_of_a_row_are_told_once():
+    [found] = complaint(age=17.5, job="pilot", income=None)
+    assert found.count("row 'Ann'") == 1
+    assert found.count("column 'age'") == 1
+    assert [found.index(f"column '{name}'") for name in ("age", "income", "job")] == sorted(
+        found.index(f"column '{name}'") for name in ("age", "income", "job")
+    )
+
+
+def test_complaints_stand_at_their_rows():
+    table = pd.DataFrame([GOOD, GOOD | {"job": "pilot"}, GOOD], index=[10, 20, 30])
+    found = SCHEMA.check(table)
+    assert [bool(message) for message in found] == [False, True, False]
+    assert found[1].startswith("row 20: ")
+
+
+def test_a_missing_column_is_an_error_at_once_with_the_nearest_name():
+    table = pd.DataFrame([GOOD]).rename(columns={"income": "imcome"})
+    with pytest.raises(InvalidInputError, match=r"X must have a column 'income', .*; did you mean 'imcome'"):
+        SCHEMA.check(table)
+
+
+def test_other_columns_play_no_part():
+    assert SCHEMA.check(pd.DataFrame([GOOD | {"note": "x"}])) == [""]
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    table = pd.DataFrame([[1, 2]], columns=["age", "age"])
+    with pytest.raises(InvalidInputError, match="more than one column 'age'"):
+        SCHEMA.check(table)
+
+
+def test_only_tables_are_checked():
+    with pytest.raises(InvalidInputError, match="X must be a pandas DataFrame with named columns, got ndarray"):
+        SCHEMA.check(np.zeros((2, 4)))
+
+
+def test_long_lists_of_values_are_cut():
+    schema = FeatureSchema([Feature("x", "categorical", values=range(100))])
+    [found] = schema.check(pd.DataFrame({"x": [-1]}))
+    assert "10, 11, ... (100 in all), got -1" in found

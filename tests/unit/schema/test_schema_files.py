@@ -1,0 +1,221 @@
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from copa import DataError, InvalidInputError
+from copa.schema import Feature, FeatureSchema
+
+SCHEMA = FeatureSchema(
+    [
+        Feature("age", "integer", immutable=True, lower=18, upper=99),
+        Feature("rate", "numeric", step=0.25, direction="decrease", weight=1.5, spread=2.75),
+        Feature("answer", "binary", values=("no", "yes"), direction="increase"),
+        Feature("postcode", "categorical", values=("01", "1e5", "null", "2001-01-01", "Ä: #"), allowed=["01", "null"]),
+        Feature("level", "ordinal", values=(1, 2, 3), transitions={1: [2], 2: [2, 3]}),
+        Feature("member", "binary", values=(True, False), transitions={True: [True]}),
+        Feature("on", "binary", values=(0.5, "x")),
+    ],
+    rules=["rate <= age", "2*level + member <= 5"],
+    max_changes=3,
+)
+
+WRITTEN = """\
+format: copa_schema
+version: 1
+columns:
+  age: {kind: integer, immutable: true, lower: 18, upper: 99}
+  rate: {kind: numeric, direction: decrease, step: 0.25, weight: 1.5, spread: 2.75}
+  answer:
+    kind: binary
+    direction: increase
+    values: ['no', 'yes']
+  postcode:
+    kind: categorical
+    values: ['01', 1e5, 'null', '2001-01-01', 'Ä: #']
+    allowed: ['01', 'null']
+  level:
+    kind: ordinal
+    values: [1, 2, 3]
+    transitions:
+      1: [2]
+      2: [2, 3]
+  member:
+    kind: binary
+    values: [true, false]
+    transitions:
+      true: [true]
+  'on':
+    kind: binary
+    values: [0.5, x]
+rules: [rate <= age, 2*level + member <= 5]
+max_changes: 3
+"""
+
+
+def test_the_file_is_small_and_says_what_differs_from_the_defaults(tmp_path):
+    SCHEMA.save(tmp_path / "schema.yaml")
+    assert (tmp_path / "schema.yaml").read_text(encoding="utf-8") == WRITTEN
+
+
+@pytest.mark.parametrize("name", ["schema.yaml", "schema.yml", "schema.json", "Schema.JSON"])
+def test_what_is_saved_is_loaded_with_its_types(tmp_path, name):
+    SCHEMA.save(tmp_path / name)
+    loaded = FeatureSchema.load(str(tmp_path / name))
+    assert loaded == SCHEMA
+    assert repr(loaded) == repr(SCHEMA)  # 1, True and '1' are told apart
+
+
+def test_json_is_json(tmp_path):
+    SCHEMA.save(tmp_path / "schema.json")
+    content = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
+    assert content["columns"]["member"] == {"kind": "binary", "values": [True, False], "transitions": {"True": [True]}}
+
+
+def test_a_dictionary_round_trip_is_exact():
+    content = SCHEMA.to_dict()
+    assert (content["format"], content["version"]) == ("copa_schema", 1)
+    assert repr(FeatureSchema.from_dict(content)) == repr(SCHEMA)
+
+
+def test_saving_replaces_the_file_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "schema.yaml"
+    path.write_text("something else", encoding="utf-8")
+    SCHEMA.save(path)
+    assert os.listdir(tmp_path) == ["schema.yaml"]  # noqa: PTH208 - names only
+    assert FeatureSchema.load(path) == SCHEMA
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "schema.yaml"
+    path.write_text("the old one", encoding="utf-8")
+
+    def full_disk(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(DataError, match=r"schema\.yaml cannot be written: No space left on device"):
+        SCHEMA.save(path)
+    assert path.read_text(encoding="utf-8") == "the old one"
+    assert os.listdir(tmp_path) == ["schema.yaml"]  # noqa: PTH208 - names only
+
+
+def test_the_file_is_put_in_place_in_one_go(tmp_path, monkeypatch):
+    path = tmp_path / "schema.yaml"
+    path.write_text("the old one", encoding="utf-8")
+
+    def refused(_, target):
+        assert target == path
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(DataError, match="cannot be written: Permission denied"):
+        SCHEMA.save(path)
+    assert path.read_text(encoding="utf-8") == "the old one"
+    assert os.listdir(tmp_path) == ["schema.yaml"]  # noqa: PTH208 - names only
+
+
+def load(tmp_path, text, name="schema.yaml"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return FeatureSchema.load(path)
+
+
+HEAD = "format: copa_schema\nversion: 1\n"
+
+
+def test_none_empty_and_absent_mean_the_same_in_a_file(tmp_path):
+    text = "columns:\n  a: {kind: ordinal, values: [1, 2], allowed: [], lower: null, transitions: {}, step: }\n"
+    assert load(tmp_path, HEAD + text + "rules:\nmax_changes: []\n") == FeatureSchema(
+        [Feature("a", "ordinal", values=(1, 2))]
+    )
+
+
+def test_numbers_without_a_point_are_numbers(tmp_path):
+    schema = load(tmp_path, HEAD + "columns:\n  a: {kind: numeric, step: 1e-3, upper: 1e6}\n")
+    assert (schema["a"].step, schema["a"].upper) == (0.001, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a schema: expected a mapping with format: copa_schema, got None"),
+        ("- 1", "not a schema"),
+        ("format: other\n", "not a schema"),
+        ("format: copa_schema\nversion: 2\ncolumns: {}", "version 2 of the schema format cannot be read, only 1"),
+        ("format: copa_schema\ncolumns: {}", "version None of the schema format cannot be read"),
+        (HEAD, "columns must be a mapping from column to its fields, got None"),
+        (HEAD + "columns: [a]", "columns must be a mapping"),
+        (HEAD + "columns: {}", "a schema needs at least one column"),
+        (HEAD + "columns: {a: numeric}", "column 'a': expected a mapping from field to value, got 'numeric'"),
+        (HEAD + "columns: {a: {lower: 3}}", "column 'a': kind must be given"),
+        (HEAD + "columns: {yes: {kind: numeric}}", "column names must be text, got True; put quotes around it"),
+        (HEAD + "colums: {}", "entry 'colums' is not known; did you mean 'columns'?"),
+        (
+            HEAD + "columns: {a: {kind: numeric, imutable: true}}",
+            "column 'a': field 'imutable' is not known; did you mean",
+        ),
+        (HEAD + "columns: {a: {kind: numeric, name: b}}", "column 'a': field 'name' is not known"),
+        (HEAD + "columns: {a: {kind: numeric, index: b}}", "column 'a': field 'index' is not known"),
+        (HEAD + "columns: {a: {kind: numeric}}\nrules: [b <= 3]", "rule 'b <= 3': column 'b' is not known"),
+        (
+            HEAD + "columns: {a: {kind: binary, values: [2001-01-01, x]}}",
+            "(date); in a YAML file, put quotes around text",
+        ),
+        (HEAD + "columns:\n  a: {kind: numeric}\n  a: {kind: integer}", "the entry 'a' in line 5 is there twice"),
+        (HEAD + "columns: {a: {kind: numeric, 1: x}}", "field 1 is not known"),
+        (HEAD + "columns: {a: {kind: binary, values: &v [*v, 1]}}", "must be text, whole or decimal numbers"),
+        ("a: [1", "not YAML"),
+        ("a: 2001-99-99", "not YAML"),
+        ("!!python/object/apply:os.system ['true']", "not YAML"),
+        ("[" * 5000, "nested too deeply"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name_and_the_reason(tmp_path, text, message):
+    with pytest.raises(InvalidInputError, match=re.escape("schema.yaml: ") + ".*" + re.escape(message)):
+        load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ('{"format": "copa_schema", "format": "copa_schema"}', "the entry 'format' is there twice"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_wrong_json_is_refused(tmp_path, text, message):
+    with pytest.raises(InvalidInputError, match=message):
+        load(tmp_path, text, "schema.json")
+
+
+def test_a_tree_of_aliases_is_refused_quickly(tmp_path):
+    levels = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 40)]
+    with pytest.raises(InvalidInputError, match="not a schema"):
+        load(tmp_path, "\n".join(levels))
+    nested = HEAD + "\n".join(levels) + "\ncolumns: {a: {kind: binary, values: *a39}}\n"
+    with pytest.raises(InvalidInputError, match="entry 'a0' is not known"):
+        load(tmp_path, nested)
+
+
+def test_files_that_are_not_there_or_no_text_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere\.yaml cannot be read: No such file"):
+        FeatureSchema.load(tmp_path / "nowhere.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="not a text file in UTF-8"):
+        FeatureSchema.load(tmp_path / "binary.yaml")
+
+
+def test_other_endings_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"must end in \.yaml, \.yml or \.json, got 'schema\.pkl'"):
+        SCHEMA.save(tmp_path / "schema.pkl")
+    with pytest.raises(InvalidInputError, match=r"must end in"):
+        FeatureSchema.load(tmp_path / "schema.pkl")
+
+
+def test_yaml_reads_the_file_as_plain_data(tmp_path):
+    SCHEMA.save(tmp_path / "schema.yaml")
+    assert yaml.safe_load((tmp_path / "schema.yaml").read_text(encoding="utf-8")) == SCHEMA.to_dict()

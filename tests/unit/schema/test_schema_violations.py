@@ -1,0 +1,138 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from copa import InvalidInputError
+from copa.schema import Feature, FeatureSchema
+
+
+def one(feature, own, new, **schema):
+    """Complaints about one option for one column."""
+    whole = FeatureSchema([feature], **schema)
+    table = pd.DataFrame({feature.name: [new]})
+    return whole.violations(pd.DataFrame({feature.name: [own]}), table)[0]
+
+
+def grade(**fields):
+    return Feature("grade", "ordinal", values=("low", "mid", "high"), **fields)
+
+
+def income(**fields):
+    return Feature("income", "numeric", **fields)
+
+
+@pytest.mark.parametrize(
+    ("feature", "own", "new"),
+    [
+        (income(), 5.0, -1e9),
+        (income(immutable=True), 5.0, 5.0),
+        (income(immutable=True), np.nan, np.nan),
+        (income(immutable=True, lower=9), 5.0, 5.0),
+        (income(direction="increase"), 5.0, 5.0),
+        (income(direction="decrease"), 5.0, 4.0),
+        (income(lower=1, upper=2), 5.0, 2.0),
+        (income(step=0.1), 0.123, 0.3),
+        (income(step=0.1), 0.123, 0.123),
+        (income(step=0.1), np.float32(0.5), np.float32(0.3)),
+        (Feature("n", "integer"), 3, 8),
+        (Feature("n", "integer"), 3.5, 3.5),
+        (Feature("n", "integer", step=50), 1169, 1100),
+        (grade(), "low", "high"),
+        (grade(allowed=["mid"]), "low", "mid"),
+        (grade(allowed=["mid"]), "low", "low"),
+        (grade(transitions={"low": ["mid"]}), "low", "mid"),
+        (grade(transitions={"low": ["mid"]}), "low", "low"),
+        (grade(transitions={"low": ["mid"]}), "mid", "high"),
+        (grade(direction="increase"), "low", "high"),
+        (grade(immutable=True), "unheard of", "unheard of"),
+        (Feature("n", "ordinal", values=(1, 2), immutable=True), 1, "1"),
+        (Feature("b", "binary", values=(False, True)), 0, True),
+    ],
+)
+def test_what_is_allowed_is_not_complained_about(feature, own, new):
+    assert one(feature, own, new) == []
+
+
+@pytest.mark.parametrize(
+    ("feature", "own", "new", "message"),
+    [
+        (income(immutable=True), 5.0, np.nextafter(5.0, 6.0), "income: is immutable at 5.0, got 5.000000000000001"),
+        (income(immutable=True), 5.0, np.nan, "is immutable at 5.0, got nan"),
+        (income(immutable=True), np.nan, 5.0, "is immutable at nan, got 5.0"),
+        (income(lower=1), 5.0, 0.5, "income: must be at least 1, got 0.5"),
+        (income(upper=3), 5.0, 5.0, "income: must be at most 3, got 5.0"),
+        (income(direction="increase"), 5.0, 4.0, "income: may only increase from 5.0, got 4.0"),
+        (income(direction="decrease"), 5.0, 6.0, "income: may only decrease from 5.0, got 6.0"),
+        (income(step=0.1), 0.1, 0.1 + 0.2, "may only change to multiples of 0.1, got 0.30000000000000004"),
+        (income(step=0.8), 1, 3, "may only change to multiples of 0.8, got 3"),
+        (income(), 5.0, np.nan, "income: must not be missing"),
+        (income(), 5.0, np.inf, "income: must be a finite number, got inf"),
+        (income(), 5.0, "6", "income: must be a finite number, got '6'"),
+        (income(), np.nan, 5.0, "the applicant's own value must be a finite number, got nan"),
+        (Feature("n", "integer"), 3, 3.5, "n: may only change to multiples of 1, got 3.5"),
+        (Feature("n", "integer", step=50), 1169, 1168, "n: may only change to multiples of 50, got 1168"),
+        (grade(), "low", "top", "grade: must be one of 'low', 'mid', 'high', got 'top'"),
+        (grade(), "top", "low", "the applicant's own value must be one of 'low', 'mid', 'high', got 'top'"),
+        (grade(), "low", None, "grade: must not be missing"),
+        (grade(allowed=["mid"]), "low", "high", "grade: may only change to 'mid', got 'high'"),
+        (grade(transitions={"low": ["mid"]}), "low", "high", "may only change from 'low' to 'mid', got 'high'"),
+        (grade(direction="increase"), "mid", "low", "grade: may only increase from 'mid', got 'low'"),
+        (grade(direction="decrease"), "mid", "high", "grade: may only decrease from 'mid', got 'high'"),
+        (grade(immutable=True), "low", "mid", "grade: is immutable at 'low', got 'mid'"),
+        (Feature("n", "ordinal", values=(1, 2, 3), lower=2), 1, 1, "n: must be at least 2, got 1"),
+    ],
+)
+def test_what_is_not_allowed_is_named(feature, own, new, message):
+    found = one(feature, own, new)
+    assert len(found) == 1
+    assert message in found[0]
+
+
+PEOPLE = [
+    Feature("a", "numeric"),
+    Feature("b", "ordinal", values=(1, 2, 3)),
+    Feature("c", "binary", values=(False, True)),
+]
+
+
+def violations(options, **schema):
+    origin = pd.Series({"a": 1.0, "b": 2, "c": False})
+    return FeatureSchema(PEOPLE, **schema).violations(origin, pd.DataFrame(options, columns=["a", "b", "c"]))
+
+
+def test_rules_count_numbers_of_choices_and_true_as_one():
+    found = violations([(0.5, 3, True), (4.0, 3, True), (0.0, 1, False)], rules=["a + b <= 5*c + 1"])
+    assert found == [[], ["rule a + b <= 5*c + 1 does not hold: 2 is above 1"], []]
+
+
+def test_rules_forgive_rounding_and_nothing_else():
+    found = violations([(0.1 + 0.2, 1, False), (0.3 + 1e-6, 1, False)], rules=["10*a <= 3"])
+    assert [len(faults) for faults in found] == [0, 1]
+
+
+def test_a_rule_on_a_missing_value_does_not_hold():
+    schema = FeatureSchema([Feature("a", "numeric", immutable=True)], rules=["a <= 3"])
+    table = pd.DataFrame({"a": [np.nan]})
+    assert schema.violations(table, table) == [["rule a <= 3: a must be a number, got nan"]]
+
+
+def test_changes_are_counted():
+    found = violations([(1.0, 2, True), (1.0, 3, True), (7.0, 1, True)], max_changes=2)
+    assert found == [[], [], ["changes 3 columns (a, b, c), allowed are 2"]]
+
+
+def test_the_applicant_may_be_a_row_in_either_form():
+    table = pd.DataFrame({"b": [2], "c": [False], "a": [1.0], "note": ["x"]}, index=[17])
+    schema = FeatureSchema(PEOPLE, max_changes=1)
+    assert schema.violations(table, table) == [[]]
+    assert schema.violations(table.iloc[0], table) == [[]]
+    with pytest.raises(InvalidInputError, match="origin must be one applicant, got 2 rows"):
+        schema.violations(pd.concat([table, table]), table)
+
+
+def test_missing_columns_are_named():
+    table = pd.DataFrame({"a": [1.0], "b": [1], "cc": [True]})
+    with pytest.raises(InvalidInputError, match=r"origin must have a column 'c'"):
+        FeatureSchema(PEOPLE).violations(table, table)
+    with pytest.raises(InvalidInputError, match=r"options must have a column 'c'"):
+        FeatureSchema(PEOPLE).violations(table.rename(columns={"cc": "c"}), table)
