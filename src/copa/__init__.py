@@ -1,6 +1,8 @@
 """COPA: counterfactual plans that keep their promise when the model is retrained."""
 
-from copa import datasets
+import typing
+
+from copa import datasets, metrics
 from copa.bounds import (
     Certificate,
     ValidityBounds,
@@ -9,6 +11,13 @@ from copa.bounds import (
     lower_bound_gradient,
     validity_bounds,
 )
+from copa.corrections import (
+    CorrectionEffect,
+    correction_effect,
+    improve_bound,
+    mahalanobis_correction,
+    requirement_correction,
+)
 from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
 from copa.moments import (
     WeightMoments,
@@ -16,28 +25,61 @@ from copa.moments import (
     estimate_drift,
     gelbrich_distance,
     radius_from_history,
+    resampling_radius,
     retrained_parameters,
 )
+from copa.planning import PlanArrays, build_plans, plan_objective
+from copa.plans import Plan, PlanBatch
+from copa.schema import Feature, FeatureSchema, LinearRule
 
-__version__ = "0.1.0"
+if typing.TYPE_CHECKING:
+    from copa.planner import CorrectedPlans, RecoursePlanner
+
+__version__ = "0.2.0"
 
 __all__ = [
     "Certificate",
     "CertificateError",
     "CopaError",
+    "CorrectedPlans",
+    "CorrectionEffect",
     "DataError",
+    "Feature",
+    "FeatureSchema",
     "InvalidInputError",
+    "LinearRule",
+    "Plan",
+    "PlanArrays",
+    "PlanBatch",
+    "RecoursePlanner",
     "RetrainingError",
     "ValidityBounds",
     "Verification",
     "WeightMoments",
     "WorstCase",
+    "build_plans",
     "calibrate_radius",
+    "correction_effect",
     "datasets",
     "estimate_drift",
     "gelbrich_distance",
+    "improve_bound",
     "lower_bound_gradient",
+    "mahalanobis_correction",
+    "metrics",
+    "plan_objective",
     "radius_from_history",
+    "requirement_correction",
+    "resampling_radius",
     "retrained_parameters",
     "validity_bounds",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    # The planner is a scikit-learn estimator, and importing scikit-learn takes longer than all the rest.
+    if name in ("CorrectedPlans", "RecoursePlanner"):
+        from copa import planner
+
+        return getattr(planner, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

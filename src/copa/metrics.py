@@ -212,7 +212,8 @@ def _norms(differences: Array, cost: str, cost_weights: Any) -> Array:
 
 def _determinant(distances: Array) -> Array:
     """Determinant of 1 / (1 + distance), (...,) for distances (..., J, J); rounding does not make it negative."""
-    determinant: Array = np.maximum(np.linalg.det(1.0 / (1.0 + distances)), 0.0)
+    with np.errstate(invalid="ignore"):  # NaN stays NaN
+        determinant: Array = np.maximum(np.linalg.det(1.0 / (1.0 + distances)), 0.0)
     return determinant
 
 
@@ -248,7 +249,10 @@ def _effort_diversity(batch: "PlanBatch") -> Array:
 
 
 def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "FeatureSchema", cost: str) -> Array:
-    """Efforts between the options of n menus of J, whose rows follow each other in the table, (n, J, J)."""
+    """Efforts between the options of n menus of J, whose rows follow each other in the table, (n, J, J).
+
+    NaN where an option holds a value that the schema does not know.
+    """
     from copa.planning.actions import unit_of_effort, value_gaps
 
     power = 2 if cost == "l2" else 1
@@ -259,9 +263,11 @@ def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "Fea
         column = table[feature.name]
         if feature.is_line:
             values = column_numbers(column)[0].reshape(shape) * (feature.weight / unit_of_effort(feature))
-            apart = np.abs(values[:, :, None] - values[:, None, :])
+            with np.errstate(invalid="ignore"):  # of two infinite values
+                apart = np.abs(values[:, :, None] - values[:, None, :])
         else:
             codes = column_codes(feature, column).reshape(shape)
-            apart = value_gaps(feature)[codes[:, :, None], codes[:, None, :]]
+            gaps = np.pad(value_gaps(feature), (0, 1), constant_values=np.nan)  # an unknown value has position -1
+            apart = gaps[codes[:, :, None], codes[:, None, :]]
         total += apart**power
     return np.sqrt(total) if power == 2 else total

@@ -52,7 +52,11 @@ def loaded_after(code):
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("name", EXPORTING)
+# The planner is a scikit-learn estimator; `copa.RecoursePlanner` imports it when it is asked for.
+LIGHT = [name for name in EXPORTING if name != "copa.planner"]
+
+
+@pytest.mark.parametrize("name", LIGHT)
 def test_importing_loads_nothing_heavy(name):
     loaded = loaded_after(f"import {name}")
     assert {"copa", "numpy"} <= loaded

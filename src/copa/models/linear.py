@@ -1,6 +1,5 @@
 """The model in force: what a fitted linear classifier or pipeline says, and the parameters it says it with."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +49,9 @@ class LinearModel:
     cutoff: float
 
     @classmethod
-    def read(cls, estimator: Any, columns: Any, *, threshold: float | None = None, favourable: Any = None) -> "LinearModel":
+    def read(
+        cls, estimator: Any, columns: Any, *, threshold: float | None = None, favourable: Any = None
+    ) -> "LinearModel":
         """Take a fitted estimator apart, or say what it is that we cannot use.
 
         Parameters
@@ -129,7 +130,7 @@ def _require_fitted(estimator: Any) -> None:
     try:
         check_is_fitted(estimator)
     except NotFittedError as error:
-        raise InvalidInputError(f"the model must be fitted first: call fit on the {type(estimator).__name__}") from error
+        raise InvalidInputError(f"the model must be fitted first: call its fit ({type(estimator).__name__})") from error
     except TypeError as error:
         raise InvalidInputError(
             f"the model must be a scikit-learn classifier or pipeline, got {type(estimator).__name__}"
@@ -160,16 +161,14 @@ def _orientation(classifier: Any, favourable: Any) -> tuple[float, Any]:
     if classes is None:
         raise InvalidInputError(f"{type(classifier).__name__} is not a classifier: it has no classes_")
     if len(classes) != 2:
-        raise InvalidInputError(f"the model must choose between 2 classes, {type(classifier).__name__} has {len(classes)}")
+        raise InvalidInputError(f"the model must choose between 2 classes, it has {len(classes)}")
     if favourable is None:
         return 1.0, classes[1]
     for sign, label in ((-1.0, classes[0]), (1.0, classes[1])):
         if label == favourable:
             return sign, label
     shown = " and ".join(repr(label) for label in classes.tolist())
-    raise InvalidInputError(
-        f"favourable must be a label of the model, {shown}, got {favourable!r}"
-    )
+    raise InvalidInputError(f"favourable must be a label of the model, {shown}, got {favourable!r}")
 
 
 def _checked_threshold(classifier: Any, threshold: Any) -> float | None:
@@ -197,8 +196,8 @@ def _plain_parameters(classifier: Any, sign: float, threshold: float | None) -> 
 def _logit(classifier: Any, n_features: int, threshold: float) -> float:
     """The decision value of a probability, for classifiers whose probability is the logistic function of it."""
     rows = np.outer(PROBES, np.ones(n_features)) / n_features
-    logistic: Callable[[Array], Array] = lambda score: 1.0 / (1.0 + np.exp(-score))  # noqa: E731
-    if not np.allclose(classifier.predict_proba(rows)[:, 1], logistic(classifier.decision_function(rows)), atol=1e-9):
+    logistic = 1.0 / (1.0 + np.exp(-classifier.decision_function(rows)))
+    if not np.allclose(classifier.predict_proba(rows)[:, 1], logistic, atol=1e-9):
         raise InvalidInputError(
             f"threshold needs a classifier whose probability is the logistic function of its score; that of "
             f"{type(classifier).__name__} is another one. Leave threshold=None for what predict says"

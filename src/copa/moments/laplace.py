@@ -6,9 +6,9 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.models.parameters import parameter_vector
 from copa.moments.logistic_model import LogisticModel
 from copa.moments.logistic_newton import LogisticProblem, information, inverse_information
-from copa.models.parameters import parameter_vector
 from copa.moments.training_data import TrainingData
 
 

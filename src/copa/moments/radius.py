@@ -7,8 +7,8 @@ import numpy as np
 
 from copa.arrays import Array, as_symmetric, as_vector, semidefinite_root
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.moments.gelbrich import gelbrich_distance
 from copa.models.parameters import parameter_vector
+from copa.moments.gelbrich import gelbrich_distance
 from copa.moments.subsets import Indices, as_generator
 from copa.moments.training_data import TrainingData
 from copa.moments.weight_moments import WeightMoments

@@ -12,7 +12,7 @@ from copa.moments.training_data import TrainingData
 from copa.moments.weight_moments import WeightMoments
 
 
-def resampling_radius(
+def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     estimator: Any,
     X: Any,
     y: Any,
@@ -60,9 +60,9 @@ def resampling_radius(
     rng = as_generator(random_state)
     samples = []
     for _ in range(n_samples):
-        rows = draw_bootstrap(data.target, rng)
+        drawn = draw_bootstrap(data.target, rng)
         refits = retrained_parameters(
-            estimator, data.features[rows], data.labels[rows], n_models=n_models, random_state=rng, n_jobs=n_jobs
+            estimator, data.features[drawn], data.labels[drawn], n_models=n_models, random_state=rng, n_jobs=n_jobs
         )
         samples.append(refits)
     mean, cov = _pooled(np.stack(samples))
@@ -84,7 +84,9 @@ def _score_distances(rows: Array, nominal: WeightMoments, mean: Array, cov: Arra
     """Distance between the nominal and the other moments of each row's score, in units of |x|_Q, (n,)."""
 
     def lengths(matrix: Array) -> Array:
-        return np.sqrt(np.maximum(np.einsum("nd,de,ne->n", rows, matrix, rows, optimize=True), 0.0))
+        return as_floats(
+            np.sqrt(np.maximum(np.einsum("nd,de,ne->n", rows, matrix, rows, optimize=True), 0.0)), "lengths"
+        )
 
     moved = np.hypot(rows @ (mean - nominal.mean), lengths(cov) - lengths(nominal.cov))
     reach = lengths(shape)

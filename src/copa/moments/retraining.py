@@ -7,10 +7,10 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.models.parameters import parameter_vector
 from copa.moments.logistic_model import LogisticModel
 from copa.moments.logistic_newton import LogisticProblem, damped_newton
 from copa.moments.logistic_refits import refit_logistic
-from copa.models.parameters import parameter_vector
 from copa.moments.subsets import Indices, as_generator, draw_subset, subset_size
 from copa.moments.training_data import TrainingData
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from copa.arrays import Array, as_floats, as_symmetric, as_vector, require_finite, semidefinite_root
 from copa.exceptions import InvalidInputError
-from copa.moments.laplace import laplace_moments
 from copa.models.parameters import parameter_history
+from copa.moments.laplace import laplace_moments
 from copa.moments.retraining import retrained_parameters
 
 MIN_HALF_LIFE = 0.1  # versions; below, all but the newest weigh less than a thousandth

@@ -48,7 +48,7 @@ class FittedPlanner:
         return self.space.schema
 
 
-def fit_planner(
+def fit_planner(  # noqa: PLR0913 - all but four by keyword
     model: LinearModel,
     schema: FeatureSchema,
     X: "pd.DataFrame",

@@ -8,7 +8,7 @@ from copa.arrays import Array
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
 from copa.planning.actions import Places
-from copa.planning.menus import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
+from copa.planning.menus import BELOW, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
 from copa.planning.rows import relaxed_rows, write_rows
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def name_obstacles(
     rows = write_rows(space, applicants.table, applicants.places, everyone, found.values[:, 0], found.atoms[:, 0])
     outcomes = found.outcomes
     return [
-        _sentence(fitted.schema, applicants.table.iloc[[i]], rows.iloc[[i]]) if outcomes[i] == MET else NOT_FOUND[outcomes[i]]
-        for i in everyone
+        NOT_FOUND.get(outcome, "") or _sentence(fitted.schema, applicants.table.iloc[[i]], rows.iloc[[i]])
+        for i, outcome in enumerate(outcomes.tolist())
     ]
 
 

@@ -8,13 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from copa.adapters import read_plans
 from copa.exceptions import InvalidInputError
 from copa.models import LinearModel
 from copa.moments import WeightMoments
 from copa.planner import settings
 from copa.planner.blocks import BLOCK, Builder, plan_block
 from copa.planner.construction import Request, construct
+from copa.planner.files import load_planner, save_planner
 from copa.planner.fitted import FittedPlanner, fit_planner
+from copa.planner.given import METHODS, CorrectedPlans, audit_plans, correct_plans
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
 from copa.planning.menus import price_multipliers
@@ -92,7 +95,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     radius_source_ : str, where the radius comes from
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the settings of the planner, all but the model by keyword
         self,
         model: Any,
         *,
@@ -194,6 +197,70 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
         return PlanBatch.concat(blocks)
+
+    def audit(self, plans: Any, applicants: "pd.DataFrame | None" = None) -> PlanBatch:
+        """Bound plans that someone else made, as they are.
+
+        Parameters
+        ----------
+        plans : DataFrame of options (with a column "applicant" of index labels), a list of DataFrames,
+            the path of a CSV, or the result of DiCE or its JSON
+        applicants : DataFrame of the applicants today; a DiCE result can do without
+
+        Returns
+        -------
+        PlanBatch; "infeasible" where an option asks for what is not allowed or is refused today, "fragile" where the
+        guarantee asked for is not reached
+        """
+        fitted = self._fitted()
+        given = read_plans(plans, fitted.model.columns, applicants)
+        return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
+
+    def correct(
+        self,
+        plans: Any,
+        applicants: "pd.DataFrame | None" = None,
+        *,
+        method: str = "level",
+        budget: float = 0.1,
+        n_corrections: int | None = None,
+    ) -> CorrectedPlans:
+        """Repair plans that someone else made, and say what it did.
+
+        Parameters
+        ----------
+        plans, applicants : as in `audit`
+        method : what to do with the options
+            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until its mean score
+            reaches `budget`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards more
+            score per standard deviation or along the gradient of L*. The result is delivered as the nearest real
+            rows; where that would lower L*, the plan stays as it was.
+        budget : float
+        n_corrections : how many options of a plan may move, those that break first; None for all
+
+        Returns
+        -------
+        CorrectedPlans with the plans `before` and `after`
+        """
+        fitted = self._fitted()
+        settings.read_word(method, METHODS, "method")
+        settings.read_amount(budget, "budget")
+        given = read_plans(plans, fitted.model.columns, applicants)
+        request = self._request(perf_counter() + settings.read_time_limit(self.time_limit), None)
+        return correct_plans(
+            fitted, given, request, self._terms(), method=method, budget=budget, n_corrections=n_corrections
+        )
+
+    def save(self, path: "str | Path") -> None:
+        """Save what was learned, without the model itself: settings, schema, moments, radius. No pickle."""
+        save_planner(self, path)
+
+    @classmethod
+    def load(cls, path: "str | Path", model: Any) -> "RecoursePlanner":
+        """Load a saved planner for the model that it was fitted with; nothing in the file is executed."""
+        planner: RecoursePlanner = load_planner(cls, path, model)
+        _load_kernels()
+        return planner
 
     def _plan_block(self, table: "pd.DataFrame", request: Request) -> PlanBatch:
         return plan_block(self._fitted(), table, self._builder(), request, self._terms())
@@ -303,7 +370,8 @@ def _require_good(schema: FeatureSchema, table: "pd.DataFrame") -> None:
     complaints = [message for message in schema.check(table) if message]
     if len(complaints) > len(table) // 2:
         raise InvalidInputError(
-            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it, such as: {complaints[0]}"
+            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it. The first: "
+            f"{complaints[0]}"
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.planner.construction import Construction, Request, finish
-from copa.planner.delivery import Applicants
+from copa.planner.delivery import Applicants, Indices
 from copa.planner.fitted import FittedPlanner
 from copa.planning.actions import ActionSpace
 from copa.planning.build import build_plans
@@ -32,8 +32,8 @@ def construct_by_objective(
     lower, upper = relaxed_box(fitted.space, applicants)
     plans = build_plans(
         applicants.encoded,
-        fitted.ball.mean,
-        fitted.ball.cov,
+        fitted.ball.mean.copy(),
+        fitted.ball.cov.copy(),
         n_options=request.n_options,
         validity_weight=weights.validity,
         diversity_weight=weights.diversity,
@@ -44,7 +44,7 @@ def construct_by_objective(
         random_state=weights.random_state,
         n_jobs=request.n_jobs,
     )
-    owner = np.repeat(np.arange(len(applicants)), request.n_options)
+    owner = np.repeat(np.arange(len(applicants), dtype=np.int64), request.n_options)
     targets = plans.points.reshape(-1, fitted.ball.dimension)
     found = nearest_to(fitted, applicants, owner, targets, request, margin=weights.margin)
     menus = as_menus(found, owner, len(applicants), request.n_options)
@@ -74,7 +74,7 @@ def relaxed_box(space: ActionSpace, applicants: Applicants) -> tuple[Array, Arra
 def nearest_to(
     fitted: FittedPlanner,
     applicants: Applicants,
-    owner: Array,
+    owner: Indices,
     targets: Array,
     request: Request,
     *,
@@ -97,7 +97,7 @@ def nearest_to(
     )
 
 
-def as_menus(found: NearestRows, owner: Array, n_applicants: int, n_options: int) -> Menus:
+def as_menus(found: NearestRows, owner: Indices, n_applicants: int, n_options: int) -> Menus:
     """Rows of applicants as their menus: options that could be reached, each once."""
     menus = Menus.empty(n_applicants, n_options, found.values.shape[1], found.atoms.shape[1])
     for n in range(n_applicants):
@@ -109,7 +109,7 @@ def as_menus(found: NearestRows, owner: Array, n_applicants: int, n_options: int
         _, first = np.unique(both, axis=0, return_index=True)
         kept = good[np.sort(first)]
         menus.counts[n] = len(kept)
-        menus.highest[n] = found.highest[rows].min(initial=1.0)
+        menus.highest[n] = np.nan  # no level was asked for
         for target, source in ((menus.values, found.values), (menus.atoms, found.atoms)):
             target[n, : len(kept)] = source[kept]
         menus.relaxed_values[n], menus.relaxed_atoms[n] = menus.values[n], menus.atoms[n]

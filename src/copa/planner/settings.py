@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from copa.exceptions import InvalidInputError
-from copa.schema.names import hint, shown
+from copa.schema.names import hint, listed, shown
 
 
 def read_word(value: Any, known: Sequence[str], name: str) -> str:
     """One of the known words, or an error with the nearest one."""
     if value not in known:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}; {hint(value, known)}")
+        raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(value)}; {hint(value, known)}")
     return str(value)
 
 
@@ -48,7 +48,9 @@ def read_time_limit(value: Any) -> float:
 
 def read_radius(value: Any) -> Any:
     """A radius, or the word "auto"."""
-    return read_word(value, ("auto",), "radius, if it is not a number,") if isinstance(value, str) else read_amount(value, "radius")
+    if isinstance(value, str):
+        return read_word(value, ("auto",), "radius, if it is not a number,")
+    return read_amount(value, "radius")
 
 
 def read_drift(value: Any) -> Any:

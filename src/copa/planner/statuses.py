@@ -32,15 +32,17 @@ def judge(fitted: FittedPlanner, applicants: Applicants, made: Construction, req
     message = np.full(n, "", dtype=object)
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
-    for i in np.flatnonzero(short):
+    for i in np.flatnonzero(short).tolist():
         message[i] = f"only {counts[i]} different options are in reach, {request.n_options} were asked for"
-    blocked = np.flatnonzero(unreachable | (status == FRAGILE))
+    aimless = (status == FRAGILE) & np.isnan(made.menus.highest)
+    message[aimless] = f"the objective asks for no level, and this menu does not reach {request.guarantee:g}"
+    blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         reasons = name_obstacles(
             fitted, applicants.take(blocked), made.menus.take(blocked), levels, request.n_jobs, request.deadline
         )
-        for i, reason in zip(blocked, reasons, strict=True):
+        for i, reason in zip(blocked.tolist(), reasons, strict=True):
             message[i] = _blocked(made, request, i, reason, unreachable=bool(unreachable[i]))
     return status, message
 

@@ -172,7 +172,7 @@ class Places:
         limits = space.schema.limits(table)
         for k, feature in enumerate(space.lines):
             own = column_numbers(table[feature.name])[0]
-            ends = (np.full(n, -np.inf), np.full(n, np.inf)) if released else limits.line[feature.name]
+            ends = _natural_ends(feature, n) if released else limits.line[feature.name]
             own, ends = _known(own), (_known(ends[0]), _known(ends[1]))
             values[:, k] = own
             lower[:, k], upper[:, k] = _closed(feature, own, *ends)
@@ -195,6 +195,12 @@ class Places:
     def take(self, rows: Any) -> "Places":
         """The places of some of the applicants."""
         return Places(*(part[rows] for part in self.parts()))
+
+
+def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
+    """Ends of a line without its limits: none, but nothing that is counted from zero becomes negative."""
+    lowest = 0.0 if feature.lower is not None and feature.lower >= 0.0 else -np.inf
+    return np.full(n, lowest), np.full(n, np.inf)
 
 
 def _known(numbers: Array) -> Array:

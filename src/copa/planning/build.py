@@ -11,8 +11,8 @@ from copa.arrays import LARGEST, Array, as_floats
 from copa.exceptions import InvalidInputError
 from copa.moments.subsets import as_generator
 from copa.planning.box import Box
+from copa.planning.descents import PlanSearch
 from copa.planning.objective import Objective, read_number
-from copa.planning.starts import ascent_direction, spread_starts
 from copa.workers import for_each_chunk
 
 CHUNK = 16  # applicants per task: some thirty milliseconds of work
@@ -109,104 +109,44 @@ def build_plans(
         )
     applicants = _read_origins(origins, objective.dimension)
     box = Box.read(len(applicants), objective.dimension, fixed, lower, upper)
-    task = _Task(
-        objective=objective,
-        margin=read_number(margin, "margin"),
-        box=box,
+    search = PlanSearch(
+        objective,
+        read_number(margin, "margin"),
+        box.free,
+        n_options=_read_count(n_options, "n_options"),
+        n_starts=_read_count(n_starts, "n_starts"),
         max_iter=_read_count(max_iter, "max_iter"),
         rng=as_generator(random_state),
-        n_starts=_read_count(n_starts, "n_starts"),
-        n_options=_read_count(n_options, "n_options"),
     )
-    return task.run(applicants, n_jobs)
+    return _serve(applicants, search, box, n_jobs)
 
 
-class _Task:
-    """One call: what all applicants share, in the coordinates that the search works in."""
+def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) -> PlanArrays:
+    """Build the plans of those applicants (N, D) whose rows are good, and say what is wrong with the others."""
+    pairs = zip(complaints(applicants), box.messages, strict=True)
+    messages = np.array([row or bounds for row, bounds in pairs], dtype=object)
+    bad = messages.astype(bool)
+    points = np.full((len(applicants), search.n_options, applicants.shape[1]), np.nan)
+    values, seconds = np.full(len(applicants), np.nan), np.zeros(len(applicants))
+    feasible = np.zeros(len(applicants), dtype=bool)
+    good = np.flatnonzero(~bad)
 
-    def __init__(
-        self,
-        *,
-        objective: Objective,
-        margin: float,
-        box: Box,
-        max_iter: int,
-        rng: np.random.Generator,
-        n_starts: int,
-        n_options: int,
-    ) -> None:
-        free = box.free
-        self.objective, self.margin, self.box, self.max_iter = objective, margin, box, max_iter
-        self.scale = objective.cost_weights[free]
-        self.gain = objective.mean[free] / self.scale
-        self.curvature = np.ascontiguousarray(
-            objective.cov[np.ix_(free, free)] / self.scale[:, None] / self.scale
+    def serve(chunk: slice) -> None:
+        started = perf_counter()
+        rows = good[chunk]
+        plans, feasible[rows] = search.build(applicants[rows], box.lower[rows], box.upper[rows])
+        points[rows] = plans
+        values[rows] = np.where(feasible[rows], search.objective.of(plans, applicants[rows]), np.nan)
+        seconds[rows] = (perf_counter() - started) / len(rows)
+
+    for_each_chunk(serve, len(good), CHUNK, n_jobs)
+    for i in np.flatnonzero(~bad & ~feasible):
+        messages[i] = (
+            f"the largest mean score within the bounds is {points[i, 0] @ search.objective.mean:.6g}, below the margin "
+            f"{search.margin:g}; free more coordinates, widen the bounds or lower the margin"
         )
-        # A term without effect on the moves would not stop one, either: without free coordinates there is no search.
-        self.spreads = spread_starts(
-            rng, n_starts, n_options, self.gain, self.curvature, objective.diversity_weight
-        )
-        self.ascent = ascent_direction(self.gain, self.curvature)
-
-    def run(self, applicants: Array, n_jobs: int | None) -> PlanArrays:
-        """Build the plans of applicants (N, D)."""
-        n_applicants, dimension = applicants.shape
-        messages = np.array(
-            [row or bounds for row, bounds in zip(complaints(applicants), self.box.messages, strict=True)], dtype=object
-        )
-        bad = messages.astype(bool)
-        points = np.full((n_applicants, self.spreads.shape[1], dimension), np.nan)
-        values, seconds = np.full(n_applicants, np.nan), np.zeros(n_applicants)
-        feasible = np.zeros(n_applicants, dtype=bool)
-        good = np.flatnonzero(~bad)
-
-        def serve(chunk: slice) -> None:
-            rows = good[chunk]
-            started = perf_counter()
-            points[rows], feasible[rows] = self._build(applicants[rows], rows)
-            values[rows] = self.objective.of(points[rows], applicants[rows])
-            seconds[rows] = (perf_counter() - started) / len(rows)
-
-        for_each_chunk(serve, len(good), CHUNK, n_jobs)
-        values[~feasible] = np.nan
-        for i in np.flatnonzero(~bad & ~feasible):
-            score = float(points[i, 0] @ self.objective.mean)
-            messages[i] = (
-                f"the largest mean score within the bounds is {score:.6g}, below the margin {self.margin:g}; "
-                "free more coordinates, widen the bounds or lower the margin"
-            )
-        status = np.select([bad, ~feasible], ["invalid", "infeasible"], default="ok")
-        return PlanArrays(points, values, status, messages.astype(np.str_), seconds)
-
-    def _build(self, origins: Array, rows: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Plans and feasibility of good rows."""
-        # Imported here because loading the compiled kernels takes longer than importing all the rest.
-        from copa.planning.kernels.batch import build_batch
-
-        objective = self.objective
-        points = np.empty((len(rows), self.spreads.shape[1], objective.dimension))
-        feasible = np.empty(len(rows), dtype=bool)
-        build_batch(
-            origins,
-            objective.mean,
-            objective.cov,
-            self.box.free,
-            self.scale,
-            self.gain,
-            self.curvature,
-            self.box.lower[rows],
-            self.box.upper[rows],
-            self.margin,
-            objective.validity_weight,
-            objective.diversity_weight,
-            objective.manhattan,
-            self.spreads,
-            self.ascent,
-            self.max_iter,
-            points,
-            feasible,
-        )
-        return points, feasible
+    status = np.select([bad, ~feasible], ["invalid", "infeasible"], default="ok")
+    return PlanArrays(points, values, status, messages.astype(np.str_), seconds)
 
 
 def complaints(origins: Array) -> list[str]:

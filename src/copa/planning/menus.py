@@ -130,7 +130,7 @@ def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Arr
     return numbers, (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
 
 
-def search_menus(
+def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
     space: ActionSpace,
     places: Places,
     encoded: Array,
@@ -158,6 +158,8 @@ def search_menus(
     """
     from copa.planning.kernels.menu import build_menus
 
+    kernel: Any = build_menus
+
     inputs = search_inputs(space, encoded)
     menus = Menus.empty(len(encoded), n_options, len(space.lines), len(space.choices))
     cap = space.cap if cap is None else cap
@@ -165,7 +167,7 @@ def search_menus(
     def work(rows: slice) -> None:
         if perf_counter() > deadline:
             return
-        build_menus(
+        kernel(
             *space.terrain,
             *space.prices,
             *(part[rows] for part in places.parts()),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,19 +53,19 @@ def find_nearest_rows(
     """
     from copa.planning.kernels.nearest import nearest_rows
 
+    kernel: Any = nearest_rows
+
     shift = targets - encoded
     lines, prices = _line_targets(space, places, shift)
     choice_prices = _choice_prices(space, places, shift)
     inputs = search_inputs(space, encoded)
     m = len(targets)
-    found = NearestRows(
-        np.full(m, TIMED_OUT, dtype=np.int64), lines.copy(), places.atoms.copy(), np.zeros(m)
-    )
+    found = NearestRows(np.full(m, TIMED_OUT, dtype=np.int64), lines.copy(), places.atoms.copy(), np.zeros(m))
 
     def work(rows: slice) -> None:
         if perf_counter() > deadline:
             return
-        nearest_rows(
+        kernel(
             *space.terrain,
             *(part[rows] for part in places.parts()),
             space.cap,

@@ -59,7 +59,9 @@ def _overwritten(column: "pd.Series[Any]", changed: npt.NDArray[np.bool_], entri
     return array
 
 
-def relaxed_rows(space: ActionSpace, places: Places, encoded: Array, owner: Indices, values: Array, atoms: Indices) -> Array:
+def relaxed_rows(
+    space: ActionSpace, places: Places, encoded: Array, owner: Indices, values: Array, atoms: Indices
+) -> Array:
     """Encoded rows (M, D) that need not be on the grid: the applicant's, plus what the changes add."""
     shifts = (values - places.values[owner])[:, None] @ space.directions[: len(space.lines)]
     new, old = atoms, places.atoms[owner]

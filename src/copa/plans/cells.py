@@ -1,6 +1,5 @@
 """One cell of a table, as a person reads it and as JSON holds it."""
 
-import datetime as dt
 import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -58,15 +57,15 @@ def as_text(value: Any, *, quoted: bool = False) -> str:
 
 def as_json(value: Any) -> Any:
     """Return a cell as JSON holds it: text, a number, true, false or null; points in time as ISO 8601."""
+    if type(value) in (str, int, bool):  # most cells are one of these
+        return value
     value = plain(value)
     if isinstance(value, (tuple, list)):
         return [as_json(part) for part in value]
-    if is_missing(value) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (float, Decimal)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int):
         return value
-    if isinstance(value, Decimal):
-        return as_json(float(value))
-    if isinstance(value, (dt.date, dt.time)) or hasattr(value, "isoformat"):
-        return value.isoformat()
-    return str(value)
+    if is_missing(value):
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

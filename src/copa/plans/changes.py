@@ -33,10 +33,16 @@ def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:
 
 
 def _differs(own: "pd.Series[Any]", new: "pd.Series[Any]") -> Flags:
+    if own.dtype == new.dtype and isinstance(own.dtype, np.dtype) and own.dtype.kind in "biufmM":
+        before, after = own.to_numpy(), new.to_numpy()
+        both_missing = (before != before) & (after != after)  # noqa: PLR0124 - so are NaN and NaT
+        plain: Flags = (before != after) & ~both_missing
+        return plain
     own, new = own.reset_index(drop=True), new.reset_index(drop=True)
     if own.dtype != new.dtype:  # categoricals of different categories, and the like, compare as plain objects only
         own, new = own.astype(object), new.astype(object)
-    flags: Flags = own.isna().to_numpy(dtype=np.bool_) != new.isna().to_numpy(dtype=np.bool_)
-    there = np.flatnonzero(~(own.isna() | new.isna()).to_numpy(dtype=np.bool_))
+    lacks, lacking = own.isna().to_numpy(dtype=np.bool_), new.isna().to_numpy(dtype=np.bool_)
+    flags: Flags = lacks != lacking
+    there = np.flatnonzero(~(lacks | lacking))
     flags[there] = (own.iloc[there] != new.iloc[there]).to_numpy(dtype=np.bool_)
     return flags

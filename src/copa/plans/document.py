@@ -75,23 +75,25 @@ def _applicants(batch: "PlanBatch") -> list[dict[str, Any]]:
 
 def _options(batch: "PlanBatch", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
     flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
-    delivered = _columns(batch.options)
-    names = list(delivered)
-    numbers = option_numbers(batch)
-    entries = []
-    for i, owner in enumerate(batch.owner.tolist()):
-        changed = [names[k] for k in np.flatnonzero(flags[i]).tolist()]
-        entries.append(
-            {
-                "option": int(numbers[i]),
-                "changes": [{"feature": n, "from": factuals[n][owner], "to": delivered[n][i]} for n in changed],
-                "effort": as_json(batch.effort[i]),
-                "guarantee": float(batch.option_lower[i]),
-                "accepted": bool(batch.accepted[i]),
-                "weight": as_json(batch.option_weights[i]),
-            }
-        )
-    return entries
+    changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
+    for k, name in enumerate(factuals):
+        rows = np.flatnonzero(flags[:, k])
+        for row, cell in zip(rows.tolist(), cells_of(batch.options.iloc[rows, k]), strict=True):
+            before = factuals[name][batch.owner[row]]
+            changes[row].append({"feature": name, "from": before, "to": as_json(cell)})
+    efforts, weights = batch.effort.tolist(), batch.option_weights.tolist()
+    numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
+    return [
+        {
+            "option": numbers[i],
+            "changes": changes[i],
+            "effort": as_json(efforts[i]),
+            "guarantee": guarantees[i],
+            "accepted": bool(batch.accepted[i]),
+            "weight": as_json(weights[i]),
+        }
+        for i in range(len(batch.owner))
+    ]
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, list[Any]]:

@@ -49,19 +49,31 @@ def pack_entry(value: Any, what: str) -> Any:  # noqa: PLR0911 - a line per type
         return ["numpy", value.dtype.str, value.tobytes().hex()]
     if type(value) is tuple:
         return ["tuple", [pack_entry(part, what) for part in value]]
+    if type(value) is Decimal:
+        return ["Decimal", str(value)]
+    time = _pack_time(value)
+    if time is not None:
+        return time
+    raise InvalidInputError(
+        f"{what} holds {shown(value)} of type {type(value).__name__}, which cannot be saved; "
+        "text, numbers, true and false, dates and times can"
+    )
+
+
+def _pack_time(value: Any) -> list[Any] | None:
+    """Return a point or span of time as JSON, None for other values; a zone that is more than an offset is refused."""
+    import pandas as pd
+
     if type(value) is pd.Timestamp:
         zone = None if value.tz is None else str(value.tz)
         return ["Timestamp", int(value.asm8.astype(np.int64)), value.unit, zone]
     if type(value) is pd.Timedelta:
         return ["Timedelta", int(value.asm8.astype(np.int64)), value.unit]
-    if type(value) in (dt.datetime, dt.date, dt.time):
-        return [type(value).__name__, value.isoformat()]
-    if type(value) is Decimal:
-        return ["Decimal", str(value)]
-    raise InvalidInputError(
-        f"{what} holds {shown(value)} of type {type(value).__name__}, which cannot be saved; "
-        "text, numbers, true and false, dates and times can"
-    )
+    if type(value) is dt.date:
+        return ["date", value.isoformat()]
+    if type(value) in (dt.datetime, dt.time) and type(value.tzinfo) in (type(None), dt.timezone):
+        return [type(value).__name__, value.isoformat(), value.fold]
+    return None
 
 
 def unpack_entry(entry: Any) -> Any:
@@ -108,8 +120,8 @@ _READERS: dict[str, Callable[..., Any]] = {
     "tuple": lambda parts: tuple(unpack_entry(part) for part in parts),
     "Timestamp": _read_timestamp,
     "Timedelta": _read_timedelta,
-    "datetime": dt.datetime.fromisoformat,
     "date": dt.date.fromisoformat,
-    "time": dt.time.fromisoformat,
+    "datetime": lambda text, fold: dt.datetime.fromisoformat(text).replace(fold=fold),
+    "time": lambda text, fold: dt.time.fromisoformat(text).replace(fold=fold),
     "Decimal": Decimal,
 }

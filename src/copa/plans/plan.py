@@ -1,6 +1,7 @@
 """`Plan`: the menu of one applicant."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,12 +90,19 @@ class Plan:
         ----------
         option : its number, from 1
         """
-        row = self.options.iloc[[self.position(option)]]
-        columns = np.flatnonzero(changed_cells(self.factual, row)[0])
-        return [
-            Change(row.columns[k], cells_of(self.factual.iloc[:, k])[0], cells_of(row.iloc[:, k])[0])
-            for k in columns.tolist()
-        ]
+        return list(self._changes[self.position(option)])
+
+    @cached_property
+    def _changes(self) -> list[list[Change]]:
+        """What each option changes, in the order of the columns."""
+        own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
+        flags = changed_cells(own, self.options)
+        changes: list[list[Change]] = [[] for _ in range(self.n_options)]
+        for k in np.flatnonzero(flags.any(axis=0)).tolist():
+            before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
+            for j in np.flatnonzero(flags[:, k]).tolist():
+                changes[j].append(Change(self.options.columns[k], before, after[j]))
+        return changes
 
     def position(self, option: Any) -> int:
         """Return the position of the option of a number, or say which numbers there are."""

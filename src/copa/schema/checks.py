@@ -33,8 +33,9 @@ def complaints(features: tuple[Feature, ...], needed: frozenset[str], table: "pd
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
             faulty |= flags
     messages = [""] * len(table)
+    labels = table.index.tolist() if found else []
     for row, parts in found.items():
-        messages[row] = f"row {shown(table.index[row])}: {'; '.join(parts)}"
+        messages[row] = f"row {shown(labels[row])}: {'; '.join(parts)}"
     return messages
 
 

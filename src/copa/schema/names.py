@@ -10,14 +10,20 @@ import numpy as np
 from copa.exceptions import InvalidInputError
 
 MOST_SHOWN = 12
+LONGEST = 80
 
 _short = reprlib.Repr()
-_short.maxlevel, _short.maxstring, _short.maxother, _short.maxlong = 2, 80, 80, 80
+_short.maxlevel, _short.maxstring, _short.maxother, _short.maxlong = 2, LONGEST, LONGEST, LONGEST
 
 
 def shown(value: Any) -> str:
     """Return the value as a person writes it, 3 and not np.int64(3), cut where it is long."""
-    return _short.repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str) and len(value) <= LONGEST:  # by far the most frequent, and cutting is slow
+        text = repr(value)
+        return text if len(text) <= LONGEST else _short.repr(value)
+    return _short.repr(value)
 
 
 def listed(values: Sequence[Any]) -> str:

@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from unit.plans.plan_batches import german_batch, wild_batch
 
 import copa
 from copa.plans import Change
+from unit.plans.plan_batches import german_batch, wild_batch
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 import copa
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.plans import Plan, PlanBatch
+from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from unit.plans.plan_batches import SOURCE, german_batch
 
 from copa.plans import Change, PlanBatch
 from copa.plans.wording import change_words
 from copa.schema import Feature, FeatureSchema
+from unit.plans.plan_batches import SOURCE, german_batch
 
 SCHEMA = FeatureSchema(
     (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.objective import add_diversity_gradient, diversity, proximity, ratios
 
 LEVEL_TRIALS = 50
@@ -48,7 +48,7 @@ class Interior(NamedTuple):
     along: np.ndarray  # (P, n)
 
 
-@njit(**options)
+@njit(**inner)
 def allocate_interior(n_options, n):
     """Room for solves of plans of `n_options` options with n coordinates."""
     size = n_options * n + 1
@@ -81,13 +81,13 @@ def allocate_interior(n_options, n):
     )
 
 
-@njit(**options)
+@njit(**inner)
 def has_room(problem, k):
     """Whether the box leaves coordinate k any room to move."""
     return problem.lower[k] < problem.upper[k]
 
 
-@njit(**options)
+@njit(**inner)
 def best_level(ratio, weight, barrier):
     """The level t that minimises -weight t - barrier sum_j log(ratio_j - t)."""
     least = ratio[0]
@@ -107,7 +107,7 @@ def best_level(ratio, weight, barrier):
     return 0.5 * (low + high)
 
 
-@njit(**options)
+@njit(**inner)
 def find_slacks(problem, plan, ws):
     """Slacks of the scores and the box; return the sum of their logarithms, minus infinity if one is not positive."""
     n_options, n = plan.shape
@@ -131,7 +131,7 @@ def find_slacks(problem, plan, ws):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def barrier_function(problem, plan, barrier, rounding, parts, ws):
     """Objective plus barrier at the plan and its best level, infinite outside, and the determinant.
 
@@ -155,7 +155,7 @@ def barrier_function(problem, plan, barrier, rounding, parts, ws):
     return value - problem.diversity_weight * determinant - barrier * logarithms, determinant
 
 
-@njit(**options)
+@njit(**inner)
 def start_pulls(problem, barrier, ws):
     """Multipliers barrier / slack."""
     for j in range(ws.score_slack.size):
@@ -166,7 +166,7 @@ def start_pulls(problem, barrier, ws):
                 ws.box_pull[side, j, k] = barrier / ws.box_slack[side, j, k]
 
 
-@njit(**options)
+@njit(**inner)
 def set_gradient(problem, parts, ws):
     """Gradient of the objective without its validity term."""
     n_options, n = ws.plan.shape

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.search import complete
 from copa.planning.kernels.terrain import TOLERANCE, Goal, copy_row, level_of, worth
@@ -19,7 +19,7 @@ RISE = 1e-7  # a climb that gains less has arrived
 OUT_OF_REACH = 1e5  # a surplus that no row has: the search then goes on as long as a row gets surer
 
 
-@njit(**options)
+@njit(**inner)
 def surest_row(terrain, place, free, goal, row, trial, spare):
     """Raise the level of a row that is accepted today as far as moves of one or two columns do; return the level.
 
@@ -43,7 +43,7 @@ def surest_row(terrain, place, free, goal, row, trial, spare):
     return level
 
 
-@njit(**options)
+@njit(**inner)
 def attainable_goal(terrain, place, cost, goal, start, surest, trial, spare):
     """The goal, or the nearest one in reach: (outcome, level to build at, highest level known to be reached).
 

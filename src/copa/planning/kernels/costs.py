@@ -9,9 +9,9 @@ from collections import namedtuple
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
-Cost = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
+Cost = namedtuple(
     "Cost",
     [
         "reference",  # (L,) where a line costs nothing
@@ -23,7 +23,7 @@ Cost = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
 )
 
 
-@njit(**options)
+@njit(**inner)
 def line_cost(cost, place, line, value):
     """What a value of a line costs."""
     distance = cost.prices[line] * abs(value - cost.reference[line])
@@ -31,7 +31,7 @@ def line_cost(cost, place, line, value):
     return (distance * distance if cost.power == 2 else distance) + fee
 
 
-@njit(**options)
+@njit(**inner)
 def column_cost(cost, place, row, column):
     """What a column of a row costs."""
     n_lines = row.values.size
@@ -42,7 +42,7 @@ def column_cost(cost, place, row, column):
     return cost.choice_prices[atom] + fee
 
 
-@njit(**options)
+@njit(**inner)
 def row_cost(cost, place, row):
     """What a row costs: the sum over its columns."""
     total = 0.0
@@ -51,7 +51,7 @@ def row_cost(cost, place, row):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def farthest_for(cost, row, line, money):
     """The largest change of a line's value that `money` could pay for, in either direction."""
     if cost.prices[line] <= 0.0:

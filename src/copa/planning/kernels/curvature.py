@@ -2,10 +2,10 @@
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
 
-@njit(**options)
+@njit(**inner)
 def pair_of(i, j):
     """Place of a pair of options in the lists of pairs, and the sign of option i in their difference."""
     if i > j:
@@ -13,13 +13,13 @@ def pair_of(i, j):
     return j * (j - 1) // 2 + i, -1.0
 
 
-@njit(**options)
+@njit(**inner)
 def bend(unit, manhattan, rounding, k):
     """Second derivative of a rounded Manhattan norm in coordinate k, from its first."""
     return max(1.0 - unit[k] * unit[k], 0.0) ** 1.5 / rounding if manhattan else 0.0
 
 
-@njit(**options)
+@njit(**inner)
 def add_proximity(problem, rounding, parts, matrix):
     """Add the curvature of the mean cost."""
     n_options, n = parts.away.shape
@@ -33,7 +33,7 @@ def add_proximity(problem, rounding, parts, matrix):
             row[j * n + k] += scale + bend(away, problem.manhattan, rounding, k) / n_options
 
 
-@njit(**options)
+@njit(**inner)
 def add_ratios(problem, parts, multipliers, slacks, matrix):
     """Add the curvature of -sum_j multiplier_j (ratio_j - t) and of the barrier that keeps its slacks positive.
 
@@ -63,7 +63,7 @@ def add_ratios(problem, parts, multipliers, slacks, matrix):
         matrix[last, last] += stiffness
 
 
-@njit(**options)
+@njit(**inner)
 def pair_curvature(problem, determinant, parts, pairs):
     """Second derivatives of the determinant in the distances, with the part of their own curvature along them."""
     n_options = parts.similarity.shape[0]
@@ -85,7 +85,7 @@ def pair_curvature(problem, determinant, parts, pairs):
             p += 1
 
 
-@njit(**options)
+@njit(**inner)
 def add_diversity(problem, determinant, rounding, parts, pairs, along, matrix):
     """Add the curvature of -weight * determinant; `pairs` (P, P) and `along` (P, n) are scratch."""
     n_options = parts.similarity.shape[0]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import copy_matrix, options
+from copa.kernels.small_matrices import copy_matrix
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.objective import smooth_objective
 from copa.planning.kernels.projection import project
 
@@ -22,6 +23,7 @@ MAX_TRIALS = 12  # steps tried along one direction
 ARMIJO = 1e-4
 CURVATURE = 1e-8  # least cosine between a step and its gradient change
 PATIENCE = 3  # steps of little progress in a row that end the descent
+LEAST_SHARE = 1e-6  # of an option in the next soft minimum
 FACE = 1e-9  # relative distance from the half-space's face within which an option is on it
 
 
@@ -40,9 +42,10 @@ class Search(NamedTuple):
     at_bound: np.ndarray  # bool
     on_face: np.ndarray  # (J,) bool
     line: np.ndarray  # (n,)
+    final: np.ndarray  # (J,) shares of the options
 
 
-@njit(**options)
+@njit(**inner)
 def allocate_search(n_options, n):
     """Room for descents of plans of `n_options` options with n coordinates."""
     shape = (n_options, n)
@@ -59,11 +62,12 @@ def allocate_search(n_options, n):
         np.zeros(shape, np.bool_),
         np.zeros(n_options, np.bool_),
         np.zeros(n),
+        np.zeros(n_options),
     )
 
 
-@njit(**options)
-def inner(left, right):
+@njit(**inner)
+def dot(left, right):
     """Sum of the products of the entries."""
     total = 0.0
     for i in range(left.size):
@@ -71,14 +75,14 @@ def inner(left, right):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def add_scaled(target, scale, source):
     """Add scale * source to `target`, entry by entry."""
     for i in range(target.size):
         target[i] += scale * source[i]
 
 
-@njit(**options)
+@njit(**inner)
 def find_active(problem, moves, search):
     """Note the constraints that stop a gradient step; return how fast that step moves (zero at a stationary plan)."""
     n_options, n = moves.shape
@@ -100,7 +104,7 @@ def find_active(problem, moves, search):
     return fastest / PROBE
 
 
-@njit(**options)
+@njit(**inner)
 def into_tangent(gain, search):
     """Remove from the direction what would leave the active constraints."""
     n_options, n = search.direction.shape
@@ -120,7 +124,7 @@ def into_tangent(gain, search):
                     direction[k] -= along / square * gain[k]
 
 
-@njit(**options)
+@njit(**inner)
 def choose_direction(gain, search, count):
     """Quasi-Newton direction from the last pairs of `count`, in the tangent space (the two-loop recursion)."""
     direction = search.direction.reshape(-1)
@@ -131,11 +135,11 @@ def choose_direction(gain, search, count):
     oldest = max(0, count - MEMORY)
     for age in range(count - oldest):
         q = (count - 1 - age) % MEMORY
-        search.shares[q] = inner(search.steps[q], direction) * search.inverse_products[q]
+        search.shares[q] = dot(search.steps[q], direction) * search.inverse_products[q]
         add_scaled(direction, -search.shares[q], search.changes[q])
     if count > 0:
         q = (count - 1) % MEMORY
-        scale = 1.0 / (search.inverse_products[q] * inner(search.changes[q], search.changes[q]))
+        scale = 1.0 / (search.inverse_products[q] * dot(search.changes[q], search.changes[q]))
     else:
         largest = 0.0
         for i in range(direction.size):
@@ -145,22 +149,21 @@ def choose_direction(gain, search, count):
         direction[i] *= scale
     for i in range(oldest, count):
         q = i % MEMORY
-        share = inner(search.changes[q], direction) * search.inverse_products[q]
+        share = dot(search.changes[q], direction) * search.inverse_products[q]
         add_scaled(direction, search.shares[q] - share, search.steps[q])
     into_tangent(gain, search)
     longest = 0.0
     for j in range(search.direction.shape[0]):
-        longest = max(longest, inner(search.direction[j], search.direction[j]))
+        longest = max(longest, dot(search.direction[j], search.direction[j]))
     if longest > LONGEST_STEP**2:
         for i in range(direction.size):
             direction[i] *= LONGEST_STEP / math.sqrt(longest)
 
 
-@njit(**options)
+@njit(**inner)
 def follow(problem, moves, value, temperature, prior, rounding, parts, search):
-    """Try shorter and shorter steps along the projected direction; return the trial's values and whether it is lower."""
+    """Try shorter and shorter steps along the projected direction; return the value there, infinite if none is lower."""
     step = 1.0
-    trial_value, hard = math.inf, math.inf
     for _ in range(MAX_TRIALS):
         expected = 0.0
         for j in range(moves.shape[0]):
@@ -169,18 +172,18 @@ def follow(problem, moves, value, temperature, prior, rounding, parts, search):
             project(search.line, problem.gain, problem.needed, problem.lower, problem.upper, search.trial[j])
             for k in range(moves.shape[1]):
                 expected += search.gradient[j, k] * (search.trial[j, k] - moves[j, k])
-        trial_value, hard = smooth_objective(
+        trial_value = smooth_objective(
             problem, search.trial, temperature, prior, rounding, parts, search.trial_gradient
         )
         if expected < 0.0 and trial_value <= value + ARMIJO * expected:
-            return trial_value, hard, True
+            return trial_value
         bend = trial_value - value - expected
         shrink = -0.5 * expected / bend if bend > 0.0 and expected < 0.0 else 0.5
         step *= min(max(shrink, 0.1), 0.5)
-    return trial_value, hard, False
+    return math.inf
 
 
-@njit(**options)
+@njit(**inner)
 def remember(moves, search, count):
     """Step to the trial, and keep the pair if it says something about the curvature; return how many pairs are kept."""
     q = count % MEMORY
@@ -192,46 +195,40 @@ def remember(moves, search, count):
         changes[i] = trial_gradient[i] - gradient[i]
         plan[i] = trial[i]
         gradient[i] = trial_gradient[i]
-    product, step_square, change_square = inner(steps, changes), inner(steps, steps), inner(changes, changes)
+    product, step_square, change_square = dot(steps, changes), dot(steps, steps), dot(changes, changes)
     if product > CURVATURE * math.sqrt(step_square * change_square):
         search.inverse_products[q] = 1.0 / product
         return count + 1
     return count
 
 
-@njit(**options)
-def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, parts, search, best):
-    """Lower the smooth objective from `moves`, in place; the plan of least objective passed goes to `best`.
+@njit(**inner)
+def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, parts, search):
+    """Lower the smooth objective from `moves`, in place.
 
     `prior` is replaced by the options' shares at the end, the prior of a next, sharper descent.
-
-    Returns
-    -------
-    least : the objective of `best`, with the hard minimum
     """
-    value, least = smooth_objective(problem, moves, temperature, prior, rounding, parts, search.gradient)
-    copy_matrix(moves, best)
+    value = smooth_objective(problem, moves, temperature, prior, rounding, parts, search.gradient)
     count = 0
     idle = 0
+    for j in range(prior.size):
+        search.final[j] = prior[j]
     for _ in range(max_steps):
         if find_active(problem, moves, search) <= tolerance:
             break
         choose_direction(problem.gain, search, count)
-        lower, hard, found = follow(problem, moves, value, temperature, prior, rounding, parts, search)
-        if not found:
+        lower = follow(problem, moves, value, temperature, prior, rounding, parts, search)
+        if not lower < value:
             if count == 0:
                 break
             count = 0
             continue
         count = remember(moves, search, count)
-        if hard < least:
-            least = hard
-            copy_matrix(moves, best)
+        for j in range(prior.size):
+            search.final[j] = max(parts.share[j], LEAST_SHARE)
         idle = idle + 1 if value - lower <= 0.01 * tolerance * (1.0 + abs(value)) else 0
         value = lower
         if idle >= PATIENCE:
             break
-    smooth_objective(problem, moves, temperature, prior, rounding, parts, search.trial_gradient)
     for j in range(prior.size):
-        prior[j] = max(parts.share[j], 1e-6)
-    return least
+        prior[j] = search.final[j]

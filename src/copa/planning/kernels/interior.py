@@ -8,15 +8,18 @@ import math
 
 from numba import njit
 
-from copa.kernels.small_matrices import copy_matrix, options, solve_cholesky
+from copa.kernels.small_matrices import copy_matrix, solve_cholesky
 from copa.planning.kernels.barrier import barrier_function, has_room, set_gradient, start_pulls
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.newton import set_changes, set_system, solve_system
 
+FIRST_BARRIER = 1e-2  # rough descents end about as far from the minimum
 LAST_BARRIER = 1e-9  # about what the objective may miss its minimum by
 SHRINK = 0.2  # of the barrier, once a step promises less than the barrier itself
-# Plans that can be turned at almost no cost have long curved valleys: only so many steps are spent on one barrier there.
+# Plans that can be turned at almost no cost have long curved valleys: only so many steps go into one barrier there.
 LEVEL_STEPS = 10
 FLAT = 1e-2  # promised decrease
+SADDLE = 1e-4  # least shift of the Newton matrix that tells of a way down off the path
 CLOSEST = 0.01  # share of a slack or a multiplier that one step must leave
 MAX_TRIALS = 12  # steps tried along one direction
 LONGEST_STEP = 2.0  # of an option
@@ -24,7 +27,7 @@ ARMIJO = 1e-4
 TRUST = 1e8  # how far a multiplier may stray from barrier / slack
 
 
-@njit(**options)
+@njit(**inner)
 def share_left(values, changes):
     """Largest step along `changes` that leaves a share of every positive value."""
     step = 1.0
@@ -34,7 +37,7 @@ def share_left(values, changes):
     return step
 
 
-@njit(**options)
+@njit(**inner)
 def longest_steps(problem, ws):
     """Largest steps of the plan and of the multipliers that leave a share of every slack and multiplier."""
     n_options, n = ws.plan.shape
@@ -60,7 +63,7 @@ def longest_steps(problem, ws):
     return primal, dual
 
 
-@njit(**options)
+@njit(**inner)
 def try_step(problem, step, barrier, parts, ws):
     """Barrier function and determinant at the plan moved by `step` times the Newton step."""
     n_options, n = ws.plan.shape
@@ -70,7 +73,7 @@ def try_step(problem, step, barrier, parts, ws):
     return barrier_function(problem, ws.trial, barrier, barrier, parts, ws)
 
 
-@njit(**options)
+@njit(**inner)
 def bend_step(problem, step, parts, ws):
     """Add to the Newton step what cancels the ratios' deviation, at the trial, from their linear course."""
     n_options, n = ws.plan.shape
@@ -86,36 +89,36 @@ def bend_step(problem, step, parts, ws):
         ws.step[i] += ws.bend[i]
 
 
-@njit(**options)
+@njit(**inner)
 def line_search(problem, value, decrease, step, barrier, parts, ws):
     """Halve the step until the barrier function falls; return the step (0 if none does), the new value, determinant."""
-    lower, determinant = try_step(problem, step, barrier, parts, ws)
-    if lower <= value - ARMIJO * step * decrease:
-        return step, lower, determinant
-    # The ratios' curvature bends the path that keeps them level: follow it to second order before giving up length.
-    if problem.validity_weight > 0.0 and lower < math.inf:
-        bend_step(problem, step, parts, ws)
+    bent = False
+    for trial in range(MAX_TRIALS):
         lower, determinant = try_step(problem, step, barrier, parts, ws)
         if lower <= value - ARMIJO * step * decrease:
             return step, lower, determinant
-        for i in range(ws.step.size):
-            ws.step[i] -= ws.bend[i]
-    for _ in range(MAX_TRIALS):
+        if trial == 0 and problem.validity_weight > 0.0 and lower < math.inf:
+            # The ratios' curvature bends the path that keeps them level: follow it to second order before giving up
+            # length.
+            bend_step(problem, step, parts, ws)
+            bent = True
+            continue
+        if bent:
+            for i in range(ws.step.size):
+                ws.step[i] -= ws.bend[i]
+            bent = False
         step *= 0.5
-        lower, determinant = try_step(problem, step, barrier, parts, ws)
-        if lower <= value - ARMIJO * step * decrease:
-            return step, lower, determinant
     return 0.0, value, 0.0
 
 
-@njit(**options)
+@njit(**inner)
 def trusted(pull, slack, barrier):
     """The multiplier, kept within reach of barrier / slack."""
     middle = barrier / slack
     return min(max(pull, middle / TRUST), middle * TRUST)
 
 
-@njit(**options)
+@njit(**inner)
 def change_pulls(problem, step, barrier, ws):
     """Step of the multipliers, at the new slacks."""
     n_options, n = ws.plan.shape
@@ -130,21 +133,26 @@ def change_pulls(problem, step, barrier, ws):
                 ws.box_pull[side, j, k] = trusted(pull, ws.box_slack[side, j, k], barrier)
 
 
-@njit(**options)
-def sharpen(problem, first_barrier, max_steps, parts, ws):
+@njit(**inner)
+def sharpen(problem, max_steps, parts, ws):
     """Lower the objective from the strictly feasible `ws.plan`, in place; return the number of steps taken."""
     for side in range(2):
         for j in range(ws.plan.shape[0]):
             for k in range(ws.plan.shape[1]):
                 ws.box_slack[side, j, k] = math.inf
-    barrier = first_barrier
+    barrier = FIRST_BARRIER
     shift = 0.0
-    value, determinant = barrier_function(problem, ws.plan, barrier, barrier, parts, ws)
-    if not value < math.inf:
-        return 0
-    start_pulls(problem, barrier, ws)
     at_level = 0
+    value, determinant = math.inf, 1.0
+    changed = True
     for count in range(max_steps):
+        if changed:
+            value, determinant = barrier_function(problem, ws.plan, barrier, barrier, parts, ws)
+            if not value < math.inf:
+                return count
+            if count == 0:
+                start_pulls(problem, barrier, ws)
+        changed = False
         set_gradient(problem, parts, ws)
         set_system(problem, determinant, barrier, barrier, parts, ws)
         shift = solve_system(shift, ws)
@@ -161,10 +169,11 @@ def sharpen(problem, first_barrier, max_steps, parts, ws):
         copy_matrix(ws.trial, ws.plan)
         change_pulls(problem, dual, barrier, ws)
         at_level += 1
-        if decrease <= barrier or (at_level >= LEVEL_STEPS and decrease <= FLAT):
-            at_level = 0
+        settled = decrease <= barrier and shift <= SADDLE
+        if settled or (at_level >= LEVEL_STEPS and decrease <= FLAT):
             if barrier <= LAST_BARRIER:
                 return count + 1
             barrier = max(LAST_BARRIER, min(SHRINK * barrier, barrier**1.5))
-            value, determinant = barrier_function(problem, ws.plan, barrier, barrier, parts, ws)
+            at_level = 0
+            changed = True
     return max_steps

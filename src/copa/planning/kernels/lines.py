@@ -7,7 +7,7 @@ import math
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.terrain import TOLERANCE, worth_along_line
 
 HALVINGS = 60  # at most, of an interval whose ends then agree to rounding
@@ -16,19 +16,19 @@ NARROW = 1e-10  # such an interval, relative to the first
 ON_GRID = 1e-7
 
 
-@njit(**options)
+@njit(**inner)
 def grid_floor(value, step):
     """The largest multiple of `step` up to `value`, or `value` itself without a step."""
     return math.floor(value / step + ON_GRID) * step if step > 0.0 else value
 
 
-@njit(**options)
+@njit(**inner)
 def grid_ceil(value, step):
     """The smallest multiple of `step` from `value` on, or `value` itself without a step."""
     return math.ceil(value / step - ON_GRID) * step if step > 0.0 else value
 
 
-@njit(**options)
+@njit(**inner)
 def last_value(terrain, place, line, upwards):
     """The furthest value that a line may take."""
     if upwards:
@@ -36,7 +36,7 @@ def last_value(terrain, place, line, upwards):
     return grid_ceil(place.lower[line], terrain.steps[line])
 
 
-@njit(**options)
+@njit(**inner)
 def best_change(terrain, goal, row, line, end):
     """The change of a line, between 0 and `end`, with the greatest worth, or the first found that meets the goal."""
     there = worth_along_line(terrain, goal, row, line, end)
@@ -58,7 +58,7 @@ def best_change(terrain, goal, row, line, end):
     return 0.5 * (low + high)
 
 
-@njit(**options)
+@njit(**inner)
 def first_change(terrain, goal, row, line, miss, hit):
     """The change nearest to `miss` that meets the goal, given that `hit` does and `miss` does not.
 
@@ -76,7 +76,7 @@ def first_change(terrain, goal, row, line, miss, hit):
     return miss, hit
 
 
-@njit(**options)
+@njit(**inner)
 def on_grid(terrain, place, line, value, upwards):
     """The next value on the grid from `value` on, in the direction given, or the last one that is allowed."""
     step = terrain.steps[line]
@@ -85,7 +85,7 @@ def on_grid(terrain, place, line, value, upwards):
     return max(grid_floor(value, step), last_value(terrain, place, line, upwards))
 
 
-@njit(**options)
+@njit(**inner)
 def first_on_grid(terrain, place, goal, row, line, miss, hit, upwards):
     """The first value on the grid, seen from `miss` in the direction given, that meets the goal."""
     miss, hit = first_change(terrain, goal, row, line, miss, hit)
@@ -97,7 +97,7 @@ def first_on_grid(terrain, place, goal, row, line, miss, hit, upwards):
     return on_grid(terrain, place, line, value + hit, upwards)
 
 
-@njit(**options)
+@njit(**inner)
 def value_towards_goal(terrain, place, goal, row, line, upwards, now, farthest):
     """The nearest allowed value of a line, in the direction given, that meets the goal, else the best one.
 
@@ -120,7 +120,7 @@ def value_towards_goal(terrain, place, goal, row, line, upwards, now, farthest):
     return on_grid(terrain, place, line, value + change, upwards)
 
 
-@njit(**options)
+@njit(**inner)
 def value_nearest(terrain, place, goal, row, line, wanted):
     """The value nearest to `wanted` that still meets the goal; the row itself meets it."""
     value = row.values[line]

@@ -5,6 +5,7 @@ from numba import njit
 
 from copa.kernels.small_matrices import options
 from copa.planning.kernels.climb import UNREACHABLE, attainable_goal
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.pool import Pool, Prices, add_row, add_swaps, applicant_cost, fill_pool
 from copa.planning.kernels.search import economise, enter, shrink
 from copa.planning.kernels.selection import asks_less, choose_menu, row_distance
@@ -20,10 +21,10 @@ from copa.planning.kernels.terrain import (
     open_columns,
 )
 
-SWAP_ROUNDS = 2
+SWAP_ROUNDS = 1
 
 
-@njit(**options)
+@njit(**inner)
 def distances_in_pool(place, prices, pool, distances, excludes):
     """Fill in how far the rows of a pool are from each other, and which of them cannot stand in one menu."""
     size = pool.size[0]
@@ -46,7 +47,7 @@ def distances_in_pool(place, prices, pool, distances, excludes):
             excludes[k, i] = either
 
 
-@njit(**options)
+@njit(**inner)
 def menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare):
     """Choose a menu, enlarge the pool by swaps of its options, and choose again; return how many options."""
     capacity = pool.costs.size
@@ -65,7 +66,7 @@ def menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool,
     return size
 
 
-@njit(**options)
+@njit(**inner)
 def place_row(terrain, start, values, atoms, row):
     """Make `row` the row with the given values, starting from `start`."""
     copy_row(start, row)
@@ -77,7 +78,7 @@ def place_row(terrain, start, values, atoms, row):
             move_choice(terrain, row, c, atoms[c])
 
 
-@njit(**options)
+@njit(**inner)
 def cheapest_first(pool, menu, size):
     """Order a menu by cost (insertion sort)."""
     for i in range(1, size):

@@ -5,20 +5,28 @@ from numba import njit
 
 from copa.kernels.small_matrices import options
 from copa.planning.kernels.climb import UNREACHABLE, attainable_goal
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.menu import FLOATS, GOALS, INT_ROWS, INTS, PLACES, ROWS, TERRAIN
 from copa.planning.kernels.search import economise, enter
-from copa.planning.kernels.terrain import Goal, Place, Row, Terrain, copy_row, empty_row, move_choice, move_line, open_columns
+from copa.planning.kernels.terrain import (
+    Goal,
+    Place,
+    Row,
+    Terrain,
+    copy_row,
+    empty_row,
+    move_choice,
+    move_line,
+    open_columns,
+)
 
 
-@njit(**options)
+@njit(**inner)
 def approach(terrain, place, cost, row):
     """Take every column to its cheapest value, as far as the cap on changes allows, the greatest saving first."""
     n_lines = row.values.size
-    changes = 0
-    for _ in range(place.open.size):
-        if changes >= place.cap:
-            return
+    for _ in range(min(place.cap, place.open.size)):
         best, column, atom = 1e-12, -1, -1
         for f in place.open:
             if f < n_lines:
@@ -38,7 +46,6 @@ def approach(terrain, place, cost, row):
             move_line(terrain, row, column, min(max(cost.reference[column], place.lower[column]), place.upper[column]))
         else:
             move_choice(terrain, row, column - n_lines, atom)
-        changes += 1
 
 
 RESULTS = [INTS, ROWS, INT_ROWS, FLOATS]

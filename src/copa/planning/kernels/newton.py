@@ -2,16 +2,17 @@
 
 from numba import njit
 
-from copa.kernels.small_matrices import cholesky, options, solve_cholesky
+from copa.kernels.small_matrices import cholesky, solve_cholesky
 from copa.planning.kernels.barrier import has_room
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.curvature import add_diversity, add_proximity, add_ratios
 
 FIRST_SHIFT = 1e-6
-SHIFT_GROWTH = 8.0
-MAX_SHIFTS = 16
+SHIFT_GROWTH = 3.0
+MAX_SHIFTS = 30
 
 
-@njit(**options)
+@njit(**inner)
 def set_system(problem, determinant, barrier, rounding, parts, ws):
     """The Newton matrix of the barrier problem, multipliers eliminated, and minus the barrier function's gradient."""
     n_options, n = ws.plan.shape
@@ -50,7 +51,7 @@ def set_system(problem, determinant, barrier, rounding, parts, ws):
                 hold(ws, j * n + k)
 
 
-@njit(**options)
+@njit(**inner)
 def hold(ws, place):
     """Keep one unknown where it is."""
     for i in range(place):
@@ -61,7 +62,7 @@ def hold(ws, place):
     ws.descent[place] = 0.0
 
 
-@njit(**options)
+@njit(**inner)
 def solve_system(shift, ws):
     """Newton step; return the shift that made the matrix positive definite (the next trial's start), or -1."""
     size = ws.step.size
@@ -80,7 +81,7 @@ def solve_system(shift, ws):
     return -1.0
 
 
-@njit(**options)
+@njit(**inner)
 def set_changes(problem, barrier, parts, ws):
     """The multipliers' part of the Newton step; and what it expects of the ratios."""
     n_options, n = ws.plan.shape

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import invert_from_cholesky, options
+from copa.kernels.small_matrices import invert_from_cholesky
+from copa.planning.kernels.compiling import inner
 
 LEAST_PIVOT = 1e-15  # of the similarity matrix: two options that coincide leave none
 LEAST_VARIANCE = 1e-14  # relative to the applicant's own: a singular covariance may leave none
@@ -51,7 +52,7 @@ class Parts(NamedTuple):
     share: np.ndarray  # (J,) of the validity term that each option answers for
 
 
-@njit(**options)
+@njit(**inner)
 def allocate_parts(n_options, n):
     """Room for the parts of one plan."""
     n_pairs = n_options * (n_options - 1) // 2
@@ -72,7 +73,7 @@ def allocate_parts(n_options, n):
     )
 
 
-@njit(**options)
+@njit(**inner)
 def rounded_norm(vector, manhattan, rounding, gradient):
     """Norm of `vector` with its kinks rounded, and the root in it; its gradient replaces what `gradient` held.
 
@@ -96,7 +97,7 @@ def rounded_norm(vector, manhattan, rounding, gradient):
     return root - rounding, root
 
 
-@njit(**options)
+@njit(**inner)
 def proximity(problem, moves, rounding, parts):
     """Mean cost of the options; gradients into `parts`."""
     n_options = moves.shape[0]
@@ -107,7 +108,7 @@ def proximity(problem, moves, rounding, parts):
     return total / n_options
 
 
-@njit(**options)
+@njit(**inner)
 def ratios(problem, moves, parts):
     """Mean score over its standard deviation of every option, into `parts`; return the least."""
     n_options, n = moves.shape
@@ -135,7 +136,7 @@ def ratios(problem, moves, parts):
     return least
 
 
-@njit(**options)
+@njit(**inner)
 def diversity(problem, moves, rounding, parts):
     """Determinant of the similarities K_ij = 1 / (1 + distance); its slope in every distance into `parts`."""
     n_options, n = moves.shape
@@ -174,7 +175,7 @@ def diversity(problem, moves, rounding, parts):
     return determinant
 
 
-@njit(**options)
+@njit(**inner)
 def soften(ratio, weight, temperature, prior, share):
     """Soft minimum of weight * ratio, -T log sum_j prior_j exp(-weight ratio_j / T), and each option's share in it."""
     n_options = ratio.size
@@ -190,7 +191,7 @@ def soften(ratio, weight, temperature, prior, share):
     return weight * least - temperature * math.log(total)
 
 
-@njit(**options)
+@njit(**inner)
 def add_diversity_gradient(moves, weight, parts, gradient):
     """Subtract weight times the gradient of the determinant."""
     n_options, n = moves.shape
@@ -204,20 +205,19 @@ def add_diversity_gradient(moves, weight, parts, gradient):
             pair += 1
 
 
-@njit(**options)
+@njit(**inner)
 def smooth_objective(problem, moves, temperature, prior, rounding, parts, gradient):
-    """The objective with its kinks rounded and a soft minimum, its gradient, and the same with the hard minimum.
+    """The objective with its kinks rounded and a soft minimum, and its gradient.
 
     `prior` (J,) weighs the options in the soft minimum: at the optimal weights its minimiser is the hard one's.
     """
     n_options, n = moves.shape
     value = proximity(problem, moves, rounding, parts)
-    hard = value
     for j in range(n_options):
         for k in range(n):
             gradient[j, k] = parts.away[j, k] / n_options
     if problem.validity_weight > 0.0:
-        hard -= problem.validity_weight * ratios(problem, moves, parts)
+        ratios(problem, moves, parts)
         value -= soften(parts.ratio, problem.validity_weight, temperature, prior, parts.share)
         for j in range(n_options):
             pull = problem.validity_weight * parts.share[j]
@@ -227,11 +227,10 @@ def smooth_objective(problem, moves, temperature, prior, rounding, parts, gradie
     if problem.diversity_weight > 0.0 and n_options > 1:
         determinant = diversity(problem, moves, rounding, parts)
         add_diversity_gradient(moves, problem.diversity_weight, parts, gradient)
-    bonus = problem.diversity_weight * determinant
-    return value - bonus, hard - bonus
+    return value - problem.diversity_weight * determinant
 
 
-@njit(**options)
+@njit(**inner)
 def hard_objective(problem, moves, parts):
     """The objective itself, nothing rounded; `parts` is overwritten."""
     value = proximity(problem, moves, 0.0, parts)

@@ -5,13 +5,13 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.search import complete, economise
 from copa.planning.kernels.selection import row_distance
 from copa.planning.kernels.terrain import copy_row, move_choice, move_line
 
-Prices = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
+Prices = namedtuple(
     "Prices",
     [
         "lines",  # (L,) effort per raw unit
@@ -21,7 +21,7 @@ Prices = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
     ],
 )
 
-Pool = namedtuple(  # noqa: PYI024
+Pool = namedtuple(
     "Pool",
     [
         "values",  # (P, L)
@@ -38,7 +38,7 @@ DEARER = 0.5
 SHUN = 1e3
 
 
-@njit(**options)
+@njit(**inner)
 def applicant_cost(terrain, place, prices, scale):
     """What rows cost an applicant, with the price of each column multiplied by its scale (L + C,)."""
     n_lines, n_choices = place.values.size, place.atoms.size
@@ -58,7 +58,7 @@ def applicant_cost(terrain, place, prices, scale):
     return Cost(place.values, line_prices, choice_prices, fees, prices.power)
 
 
-@njit(**options)
+@njit(**inner)
 def effort(place, prices, values, atoms):
     """What a row asks of the applicant: its distance, and the fees of the columns it touches."""
     total = row_distance(prices.lines, prices.gaps, prices.power, place.values, place.atoms, values, atoms)
@@ -71,7 +71,7 @@ def effort(place, prices, values, atoms):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def add_row(pool, place, prices, row):
     """Put a row into the pool unless it is there already or the pool is full."""
     size = pool.size[0]
@@ -95,7 +95,7 @@ def add_row(pool, place, prices, row):
     pool.size[0] = size + 1
 
 
-@njit(**options)
+@njit(**inner)
 def fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare):
     """One row per line of `multipliers` (S, L + C): the cheapest at prices that favour columns not used so far."""
     scale = np.empty(multipliers.shape[1])
@@ -109,7 +109,7 @@ def fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial
             add_row(pool, place, prices, row)
 
 
-@njit(**options)
+@njit(**inner)
 def add_swaps(terrain, place, prices, goal, start, option, pool, row, trial, spare):
     """For every change of a row of the pool, the cheapest row that does without it and keeps the others at first."""
     n_lines = place.values.size

@@ -4,13 +4,13 @@ import math
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
 MAX_TRIALS = 200  # of the multiplier; a Newton step lands on the root as soon as it is on the root's linear piece
 ROUNDING = 2e-15  # relative to the terms that the score is summed from
 
 
-@njit(**options)
+@njit(**inner)
 def place(point, normal, multiplier, lower, upper, out):
     """Clip point + multiplier * normal into the box; return its score, the slope of the score, and the score's size."""
     score = 0.0
@@ -31,7 +31,7 @@ def place(point, normal, multiplier, lower, upper, out):
     return score, slope, size
 
 
-@njit(**options)
+@njit(**inner)
 def next_corner(point, normal, multiplier, lower, upper):
     """Smallest larger multiplier at which a coordinate that waits outside of the box enters it."""
     nearest = math.inf
@@ -44,7 +44,7 @@ def next_corner(point, normal, multiplier, lower, upper):
     return nearest
 
 
-@njit(**options)
+@njit(**inner)
 def project(point, normal, needed, lower, upper, out):
     """Write the point of {normal'x >= needed, lower <= x <= upper} nearest to `point` into `out`.
 

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import column_cost, farthest_for, line_cost, row_cost
 from copa.planning.kernels.lines import grid_floor, value_nearest, value_towards_goal
 from copa.planning.kernels.terrain import (
@@ -25,7 +25,7 @@ ROUNDS = 200
 ANY_DISTANCE = 1e300
 
 
-@njit(**options)
+@njit(**inner)
 def enter(terrain, place, row):
     """Bring a row into the allowed ranges: an applicant's own value may lie outside."""
     for i in range(row.values.size):
@@ -42,7 +42,7 @@ def enter(terrain, place, row):
                 move_choice(terrain, row, c, nearest)
 
 
-@njit(**options)
+@njit(**inner)
 def best_addition(terrain, place, cost, goal, row, barred):
     """The move that brings a row nearer to the goal at the best price: (column, value, atom), column -1 if none does.
 
@@ -75,7 +75,7 @@ def best_addition(terrain, place, cost, goal, row, barred):
     return column, value, atom
 
 
-@njit(**options)
+@njit(**inner)
 def cost_at(cost, place, column, value, atom):
     """What a column costs at another value."""
     n_lines = place.values.size
@@ -85,7 +85,7 @@ def cost_at(cost, place, column, value, atom):
     return cost.choice_prices[atom] + fee
 
 
-@njit(**options)
+@njit(**inner)
 def complete(terrain, place, cost, goal, row, spare):
     """Add moves until the goal is met, each the best for its price; False where no move helps any more."""
     for _ in range(ROUNDS):
@@ -99,7 +99,7 @@ def complete(terrain, place, cost, goal, row, spare):
     return worth(goal, row) >= -TOLERANCE
 
 
-@njit(**options)
+@njit(**inner)
 def leap(terrain, place, cost, goal, row, spare):
     """Two moves at once, where no single one helps: a rule ties columns together, or the cap is reached.
 
@@ -134,7 +134,7 @@ def leap(terrain, place, cost, goal, row, spare):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def first_half(place, row, column, k):
     """The k-th thing to try with a column: a line's ends and its own value, or the atom k."""
     if column >= row.values.size:
@@ -146,7 +146,7 @@ def first_half(place, row, column, k):
     return min(max(place.values[column], place.lower[column]), place.upper[column]), -1
 
 
-@njit(**options)
+@njit(**inner)
 def cheaper_value(terrain, place, cost, goal, row, column):
     """The cheapest value of a column that still meets the goal, all others as they are: (saving, value, atom)."""
     n_lines = row.values.size
@@ -168,7 +168,7 @@ def cheaper_value(terrain, place, cost, goal, row, column):
     return saving, 0.0, atom
 
 
-@njit(**options)
+@njit(**inner)
 def shrink(terrain, place, cost, goal, row):
     """Take back whatever is not needed, column by column, the greatest saving first."""
     for _ in range(ROUNDS):
@@ -182,7 +182,7 @@ def shrink(terrain, place, cost, goal, row):
         move(terrain, row, column, value, atom)
 
 
-@njit(**options)
+@njit(**inner)
 def exchange(terrain, place, cost, goal, row, trial, best_row):
     """Undo or cheapen one column and make up for it with another, where that is cheaper; True if it was.
 
@@ -220,7 +220,7 @@ def exchange(terrain, place, cost, goal, row, trial, best_row):
     return found
 
 
-@njit(**options)
+@njit(**inner)
 def part_way_back(terrain, place, cost, row, column, k):
     """The k-th cheaper thing to try with a column: a line's reference or the middle of the way, or the atom k."""
     if column >= row.values.size:
@@ -232,7 +232,7 @@ def part_way_back(terrain, place, cost, row, column, k):
     return min(max(grid_floor(middle, terrain.steps[column]), place.lower[column]), place.upper[column]), -1
 
 
-@njit(**options)
+@njit(**inner)
 def patch(terrain, place, cost, goal, row, barred, limit):
     """Meet the goal again by one further move, the cheapest; return its price, infinite if none is below `limit`."""
     n_lines = row.values.size
@@ -263,7 +263,7 @@ def patch(terrain, place, cost, goal, row, barred, limit):
     return least
 
 
-@njit(**options)
+@njit(**inner)
 def economise(terrain, place, cost, goal, row, trial, spare):
     """Lower the cost of a row that meets the goal, until no single move and no exchange of two does."""
     for _ in range(ROUNDS):

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
 PASSES = 50  # of exchanges; each pass improves the menu
 NO_MENU = 1e300
 
 
-@njit(**options)
+@njit(**inner)
 def row_distance(prices, gaps, power, values, atoms, other_values, other_atoms):
     """Distance between two rows in units of effort: the sum over columns, or its Euclidean form."""
     total = 0.0
@@ -23,7 +23,7 @@ def row_distance(prices, gaps, power, values, atoms, other_values, other_atoms):
     return math.sqrt(total) if power == 2 else total
 
 
-@njit(**options)
+@njit(**inner)
 def asks_less(place, values, atoms, other_values, other_atoms):
     """Whether every change of a row is also asked for by the other, to at least that extent, and they differ."""
     differs = False
@@ -39,7 +39,7 @@ def asks_less(place, values, atoms, other_values, other_atoms):
     return differs
 
 
-@njit(**options)
+@njit(**inner)
 def menu_value(menu, size, costs, distances, unit, weight, matrix):
     """Mean cost of the options in units of the cheapest, plus what their likeness costs: weight (1 - det K)."""
     total = 0.0
@@ -61,7 +61,7 @@ def menu_value(menu, size, costs, distances, unit, weight, matrix):
     return total / (size * unit) + weight * (1.0 - determinant)
 
 
-@njit(**options)
+@njit(**inner)
 def choose_menu(costs, distances, excludes, n_rows, n_options, weight, menu):
     """Choose up to `n_options` rows of a pool: greedily, then by exchanging one for another; return how many.
 
@@ -106,7 +106,7 @@ def choose_menu(costs, distances, excludes, n_rows, n_options, weight, menu):
     return size
 
 
-@njit(**options)
+@njit(**inner)
 def clashes(excludes, menu, size, replaced, candidate):
     """Whether a row cannot join a menu, in place of its option `replaced` (-1: in addition)."""
     for j in range(size):

@@ -12,10 +12,10 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
 # Atoms: one per line (its direction, per raw unit), then one per value of each choice.
-Terrain = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
+Terrain = namedtuple(
     "Terrain",
     [
         "first",  # (C,) first atom of each choice
@@ -29,7 +29,7 @@ Terrain = namedtuple(  # noqa: PYI024 - numba compiles the plain kind
     ],
 )
 
-Place = namedtuple(  # noqa: PYI024
+Place = namedtuple(
     "Place",
     [
         "values",  # (L,) the applicant's own values
@@ -42,7 +42,7 @@ Place = namedtuple(  # noqa: PYI024
     ],
 )
 
-Row = namedtuple(  # noqa: PYI024
+Row = namedtuple(
     "Row",
     [
         "values",  # (L,)
@@ -54,7 +54,7 @@ Row = namedtuple(  # noqa: PYI024
     ],
 )
 
-Goal = namedtuple(  # noqa: PYI024
+Goal = namedtuple(
     "Goal",
     [
         "level",  # the probability asked for; below zero: none
@@ -73,7 +73,7 @@ FLOOR_PRICE = 10.0
 TOLERANCE = 1e-10
 
 
-@njit(**options)
+@njit(**inner)
 def copy_row(source, target):
     """Make `target` equal to `source`."""
     for i in range(source.values.size):
@@ -89,7 +89,7 @@ def copy_row(source, target):
         target.slack[i] = source.slack[i]
 
 
-@njit(**options)
+@njit(**inner)
 def empty_row(n_lines, n_choices, n_atoms, n_rules):
     """Room for a row."""
     return Row(
@@ -102,15 +102,13 @@ def empty_row(n_lines, n_choices, n_atoms, n_rules):
     )
 
 
-@njit(**options)
+@njit(**inner)
 def level_surplus(level, radius, mean, variance, reach):
     """By how much a row exceeds the level: sqrt(1-p) mu'x - sqrt(p) |S^{1/2} x| - rho |x|_Q."""
-    return (
-        math.sqrt(1.0 - level) * mean - math.sqrt(level * max(variance, 0.0)) - radius * math.sqrt(max(reach, 0.0))
-    )
+    return math.sqrt(1.0 - level) * mean - math.sqrt(level * max(variance, 0.0)) - radius * math.sqrt(max(reach, 0.0))
 
 
-@njit(**options)
+@njit(**inner)
 def attainment(goal, mean, score, variance, reach):
     """How far a row is from the goal, without its rules: zero where met, else the missing score, negative."""
     missing = FLOOR_PRICE * min(score - goal.floor, 0.0) + min(mean - goal.margin, 0.0)
@@ -119,7 +117,7 @@ def attainment(goal, mean, score, variance, reach):
     return missing
 
 
-@njit(**options)
+@njit(**inner)
 def level_of(row, radius):
     """The level a row holds with (docs/theory.md, "One option")."""
     mean, variance = row.numbers[0], max(row.numbers[2], 0.0)
@@ -131,7 +129,7 @@ def level_of(row, radius):
     return math.sin(max(angle, 0.0)) ** 2
 
 
-@njit(**options)
+@njit(**inner)
 def worth(goal, row):
     """How far a row is from the goal, rules included; zero where it is met."""
     n = row.numbers
@@ -141,7 +139,7 @@ def worth(goal, row):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def worth_along_line(terrain, goal, row, line, change):
     """`worth` after moving a line by `change` raw units; a concave function of it."""
     n = row.numbers
@@ -155,7 +153,7 @@ def worth_along_line(terrain, goal, row, line, change):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def worth_of_choice(terrain, goal, row, choice, atom):
     """`worth` after exchanging the value of a choice."""
     old = row.atoms[choice]
@@ -174,7 +172,7 @@ def worth_of_choice(terrain, goal, row, choice, atom):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def move_line(terrain, row, line, value):
     """Give a line another value."""
     change = value - row.values[line]
@@ -191,7 +189,7 @@ def move_line(terrain, row, line, value):
     row.values[line] = value
 
 
-@njit(**options)
+@njit(**inner)
 def move_choice(terrain, row, choice, atom):
     """Give a choice another value."""
     old = row.atoms[choice]
@@ -212,7 +210,7 @@ def move_choice(terrain, row, choice, atom):
     row.atoms[choice] = atom
 
 
-@njit(**options)
+@njit(**inner)
 def worth_after(terrain, goal, row, column, value, atom):
     """`worth` after giving a column another value."""
     n_lines = row.values.size
@@ -221,7 +219,7 @@ def worth_after(terrain, goal, row, column, value, atom):
     return worth_of_choice(terrain, goal, row, column - n_lines, atom)
 
 
-@njit(**options)
+@njit(**inner)
 def move(terrain, row, column, value, atom):
     """Give a column another value."""
     if column < row.values.size:
@@ -230,7 +228,7 @@ def move(terrain, row, column, value, atom):
         move_choice(terrain, row, column - row.values.size, atom)
 
 
-@njit(**options)
+@njit(**inner)
 def is_changed(place, row, column):
     """Whether a column of a row differs from the applicant's."""
     n_lines = row.values.size
@@ -239,7 +237,7 @@ def is_changed(place, row, column):
     return row.atoms[column - n_lines] != place.atoms[column - n_lines]
 
 
-@njit(**options)
+@njit(**inner)
 def count_changes(place, row):
     """Number of columns in which a row differs from the applicant."""
     changes = 0
@@ -248,7 +246,7 @@ def count_changes(place, row):
     return changes
 
 
-@njit(**options)
+@njit(**inner)
 def open_columns(terrain, values, atoms, lower, upper, allowed):
     """Columns with more than one possible value, or whose own value is not possible."""
     n_lines, n_choices = values.size, atoms.size

@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit
 
 from copa.kernels.small_matrices import options
+from copa.planning.kernels.compiling import inner
 
 
-@njit(**options)
+@njit(**inner)
 def cost_between(first, second, weights, manhattan):
     """Weighted Euclidean or Manhattan distance."""
     total = 0.0
@@ -18,7 +19,7 @@ def cost_between(first, second, weights, manhattan):
     return total if manhattan else math.sqrt(total)
 
 
-@njit(**options)
+@njit(**inner)
 def surety(point, mean, cov):
     """Mean score over its standard deviation; infinite where there is no deviation, NaN where there is neither."""
     score = 0.0
@@ -32,7 +33,7 @@ def surety(point, mean, cov):
     return score / math.sqrt(max(variance, 0.0))
 
 
-@njit(**options)
+@njit(**inner)
 def determinant(matrix):
     """Determinant by elimination with row exchanges; the matrix is overwritten."""
     n = matrix.shape[0]

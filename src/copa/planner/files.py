@@ -1,0 +1,127 @@
+"""A planner on disk: settings and schema as JSON, moments as arrays. Loading never executes anything."""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.exceptions import DataError, InvalidInputError
+from copa.models import Encoding, LinearModel
+from copa.planner.fitted import FittedPlanner
+from copa.planning.actions import ActionSpace
+from copa.schema import FeatureSchema
+
+FORMAT, VERSION = "copa-planner", 1
+# Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
+NOT_SAVED = ("model", "schema", "moments", "radius", "drift")
+CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
+
+
+def save_planner(planner: Any, path: str | Path) -> None:
+    """Write a fitted planner to one file, all of it or nothing."""
+    fitted: FittedPlanner = planner._fitted()  # noqa: SLF001 - its own file format
+    settings = {name: _plain(value) for name, value in planner.get_params(deep=False).items() if name not in NOT_SAVED}
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": settings,
+        "schema": fitted.schema.to_dict(),
+        "columns": list(fitted.model.columns),
+        "radius": fitted.ball.radius,
+        "radius_source": fitted.radius_source,
+        "floor": fitted.floor,
+        "power": fitted.space.power,
+        "lines": [feature.name for feature in fitted.space.lines],
+        "choices": [feature.name for feature in fitted.space.choices],
+    }
+    arrays = {
+        "theta": fitted.model.theta,
+        "mean": fitted.ball.mean,
+        "cov": fitted.ball.cov,
+        "directions": fitted.space.directions,
+    }
+    if fitted.ball.drift is not None:
+        arrays["drift"] = fitted.ball.drift
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the arrays for its flag
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+            bundle.writestr("planner.json", json.dumps(content, indent=1))
+            bundle.writestr("arrays.npz", buffer.getvalue())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
+    """Read a planner for the model that it was fitted with."""
+    content, arrays = _read(Path(path))
+    schema = FeatureSchema.from_dict(content["schema"])
+    settings = content["settings"]
+    linear = LinearModel.read(
+        model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
+    )
+    if linear.theta.shape != arrays["theta"].shape or not np.allclose(
+        linear.theta, arrays["theta"], rtol=CHANGED, atol=CHANGED * np.abs(arrays["theta"]).max()
+    ):
+        raise InvalidInputError(
+            f"the planner in {path} was fitted with another model: its parameters differ from those of the one given. "
+            "Fit a new planner for this model"
+        )
+    ball = AmbiguityBall.read(arrays["mean"], arrays["cov"], content["radius"], arrays.get("drift"))
+    space = ActionSpace.build(
+        schema,
+        _encoding(schema, content, arrays["directions"]),
+        linear,
+        mean=ball.mean,
+        cov=ball.cov,
+        drift=ball.drift,
+        power=int(content["power"]),
+    )
+    planner = planner_class(model, schema=schema, radius=ball.radius, drift=ball.drift, **settings)
+    planner.fitted_ = FittedPlanner(linear, space, ball, content["radius_source"], float(content["floor"]))
+    return planner
+
+
+def _encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -> Encoding:
+    """The saved directions by column."""
+    lines = {name: directions[k] for k, name in enumerate(content["lines"])}
+    choices, start = {}, len(lines)
+    for name in content["choices"]:
+        end = start + len(schema[name].values or ())
+        choices[name] = directions[start:end]
+        start = end
+    return Encoding(lines, choices)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            content = json.loads(bundle.read("planner.json"))
+            with np.load(io.BytesIO(bundle.read("arrays.npz")), allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is not a saved planner, or is damaged: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DataError(f"{path} is not a saved planner")
+    if content.get("version") != VERSION:
+        raise DataError(
+            f"{path} is of version {content.get('version')!r}, this copa reads version {VERSION}: update copa-recourse"
+        )
+    return content, arrays
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    return value.item() if isinstance(value, np.generic) else value

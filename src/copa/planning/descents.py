@@ -1,0 +1,132 @@
+"""The search for plans: rough descents from every start, sharp ones from where the best of them lead to."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.planning.box import Indices
+from copa.planning.objective import Objective
+from copa.planning.starts import ascent_direction, spread_starts
+
+# Temperatures of the soft minimum over the options; the objective bends over values of about one.
+WARM, COOL = np.array([0.1]), np.array([0.02])
+COLD = np.array([0.02, 0.005, 0.005, 0.005])
+ROUGH_STEPS = 30  # most steps at one temperature
+COLD_STEPS = 200  # the same where no sharp descent follows
+LARGEST_SYSTEM = 400  # unknowns of a Newton system; beyond, the descents stay rough and become cold
+REFINED = 4  # one start in so many is followed to the end
+SINGLE_REACHES = np.array([0.0, 1.0, 4.0])  # how far up the search for a single option starts
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """What N applicants may do, in moves z = weights * (x - origin) of the n free coordinates."""
+
+    scores: Array  # (N, 3) mean score, its variance, what the moves must add to the mean score
+    tilts: Array  # (N, n) half of the variance's slope at the applicant
+    bounds: Array  # (N, 2, n) box
+
+    def of(self, rows: npt.NDArray[np.intp]) -> "Moves":
+        """The same for some of the applicants."""
+        return Moves(self.scores[rows], self.tilts[rows], self.bounds[rows])
+
+
+class PlanSearch:
+    """One call's search: what all of its applicants share.
+
+    Parameters
+    ----------
+    objective : what plans are judged by
+    margin : least mean score of an option
+    free : (n,) coordinates that may change
+    n_options, n_starts, max_iter : options of a plan, starts, most steps of a descent
+    rng : how the starts are turned
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        margin: float,
+        free: Indices,
+        *,
+        n_options: int,
+        n_starts: int,
+        max_iter: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.objective, self.margin, self.free = objective, margin, free
+        self.max_iter, self.n_options = max_iter, n_options
+        self.scale = objective.cost_weights[free]
+        self.gain = objective.mean[free] / self.scale
+        self.curvature = np.ascontiguousarray(objective.cov[np.ix_(free, free)] / self.scale[:, None] / self.scale)
+        self.spreads = spread_starts(rng, n_starts, n_options, self.gain, self.curvature, objective.diversity_weight)
+        self.ascent = ascent_direction(self.gain, self.curvature)
+
+    def build(self, origins: Array, lower: Array, upper: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Plans (N, J, D) of applicants (N, D) in their boxes (N, D), and whether they reach the margin.
+
+        Where none does, all options are the point of the box with the largest mean score.
+        """
+        # Imported here because loading the compiled kernels takes longer than importing all the rest.
+        from copa.planning.kernels.applicants import deliver_options, read_applicants
+
+        n_applicants, n = len(origins), self.free.size
+        moves = Moves(np.empty((n_applicants, 3)), np.empty((n_applicants, n)), np.empty((n_applicants, 2, n)))
+        feasible = np.empty(n_applicants, dtype=bool)
+        mean, cov = self.objective.mean, self.objective.cov
+        described = (moves.scores, moves.tilts, moves.bounds, feasible)
+        read_applicants(origins, mean, cov, self.free, self.scale, lower, upper, self.margin, *described)
+        plans = np.zeros((n_applicants, self.n_options, n))
+        rows = np.flatnonzero(feasible)
+        if n > 0:
+            plans[rows] = self._search(moves.of(rows))
+        points = np.empty((n_applicants, self.n_options, mean.size))
+        deliver_options(origins, mean, self.free, self.scale, lower, upper, self.margin, plans, points)
+        return points, feasible
+
+    def _search(self, moves: Moves) -> Array:
+        """Best plans (N, J, n) that the starts lead to."""
+        n_applicants = len(moves.scores)
+        starts = SINGLE_REACHES[:, None, None] * self.ascent
+        singles, levels = self._descend(moves, np.tile(starts, (n_applicants, 1, 1, 1)), diversity_weight=0.0)
+        option, least = _best(singles, levels)
+        # J options in one place have no diversity, and no better place than the best single one.
+        equal: Array = np.repeat(option, self.n_options, axis=1)
+        weight = self.objective.diversity_weight
+        if self.n_options == 1 or weight == 0.0:
+            return equal
+        plans, values = self._descend(moves, option[:, None] + self.spreads, diversity_weight=weight)
+        best, value = _best(plans, values)
+        return np.where((value < least)[:, None, None], best, equal)
+
+    def _descend(self, moves: Moves, starts: Array, diversity_weight: float) -> tuple[Array, Array]:
+        """Where the most promising of the starts (N, S, J, n) lead to, and the objectives there, (N, R, J, n), (N, R)."""
+        from copa.planning.kernels.rough import descend_roughly
+        from copa.planning.kernels.sharp import descend_sharply
+
+        n_applicants, n_starts, n_options, n = starts.shape
+        shared: tuple[Any, ...] = (self.curvature, self.gain, moves.scores, moves.tilts, moves.bounds)
+        shared += (self.objective.validity_weight, diversity_weight, self.objective.manhattan)
+        values = np.empty((n_applicants, n_starts))
+        rough = min(self.max_iter, ROUGH_STEPS)
+        descend_roughly(*shared, WARM, rough, starts, values)
+        kept = n_starts if n_options == 1 else -(-n_starts // REFINED)
+        order = np.argsort(values, axis=1, kind="stable")[:, :kept]
+        plans = np.take_along_axis(starts, order[:, :, None, None], axis=1)
+        values = np.take_along_axis(values, order, axis=1)
+        sharp = n_options * n < LARGEST_SYSTEM
+        if not sharp:
+            descend_roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), plans, values)
+        elif n_options > 1:
+            descend_roughly(*shared, COOL, rough, plans, values)
+        descend_sharply(*shared, self.max_iter if sharp else 0, plans, values)
+        return plans, values
+
+
+def _best(plans: Array, values: Array) -> tuple[Array, Array]:
+    """Of each applicant's plans (N, S, J, n) the one of least value, (N, J, n), and that value, (N,)."""
+    rows, chosen = np.arange(len(plans)), values.argmin(axis=1)
+    return plans[rows, chosen], values[rows, chosen]

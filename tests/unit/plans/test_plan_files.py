@@ -1,0 +1,339 @@
+import io
+import json
+import os
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import copa
+from copa.plans import PlanBatch
+from copa.plans.certificates import Certificates
+from copa.plans.columns import pack_values, unpack_values
+from copa.plans.files import write_atomically
+from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
+
+ARRAYS = (
+    "owner", "status", "message", "effort", "relaxed_effort", "accepted", "option_lower", "option_weights", "lower",
+    "upper", "any_lower", "gap", "relaxed_lower", "highest_level", "points", "seconds",
+)  # fmt: skip
+
+
+def bits(array):
+    """An array as bytes where it has any: equal numbers are not enough, -0.0 and 0.0 are equal."""
+    return array.tolist() if array.dtype == object else (array.dtype, array.shape, array.tobytes())
+
+
+def assert_same(one, other):
+    for name in ("applicants", "options"):
+        own, new = getattr(one, name), getattr(other, name)
+        pd.testing.assert_frame_equal(own, new, check_exact=True, check_freq=True)
+        assert type(own.index) is type(new.index)
+        for column in [column for column, dtype in own.dtypes.items() if str(dtype) in ("float64", "float32")]:
+            assert own[column].to_numpy().tobytes() == new[column].to_numpy().tobytes()
+    for name in ARRAYS:
+        assert bits(getattr(one, name)) == bits(getattr(other, name))
+    assert one.terms.to_dict() == other.terms.to_dict()
+    assert one.terms.schema == other.terms.schema
+    assert one.ball.radius == other.ball.radius
+    for name in ("mean", "cov", "drift"):
+        np.testing.assert_array_equal(getattr(one.ball, name), getattr(other.ball, name))
+
+
+@pytest.fixture(scope="module")
+def german():
+    return german_batch()
+
+
+@pytest.fixture(scope="module")
+def saved(german, tmp_path_factory):
+    path = tmp_path_factory.mktemp("plans") / "german.copa"
+    german.save(path)
+    return path
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, content):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_a_saved_batch_is_read_again_to_the_last_bit(german, saved):
+    assert_same(german, PlanBatch.load(saved))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        None,
+        pd.RangeIndex(10, 0, -2, name="down"),
+        pd.Index(["a", "b", "c", "d", "a"], name="label"),
+        pd.Index([1.5, np.nan, 2.0, -0.0, 3.0]),
+        pd.Index([1, "1", 2.5, None, (1, 2)], dtype=object, name=("a", 1)),
+        pd.date_range("2020-01-01", periods=5, freq="D", name="day"),
+        pd.date_range("2020-03-28", periods=5, freq="D", tz="Europe/Berlin"),
+        pd.CategoricalIndex(["x", "y", "x", "y", "x"], categories=["y", "x"], ordered=True),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 3)], names=["site", None]),
+        pd.Index(pd.array([1, 2, None, 4, 5], dtype="Int64")),
+    ],
+)
+def test_every_dtype_and_index_comes_back(index, tmp_path):
+    batch = wild_batch(index)
+    batch.save(tmp_path / "wild.copa")
+    assert_same(batch, PlanBatch.load(tmp_path / "wild.copa"))
+
+
+def test_objects_come_back_in_their_own_types(tmp_path):
+    wild_batch().save(tmp_path / "wild.copa")
+    loaded = PlanBatch.load(tmp_path / "wild.copa").applicants
+    for column in ("object", "mixed", "strange", "missing"):
+        expected = every_dtype()[column].tolist()
+        assert [type(value) for value in loaded[column]] == [type(value) for value in expected]
+        assert [str(value) for value in loaded[column]] == [str(value) for value in expected]
+    assert loaded["strange"].iloc[2] is pd.NA
+    assert str(loaded["strange"].iloc[4].tz) == "Europe/Berlin"
+
+
+def test_column_labels_need_not_be_text(tmp_path):
+    batch = german_batch()
+    tables = {"applicants": batch.applicants.assign(**{"7": 1}), "options": batch.options.assign(**{"7": 1})}
+    tables = {name: table.rename(columns={"7": 7}).rename_axis(columns="what") for name, table in tables.items()}
+    replace(batch, **tables).save(tmp_path / "labels.copa")
+    loaded = PlanBatch.load(tmp_path / "labels.copa")
+    assert loaded.applicants.columns[-1] == 7
+    assert loaded.options.columns.name == "what"
+
+
+def test_certificates_prove_the_same_after_loading(german, saved):
+    loaded = PlanBatch.load(saved)
+    for own, new in zip(german.certificates, loaded.certificates, strict=True):
+        assert (own is None) == (new is None)
+    assert [loaded.certificates[i].verify() for i in (0, 2, 5)] == [german.certificates[i].verify() for i in (0, 2, 5)]
+
+
+def test_a_ball_with_drift_comes_back(tmp_path):
+    batch = wild_batch(drift=np.diag([0.0, 1.0, 2.0, 3.0]))
+    batch.save(tmp_path / "drift.copa")
+    loaded = PlanBatch.load(tmp_path / "drift.copa")
+    assert_same(batch, loaded)
+    assert loaded.certificates[4].verify() == batch.certificates[4].verify()
+
+
+def test_parts_and_empty_batches_are_saved_too(german, tmp_path):
+    for k, part in enumerate((german[2:], german[1:2], german[:0], german.select([5, 5, 0]))):
+        part.save(tmp_path / f"{k}.copa")
+        assert_same(part, PlanBatch.load(tmp_path / f"{k}.copa"))
+
+
+def test_a_loaded_batch_can_be_saved_sliced_and_joined(saved, tmp_path):
+    loaded = PlanBatch.load(saved)
+    loaded.save(tmp_path / "again.copa")
+    assert (tmp_path / "again.copa").read_bytes() == saved.read_bytes()
+    joined = PlanBatch.concat([loaded[3:], loaded[:3]])
+    assert joined.certificates[4].verify() == loaded.certificates[0].verify()
+
+
+def test_certificates_of_other_rows_are_not_saved(german, tmp_path):
+    turned = replace(german, certificates=list(german.certificates)[::-1])
+    with pytest.raises(copa.InvalidInputError, match="certificate at position 1 is about other options"):
+        turned.save(tmp_path / "wrong.copa")
+    moved = replace(german, points=german.points + 1e-9)
+    with pytest.raises(copa.InvalidInputError, match="certificate at position 0 is about other options"):
+        moved.save(tmp_path / "wrong.copa")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_that_cannot_be_saved_is_named(german, tmp_path):
+    odd = german.applicants.assign(age=pd.Series([{1, 2}] * 7, index=german.applicants.index, dtype=object))
+    with pytest.raises(copa.InvalidInputError, match=r"column 'age' holds \{1, 2\} of type set"):
+        replace(german, applicants=odd).save(tmp_path / "odd.copa")
+    periods = german.applicants.assign(age=pd.period_range("2020", periods=7, freq="M"))
+    with pytest.raises(copa.InvalidInputError, match=r"column 'age' has dtype period\[M\], which cannot be saved"):
+        replace(german, applicants=periods).save(tmp_path / "odd.copa")
+
+
+def test_the_file_holds_json_and_arrays_and_nothing_to_execute(saved):
+    content = members(saved)
+    assert set(content) == {"plans.json", "arrays.npz"}
+    assert json.loads(content["plans.json"])["format"] == "copa-plan-file"
+    with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as arrays:
+        assert all(arrays[name].dtype != object for name in arrays.files)
+
+
+def test_the_same_batch_gives_the_same_bytes(german, saved, tmp_path):
+    german.save(tmp_path / "again.copa")
+    assert (tmp_path / "again.copa").read_bytes() == saved.read_bytes()
+
+
+def test_members_of_other_names_are_ignored(german, saved, tmp_path):
+    path = write(tmp_path / "more.copa", members(saved) | {"../evil.py": b"raise SystemExit", "notes.txt": b"hello"})
+    assert_same(german, PlanBatch.load(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["more.copa"]
+
+
+def test_a_newer_version_says_to_update(saved, tmp_path):
+    content = members(saved)
+    newer = json.loads(content["plans.json"]) | {"version": 2, "cells": "moved"}
+    path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
+    with pytest.raises(copa.DataError, match="version 2 of the plan file cannot be read, only 1; update COPA"):
+        PlanBatch.load(path)
+
+
+def test_another_format_is_named(saved, tmp_path):
+    other = write(tmp_path / "other.copa", members(saved) | {"plans.json": '{"format": "cake", "version": 1}'})
+    with pytest.raises(copa.DataError, match="not a file of plans: its format is 'cake'"):
+        PlanBatch.load(other)
+
+
+def test_a_missing_file_is_a_data_error(tmp_path):
+    with pytest.raises(copa.DataError, match=r"none.copa cannot be read: No such file"):
+        PlanBatch.load(tmp_path / "none.copa")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", b"\x80\x04K\x01."])
+def test_other_files_are_data_errors(tmp_path, content):
+    path = tmp_path / "file.copa"
+    path.write_bytes(content)
+    with pytest.raises(copa.DataError, match="is not a file of plans, or is damaged"):
+        PlanBatch.load(path)
+
+
+@pytest.mark.parametrize("missing", ["plans.json", "arrays.npz"])
+def test_a_missing_member_is_a_data_error(saved, tmp_path, missing):
+    content = members(saved)
+    del content[missing]
+    with pytest.raises(copa.DataError, match="damaged"):
+        PlanBatch.load(write(tmp_path / "less.copa", content))
+
+
+def test_a_truncated_file_is_a_data_error(saved, tmp_path):
+    whole = saved.read_bytes()
+    path = tmp_path / "short.copa"
+    for length in range(1, len(whole), max(1, len(whole) // 60)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(copa.DataError):
+            PlanBatch.load(path)
+
+
+def test_a_flipped_byte_is_noticed_or_harmless(german, saved, tmp_path):
+    whole = bytearray(saved.read_bytes())
+    path = tmp_path / "flipped.copa"
+    rng = np.random.default_rng(0)
+    noticed = 0
+    for place in rng.choice(len(whole), 150, replace=False):
+        flipped = whole.copy()
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        try:
+            loaded = PlanBatch.load(path)
+        except copa.DataError:
+            noticed += 1
+        else:
+            assert_same(german, loaded)  # a date in the zip, or the like
+    assert noticed > 100
+
+
+def doctored(saved, path, *, arrays=len, plans=len):
+    """A copy of a saved file in which the arrays or the content went through a function that changes them."""
+    content = members(saved)
+    with np.load(io.BytesIO(content["arrays.npz"])) as file:
+        stored = dict(file)
+    arrays(stored)
+    told = json.loads(content["plans.json"])
+    plans(told)
+    buffer = io.BytesIO()
+    np.savez(buffer, **stored)
+    return write(path, {"plans.json": json.dumps(told), "arrays.npz": buffer.getvalue()})
+
+
+ARRAY_CHANGES = [
+    lambda arrays: arrays.pop("batch/lower"),
+    lambda arrays: arrays.update({"batch/lower": np.full(7, 2.0)}),
+    lambda arrays: arrays.update({"batch/owner": np.array([0, 0, 0, 2, 2, 99])}),
+    lambda arrays: arrays.update({"batch/owner": np.array([0, 0, 0, 2, 2, -1])}),
+    lambda arrays: arrays.update({"batch/effort": np.array([None] * 6, dtype=object)}),
+    lambda arrays: arrays.update({"ball/cov": -arrays["ball/cov"]}),
+    lambda arrays: arrays.update({"certificates/rows/3": np.array([1])}),
+    lambda arrays: arrays.update({"certificates/blocks/3": arrays["certificates/blocks/3"][:, :1]}),
+    lambda arrays: arrays.update({"applicants/1": arrays["applicants/1"][:3]}),
+]
+CONTENT_CHANGES = [
+    lambda plans: plans["applicants"]["cells"][1].update(kind="pickle"),
+    lambda plans: plans["applicants"]["cells"].pop(),
+    lambda plans: plans["applicants"]["index"].update(kind="range"),
+    lambda plans: plans["terms"].update(cost="l7"),
+    lambda plans: plans["terms"]["schema"].update(version=9),
+    lambda plans: plans["terms"].pop("guarantee"),
+    lambda plans: plans.update(applicants=None),
+    lambda plans: plans.update(applicants=[[]]),
+]
+
+
+@pytest.mark.parametrize("change", ARRAY_CHANGES)
+def test_arrays_that_do_not_fit_are_data_errors(saved, tmp_path, change):
+    with pytest.raises(copa.DataError, match="damaged"):
+        PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", arrays=change))
+
+
+@pytest.mark.parametrize("change", CONTENT_CHANGES)
+def test_content_that_does_not_fit_is_a_data_error(saved, tmp_path, change):
+    with pytest.raises(copa.DataError, match="damaged"):
+        PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", plans=change))
+
+
+def test_a_doctored_certificate_proves_less_and_not_more(german, saved, tmp_path):
+    def weaken(arrays):
+        arrays["certificates/matrices/3"] = 0.5 * arrays["certificates/matrices/3"]
+
+    loaded = PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", arrays=weaken))
+    assert loaded.certificates[0].verify().lower < german.lower[0]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(german, tmp_path, monkeypatch):
+    path = tmp_path / "plans.copa"
+    path.write_bytes(b"old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(copa.DataError, match=r"plans.copa cannot be written: No space left on device"):
+        german.save(path)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["plans.copa"]
+
+
+def test_a_folder_that_does_not_exist_is_a_data_error(tmp_path):
+    with pytest.raises(copa.DataError, match="cannot be written: No such file or directory"):
+        write_atomically(tmp_path / "none" / "plans.copa", b"")
+
+
+def test_text_of_a_newer_pandas_is_read_as_objects_by_an_older_one(monkeypatch):
+    arrays = {}
+    content = pack_values(pd.Series(["a", "b", None], dtype=object).astype("string"), "x", arrays, "x") | {"na": False}
+
+    class OlderStringDtype:
+        def __init__(self, storage):
+            self.storage = storage
+
+    monkeypatch.setattr(pd, "StringDtype", OlderStringDtype)
+    column = unpack_values(content, "x", arrays)
+    assert column.dtype == object
+    assert column.tolist()[:2] == ["a", "b"]
+    assert column.isna().tolist() == [False, False, True]
+
+
+def test_certificates_are_built_only_when_asked_for(german, saved):
+    loaded = PlanBatch.load(saved)
+    assert isinstance(loaded.certificates, Certificates)
+    assert isinstance(german[1:].certificates, Certificates)
+    assert len(loaded.certificates[1:4]) == 3
+    assert loaded.certificates[1:4][0] is None
