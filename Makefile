@@ -8,7 +8,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 .PHONY: demo test test-slow lint types contract unit bench clean
 
 demo: $(VENV)/.runtime
-	$(BIN)/python examples/german_credit_bounds.py
+	$(BIN)/python examples/german_credit_menus.py
 
 test: lint types contract unit
 
@@ -28,7 +28,7 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
 $(VENV)/bin/python:
@@ -41,6 +41,10 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

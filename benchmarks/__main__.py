@@ -2,7 +2,18 @@
 
 import argparse
 
-from benchmarks import batch, dimension, lower, reporting, retraining, robustness, start_up, upper_and_any
+from benchmarks import (
+    batch,
+    dimension,
+    end_to_end,
+    lower,
+    mahalanobis,
+    reporting,
+    retraining,
+    robustness,
+    start_up,
+    upper_and_any,
+)
 
 QUESTIONS = {
     "lower": lower,
@@ -10,6 +21,8 @@ QUESTIONS = {
     "upper_and_any": upper_and_any,
     "batch": batch,
     "retraining": retraining,
+    "mahalanobis": mahalanobis,
+    "end_to_end": end_to_end,
     "start_up": start_up,
     "robustness": robustness,
 }

@@ -33,35 +33,48 @@ def paper_requirement(x: Array, mean: Array, margin: float, free: Array, lower: 
     return Correction(point.value, value, status)
 
 
-def paper_mahalanobis(
+@dataclass(frozen=True)
+class ConicProgram:
+    """A problem with the variables that its answer x = v / t is read from."""
+
+    problem: cp.Problem
+    v: cp.Variable
+    t: cp.Variable
+
+
+def mahalanobis_program(
     x: Array, mean: Array, cov: Array, budget: float, free: Array, lower: Array, upper: Array
-) -> Correction:
+) -> ConicProgram:
     """Section 3.2, the conic program of the theorem: min v'S v with |v - t x| <= budget t and v'mean = 1.
 
-    The value is x'S x / (mean'x)^2 at the corrected option x = v / t. Fixed coordinates are v = t x, bounds are
-    t lower <= v <= t upper. Infeasible if no score within reach is positive.
+    Fixed coordinates are v = t x, bounds are t lower <= v <= t upper. Infeasible if no score within reach is positive.
     """
     values, vectors = np.linalg.eigh(cov)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     v, t = cp.Variable(x.size), cp.Variable(nonneg=True)
     constraints = [cp.norm(v - t * x) <= budget * t, mean @ v == 1, *_limits(v, t, x, free, lower, upper)]
-    value, status = _solve(cp.Problem(cp.Minimize(cp.sum_squares(root.T @ v)), constraints))
-    return Correction(None if v.value is None else v.value / t.value, value, status)
+    return ConicProgram(cp.Problem(cp.Minimize(cp.sum_squares(root.T @ v)), constraints), v, t)
+
+
+def paper_mahalanobis(
+    x: Array, mean: Array, cov: Array, budget: float, free: Array, lower: Array, upper: Array
+) -> Correction:
+    """Solve `mahalanobis_program`; the value is x'S x / (mean'x)^2 at the corrected option."""
+    program = mahalanobis_program(x, mean, cov, budget, free, lower, upper)
+    value, status = _solve(program.problem)
+    v, t = program.v.value, program.t.value
+    return Correction(None if v is None else v / t, value, status)
 
 
 def _limits(
     v: cp.Variable, t: cp.Variable | float, x: Array, free: Array, lower: Array, upper: Array
 ) -> list[cp.Constraint]:
     """Constraints that x = v / t has its fixed coordinates where they were and the free ones in their bounds."""
-    constraints = []
-    for i in range(x.size):
-        if not free[i]:
-            constraints.append(v[i] == t * x[i])
-            continue
-        if np.isfinite(lower[i]):
-            constraints.append(v[i] >= t * lower[i])
-        if np.isfinite(upper[i]):
-            constraints.append(v[i] <= t * upper[i])
+    fixed = np.flatnonzero(~free)
+    low, high = np.flatnonzero(free & np.isfinite(lower)), np.flatnonzero(free & np.isfinite(upper))
+    constraints = [v[fixed] == t * x[fixed]]
+    constraints += [v[low] >= t * lower[low]] if low.size else []
+    constraints += [v[high] <= t * upper[high]] if high.size else []
     return constraints
 
 

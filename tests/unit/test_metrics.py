@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 
 import copa
 from copa.metrics import diversity, empirical_validity, plan_metrics, proximity, sparsity, validity_now
-from unit.plans.plan_batches import COV, MEAN, german_batch, wild_batch
+from unit.plans.plan_batches import COV, MEAN, german_batch, terms, wild_batch
 
 PLAN = np.array([[1.0, 3.0, 4.0], [1.0, 0.0, 0.0], [1.0, 0.0, 2.0]])
 ORIGIN = np.array([1.0, 0.0, 0.0])
@@ -45,7 +46,11 @@ def test_diversity_of_two_options_has_a_closed_form():
 def test_diversity_of_one_option_is_one_and_of_copies_zero():
     assert diversity(PLAN[:1]) == 1.0
     assert diversity(PLAN[[0, 0, 2]]) == pytest.approx(0.0, abs=1e-15)
-    assert diversity(np.ones((7, 3))) == 0.0  # never below
+
+
+def test_rounding_does_not_make_diversity_negative():
+    near_copies = 1.0 + 1e-14 * np.random.default_rng(0).standard_normal((200, 6, 3))
+    assert (diversity(near_copies) >= 0.0).all()
 
 
 @pytest.mark.parametrize("cost", ["l1", "l2"])
@@ -173,11 +178,11 @@ def test_without_models_there_is_no_empirical_validity(batch):
 
 @pytest.mark.parametrize("cost", ["l1", "l2"])
 def test_diversity_of_a_menu_is_in_units_of_effort(cost):
-    batch = german_batch(cost=cost)
-    schema = batch.terms.schema
+    schema = german_batch().terms.schema.replace({"duration": {"weight": 3.0}})
+    batch = replace(german_batch(), terms=terms(schema, cost=cost))
     spread = {name: schema[name].spread for name in ("duration", "amount", "employment")}
     # Between the three options of the first applicant (48 months, 5951 DM, A73, A61); see MENUS.
-    months, amount = 1 / spread["duration"], (5951 - 2000) / spread["amount"]
+    months, amount = 3 / spread["duration"], (5951 - 2000) / spread["amount"]
     job, savings = schema["employment"].weight / spread["employment"], schema["savings"].weight
     steps = {
         (0, 1): [30 * months, amount, job],

@@ -12,9 +12,9 @@ GOOD_GRADE = 12  # of 20
 def load_student() -> Dataset:
     """Load Student Performance, Portuguese course: 32 columns, text and whole numbers as published.
 
-    Favourable is a final grade (G3, left out of the features) of at least 12 of 20. The grades of the first two
-    periods, G1 and G2, stay in: they are past when advice is given, and no option changes them. The file is the
-    published one, checked by its SHA-256.
+    Favourable is a final grade (G3, left out of the features) of at least 12 of 20. The grade of the first
+    period, G1, is past when advice is given, and no option changes it; that of the second, G2, may be raised. The file
+    is the published one, checked by its SHA-256.
 
     Returns
     -------

@@ -198,6 +198,8 @@ def _kept_where_worse(
     terms: PlanTerms,
 ) -> GivenPlans:
     """The corrected plans, but the given ones where rounding to real rows has taken the gain away."""
+    import pandas as pd
+
     after = audit_plans(fitted, corrected, request, terms)
     allowed = before.status != INFEASIBLE
     worse = allowed & (after.lower < before.lower)
@@ -207,7 +209,7 @@ def _kept_where_worse(
         if keep.any():
             array = options[name].array.copy()
             array[keep] = given.options[name].array[keep]
-            options[name] = array
+            options[name] = pd.Series(array, index=options.index, dtype=options[name].dtype)
     return GivenPlans(given.factuals, options, given.owner)
 
 

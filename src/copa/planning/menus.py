@@ -12,7 +12,7 @@ from copa.arrays import Array
 from copa.planning.actions import ActionSpace, Places
 from copa.workers import for_each_chunk
 
-CHUNK = 16  # applicants per task: some tens of milliseconds, so that a time limit is noticed soon
+CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
 
@@ -185,5 +185,6 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
         if progress is not None:
             progress(len(encoded[rows]))
 
-    for_each_chunk(work, len(encoded), CHUNK, n_jobs)
+    chunk = CHUNK if np.isinf(deadline) else 1
+    for_each_chunk(work, len(encoded), chunk, n_jobs)
     return menus

@@ -54,9 +54,11 @@ def _numbers(feature: "Feature", values: Array) -> Array:
 
 def _overwritten(column: "pd.Series[Any]", changed: npt.NDArray[np.bool_], entries: "pd.Series[Any]") -> Any:
     """The column with new entries, of the same type."""
+    import pandas as pd
+
     array = column.array.copy()
     array[changed] = entries.array
-    return array
+    return pd.Series(array, index=column.index, dtype=column.dtype)  # a bare array of objects would be taken for text
 
 
 def relaxed_rows(

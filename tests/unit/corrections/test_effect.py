@@ -7,7 +7,7 @@ from copa.exceptions import InvalidInputError
 
 MEAN, COV = np.array([0.5, 1.0, -1.0]), 0.1 * np.eye(3)
 BEFORE = np.array([[1.0, 0.5, 0.0], [1.0, 0.0, -0.5]])
-AFTER = BEFORE + [[0.0, 0.3, -0.4], [0.0, 0.0, 0.0]]
+AFTER = np.array([[1.0, 0.8, -0.4], [1.0, 0.0, -0.5]])
 
 
 def test_it_reports_bounds_distances_and_changes():
@@ -27,7 +27,7 @@ def test_the_drift_counts():
 
 
 def test_for_a_batch_each_field_has_a_leading_n():
-    plans = np.stack([BEFORE, BEFORE + [0.0, 0.1, 0.0], AFTER])
+    plans = np.stack([BEFORE, BEFORE + np.array([0.0, 0.1, 0.0]), AFTER])
     corrected = mahalanobis_correction(plans, MEAN, COV, n_corrections=1)
     effect = correction_effect(plans, corrected, MEAN, COV, 0.01)
     assert effect.lower_before.shape == effect.lower_after.shape == (3,)

@@ -96,7 +96,7 @@ def test_a_margin_out_of_reach_is_an_error_that_says_how_far_one_gets():
 
 def test_in_a_batch_the_error_names_the_plan():
     plans = np.array([[[1.0, 3.0, 0.0]], [[1.0, -3.0, 0.0]]])
-    with pytest.raises(InvalidInputError, match="option 0 of plan 1 can reach a score of at most -3.5"):
+    with pytest.raises(InvalidInputError, match=r"option 0 of plan 1 can reach a score of at most -3\.5"):
         requirement_correction(plans, MEAN, fixed=[1, 2])
 
 

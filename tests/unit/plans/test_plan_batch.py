@@ -1,10 +1,13 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import copa
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.plans import Plan, PlanBatch
+from copa.plans import Plan, PlanBatch, PlanTerms
+from copa.schema import Feature, FeatureSchema
 from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 
@@ -249,3 +252,17 @@ def test_terms_that_mean_nothing_are_refused(batch, change, message):
 def test_labels_of_numpy_become_plain(batch):
     assert type(terms(batch.terms.schema, favourable=np.int64(1)).favourable) is int
     assert type(terms(batch.terms.schema, favourable=np.str_("yes")).favourable) is str
+
+
+def test_terms_come_back_from_json():
+    schema = FeatureSchema(
+        (
+            Feature("phone", "binary", values=(False, True), transitions={False: (True,), True: (True,)}),
+            Feature("grade", "ordinal", values=(3, 2, 1), transitions={3: (2,)}),
+        ),
+        max_changes=1,
+    )
+    asked = terms(schema, threshold=None, favourable=True)
+    told = PlanTerms.from_dict(json.loads(json.dumps(asked.to_dict())))
+    assert told.same_as(asked)
+    assert told.schema == schema

@@ -124,7 +124,8 @@ def test_a_ball_with_drift_comes_back(tmp_path):
     batch.save(tmp_path / "drift.copa")
     loaded = PlanBatch.load(tmp_path / "drift.copa")
     assert_same(batch, loaded)
-    assert loaded.certificates[4].verify() == batch.certificates[4].verify()
+    # Two of them have the same number of options, and so share their arrays in the file.
+    assert [loaded.certificates[i].verify() for i in (1, 3, 4)] == [batch.certificates[i].verify() for i in (1, 3, 4)]
 
 
 def test_parts_and_empty_batches_are_saved_too(german, tmp_path):

@@ -10,8 +10,6 @@ from copa.planning.kernels.terrain import TOLERANCE, Goal, copy_row, level_of, w
 
 # What became of an applicant: the level is met, only a lower one can be, or no allowed row is accepted today.
 MET, BELOW, UNREACHABLE = 0, 1, 2
-# Where the level is out of reach, rows are built a little below the highest one: only there is room for a choice.
-ROOM = 0.97
 ACCEPTED_ONLY = -1.0  # a goal without a level
 
 CLIMBS = 30
@@ -61,4 +59,4 @@ def attainable_goal(terrain, place, cost, goal, start, surest, trial, spare):
     highest = surest_row(terrain, place, free, goal, surest, trial, spare)
     if highest >= goal.level and worth(goal, surest) >= -TOLERANCE:
         return MET, goal.level, highest
-    return BELOW, (ROOM * highest if highest > 0.0 else ACCEPTED_ONLY), highest
+    return BELOW, (highest if highest > 0.0 else ACCEPTED_ONLY), highest

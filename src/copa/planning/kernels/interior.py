@@ -17,8 +17,9 @@ FIRST_BARRIER = 1e-2  # rough descents end about as far from the minimum
 LAST_BARRIER = 1e-9  # about what the objective may miss its minimum by
 SHRINK = 0.2  # of the barrier, once a step promises less than the barrier itself
 # Plans that can be turned at almost no cost have long curved valleys: only so many steps go into one barrier there.
-LEVEL_STEPS = 10
+LEVEL_STEPS = 8
 FLAT = 1e-2  # promised decrease
+NEARLY = 100.0  # barriers that a full Newton step may promise to gain: the next one would gain far less
 SADDLE = 1e-4  # least shift of the Newton matrix that tells of a way down off the path
 CLOSEST = 0.01  # share of a slack or a multiplier that one step must leave
 MAX_TRIALS = 12  # steps tried along one direction
@@ -169,7 +170,8 @@ def sharpen(problem, max_steps, parts, ws):
         copy_matrix(ws.trial, ws.plan)
         change_pulls(problem, dual, barrier, ws)
         at_level += 1
-        settled = decrease <= barrier and shift <= SADDLE
+        close = decrease <= barrier or (step == 1.0 and decrease <= min(NEARLY * barrier, FLAT * FLAT))
+        settled = close and shift <= SADDLE
         if settled or (at_level >= LEVEL_STEPS and decrease <= FLAT):
             if barrier <= LAST_BARRIER:
                 return count + 1

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from copa.kernels.small_matrices import options
-from copa.planning.kernels.climb import UNREACHABLE, attainable_goal
+from copa.planning.kernels.climb import MET, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.pool import Pool, Prices, add_row, add_swaps, applicant_cost, fill_pool
 from copa.planning.kernels.search import economise, enter, shrink
@@ -22,6 +22,9 @@ from copa.planning.kernels.terrain import (
 )
 
 SWAP_ROUNDS = 1
+# Where the level is out of reach, the menu is built below the highest one: only there is room for a choice. These shares
+# of it are tried until the menu is full.
+ROOM = (0.97, 0.9, 0.8, 0.6)
 
 
 @njit(**inner)
@@ -161,14 +164,19 @@ def build_menus(
         counts[n] = 0
         if outcome == UNREACHABLE:
             continue
-        goal = Goal(level, radius, margin, floors[n], 0.0)
-        pool.size[0] = 0
-        for f in range(n_lines + n_choices):
-            pool.uses[f] = 0.0
-        economise(terrain, place, honest, goal, surest, trial, spare)
-        add_row(pool, place, prices, surest)
-        fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare)
-        size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare)
+        size = 0
+        for share in ROOM:  # where the level is met there is one turn
+            goal = Goal(level if outcome == MET else share * level, radius, margin, floors[n], 0.0)
+            pool.size[0] = 0
+            for f in range(n_lines + n_choices):
+                pool.uses[f] = 0.0
+            copy_row(surest, row)
+            economise(terrain, place, honest, goal, row, trial, spare)
+            add_row(pool, place, prices, row)
+            fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare)
+            size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare)
+            if size == n_options or outcome == MET or level < 0.0:
+                break
         cheapest_first(pool, menu, size)
         counts[n] = size
         for j in range(size):

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from copa.kernels.small_matrices import options
-from copa.planning.kernels.climb import UNREACHABLE, attainable_goal
+from copa.planning.kernels.climb import MET, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.menu import FLOATS, GOALS, INT_ROWS, INTS, PLACES, ROWS, TERRAIN
@@ -20,6 +20,9 @@ from copa.planning.kernels.terrain import (
     move_line,
     open_columns,
 )
+
+# Where the level is out of reach, the row nearest to the target at almost the highest level is found.
+NEARLY = 0.97
 
 
 @njit(**inner)
@@ -89,6 +92,7 @@ def nearest_rows(
         outcome, level, highest[n] = attainable_goal(terrain, place, cost, asked, start, row, trial, spare)
         outcomes[n] = outcome
         if outcome != UNREACHABLE:
+            level = level if outcome == MET or level < 0.0 else NEARLY * level
             economise(terrain, place, cost, Goal(level, radius, margin, floors[n], 0.0), row, trial, spare)
         for i in range(n_lines):
             row_values[n, i] = row.values[i]

@@ -22,6 +22,7 @@ from copa.planning.kernels.terrain import (
 SAVING = 1e-9
 # Bounds on loops that end by themselves: each round of them improves the row.
 ROUNDS = 200
+LEAPS = 20  # of two columns at once, in one completion: each tries all pairs
 ANY_DISTANCE = 1e300
 
 
@@ -88,13 +89,16 @@ def cost_at(cost, place, column, value, atom):
 @njit(**inner)
 def complete(terrain, place, cost, goal, row, spare):
     """Add moves until the goal is met, each the best for its price; False where no move helps any more."""
+    leaps = 0
     for _ in range(ROUNDS):
         if worth(goal, row) >= -TOLERANCE:
             return True
         column, value, atom = best_addition(terrain, place, cost, goal, row, -1)
         if column >= 0:
             move(terrain, row, column, value, atom)
-        elif not leap(terrain, place, cost, goal, row, spare):
+            continue
+        leaps += 1
+        if leaps > LEAPS or not leap(terrain, place, cost, goal, row, spare):
             return False
     return worth(goal, row) >= -TOLERANCE
 

@@ -1,0 +1,164 @@
+"""Delivered menus against exhaustive search, on tables so small that every row and every menu can be tried."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import copa
+from oracle.exhaustive_menus import Reach, Rows, best_menu, everything_in_reach, menu_values
+from oracle.tiny_problems import TinyProblem, tiny_problems
+
+N_PROBLEMS, N_APPLICANTS, SEED = 50, 7, 1
+SIZES = (1, 2, 3)
+WEIGHT = 2.0  # of diversity
+CLOSE = 1.02
+SHARE = 0.95  # of the applicants, who must get a menu as close as that
+ROUNDING = 1e-9  # relative, of sums of a few numbers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one applicant got, and what exhaustive search says; values are NaN where the level is not reached."""
+
+    name: str
+    has_ties: bool
+    n_options: int
+    status: str
+    true_status: str
+    faults: list[list[str]]
+    highest: float
+    true_highest: float
+    size: int = 0
+    true_size: int = 0
+    value: float = np.nan
+    true_value: float = np.nan
+
+    @property
+    def ratio(self) -> float:
+        """Value of the menu by that of the best one; infinite where options are missing."""
+        return self.value / self.true_value if self.size == self.true_size else np.inf
+
+
+def compare(problem: TinyProblem, name: str) -> list[Outcome]:
+    planner = copa.RecoursePlanner(
+        problem.pipeline,
+        schema=problem.schema,
+        guarantee=problem.guarantee,
+        radius=problem.radius,
+        drift=problem.drift,
+        moments=problem.moments,
+        diversity_weight=WEIGHT,
+        n_jobs=1,
+        progress=False,
+    ).fit(problem.table)
+    batches = [planner.set_params(n_options=size).plan(problem.applicants) for size in SIZES]
+    outcomes = []
+    for i in range(len(problem.applicants)):
+        reach = everything_in_reach(problem, problem.applicants.iloc[[i]])
+        outcomes += [judge(problem, reach, batch, i, f"{name}, applicant {i}") for batch in batches]
+    return outcomes
+
+
+def judge(problem: TinyProblem, reach: Reach, batch: copa.PlanBatch, i: int, name: str) -> Outcome:
+    own, options = problem.applicants.iloc[[i]], batch.options[batch.owner == i]
+    good, n_options = reach.at(problem.guarantee), batch.terms.n_options
+    true_status = "ok" if len(good.places) else "fragile" if reach.highest >= 0.0 else "infeasible"
+    known = {
+        "name": name,
+        "has_ties": problem.has_ties,
+        "n_options": n_options,
+        "status": str(batch.status[i]),
+        "true_status": true_status,
+        "faults": problem.schema.violations(own, options),
+        "highest": float(batch.highest_level[i]),
+        "true_highest": reach.highest,
+    }
+    if (known["status"], true_status) != ("ok", "ok"):
+        return Outcome(**known)
+    rows = Rows.read(problem.schema, options, own)
+    value = menu_values(rows, np.arange(len(options))[None], float(good.efforts().min()), WEIGHT)
+    true_size, true_value = best_menu(good, n_options, WEIGHT)
+    return Outcome(**known, size=len(options), true_size=true_size, value=float(value[0]), true_value=true_value)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> list[Outcome]:
+    problems = tiny_problems(N_PROBLEMS, SEED, N_APPLICANTS)
+    return [outcome for k, problem in enumerate(problems) for outcome in compare(problem, f"problem {k}")]
+
+
+def with_menus(outcomes: list[Outcome], n_options: int) -> list[Outcome]:
+    chosen = [o for o in outcomes if o.n_options == n_options and o.true_size > 0]
+    assert len(chosen) >= 150  # enough of the random applicants reach the level
+    return chosen
+
+
+def test_the_problems_are_varied(outcomes):
+    for status in ("ok", "fragile", "infeasible"):
+        for has_ties in (False, True):
+            assert sum(o.true_status == status and o.has_ties == has_ties for o in outcomes) >= 30
+    assert sum(o.true_size == 3 for o in outcomes) >= 30
+
+
+def test_no_option_breaks_the_schema(outcomes):
+    broken = [(o.name, o.faults) for o in outcomes if any(o.faults)]
+    assert not broken, broken[:5]
+
+
+def test_the_status_is_the_true_one_where_columns_are_not_tied(outcomes):
+    wrong = [(o.name, o.status, o.true_status) for o in outcomes if o.status != o.true_status and not o.has_ties]
+    assert not wrong, wrong[:5]
+
+
+def test_rules_and_caps_seldom_hide_what_is_in_reach(outcomes):
+    # A search by moves of one and two columns may miss a row that needs three at once; it must never invent one.
+    tied = [o for o in outcomes if o.has_ties]
+    order = ("infeasible", "fragile", "ok")
+    missed = [o.name for o in tied if order.index(o.status) < order.index(o.true_status)]
+    invented = [o.name for o in tied if order.index(o.status) > order.index(o.true_status)]
+    assert not invented, invented[:5]
+    assert len(missed) <= (1.0 - SHARE) * len(tied), missed[:5]
+
+
+def test_a_single_option_is_the_cheapest_there_is(outcomes):
+    ratios = np.array([o.ratio for o in with_menus(outcomes, 1)])
+    assert (ratios >= 1.0 - ROUNDING).all()
+    assert (ratios <= CLOSE).mean() >= 0.98
+    assert ratios.max() <= 1.15
+
+
+@pytest.mark.parametrize("n_options", [2, 3])
+def test_menus_have_as_many_options_as_there_are(outcomes, n_options):
+    short = [(o.name, o.size, o.true_size) for o in with_menus(outcomes, n_options) if o.size < o.true_size]
+    assert len(short) <= (1.0 - SHARE) * len(with_menus(outcomes, n_options)), short[:5]
+
+
+@pytest.mark.parametrize("n_options", [2, 3])
+def test_full_menus_are_close_to_the_best(outcomes, n_options):
+    full = [o for o in with_menus(outcomes, n_options) if o.size == o.true_size]
+    ratios = np.array([o.ratio for o in full])
+    worst = sorted(full, key=lambda o: -o.ratio)[:5]
+    assert (ratios >= 1.0 - ROUNDING).all()
+    assert ratios.mean() <= CLOSE
+    assert (ratios <= CLOSE).mean() >= SHARE, [(o.name, o.value, o.true_value) for o in worst]
+
+
+def test_the_highest_level_is_the_true_one(outcomes):
+    fragile = [o for o in outcomes if o.status == o.true_status == "fragile"]
+    missing = np.array([o.true_highest - o.highest for o in fragile])
+    assert (missing >= -ROUNDING).all()
+    assert (missing <= 1e-6).mean() >= SHARE
+
+
+def test_figures_of_this_run(outcomes, record_property):
+    for n_options in SIZES:
+        ratios = np.array([o.ratio for o in with_menus(outcomes, n_options)])
+        full = ratios[np.isfinite(ratios)]
+        figures = {"n": len(ratios), "full": len(full), "mean": full.mean(), "close": (full <= CLOSE).mean(), "worst": full.max()}
+        record_property(f"menus of {n_options}", figures)
+        print(n_options, figures)
+    fr = [o for o in outcomes if o.status == o.true_status == "fragile"]
+    print("fragile", len(fr), max(abs(o.true_highest - o.highest) for o in fr))
+    from collections import Counter
+    print(Counter((o.has_ties, o.status, o.true_status) for o in outcomes), [(o.name, o.faults) for o in outcomes if any(o.faults)][:6])

@@ -1,0 +1,124 @@
+"""What is promised of every plan that the front door delivers, checked with nothing of its own arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import copa
+
+# A bound computed twice, in a batch and alone, differs by rounding only.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What a delivered row is judged by: the pipeline as the user has it, the schema, and the moments of the test.
+
+    `mean`, `cov`, `radius`, `drift` are turned towards the favourable label by the test itself.
+    """
+
+    pipeline: Any
+    schema: copa.FeatureSchema
+    accepts: Callable[[pd.DataFrame], Any]
+    mean: Any
+    cov: Any
+    radius: float
+    drift: Any = None
+
+    @classmethod
+    def of(cls, planner: copa.RecoursePlanner, favourable: Any = True) -> "Judge":
+        """Judge by `predict` and by the moments that the planner estimated."""
+        moments = planner.moments_
+        return cls(
+            planner.model,
+            planner.schema_,
+            lambda rows: planner.model.predict(rows) == favourable,
+            moments.mean,
+            moments.cov,
+            planner.radius_,
+            planner.drift_,
+        )
+
+    def encode(self, rows: pd.DataFrame) -> Any:
+        """Rows as the classifier sees them, the intercept's 1 first."""
+        encoded = self.pipeline[:-1].transform(rows)
+        dense = encoded.toarray() if hasattr(encoded, "toarray") else np.asarray(encoded, dtype=float)
+        return np.column_stack([np.ones(len(rows)), dense])
+
+    def bounds(self, rows: pd.DataFrame) -> copa.ValidityBounds:
+        """Bounds of the rows as one plan."""
+        return copa.validity_bounds(self.encode(rows), self.mean, self.cov, self.radius, self.drift)
+
+
+def broken_promises(judge: Judge, applicants: pd.DataFrame, batch: copa.PlanBatch) -> list[str]:
+    """Say which promises a batch breaks; an empty list where it keeps all of them."""
+    found = []
+    pd.testing.assert_frame_equal(batch.applicants, applicants, check_exact=True)
+    if not batch.options.dtypes.equals(applicants.dtypes):
+        found.append(f"types {batch.options.dtypes.to_dict()} of options, {applicants.dtypes.to_dict()} of applicants")
+    for i, plan in enumerate(batch):
+        own = applicants.iloc[[i]]
+        pd.testing.assert_frame_equal(plan.factual, own, check_exact=True)
+        found += [f"applicant {i}: {fault}" for fault in _plan_faults(judge, own, plan)]
+    return found
+
+
+def _plan_faults(judge: Judge, own: pd.DataFrame, plan: copa.Plan) -> list[str]:
+    if plan.status not in ("ok", "fragile"):
+        return [] if plan.n_options == 0 else [f"{plan.status} with {plan.n_options} options"]
+    if plan.n_options == 0:
+        return [f"{plan.status} without options"]
+    found = [f"breaks the schema: {faults}" for faults in judge.schema.violations(own, plan.options) if faults]
+    found += _cell_faults(judge, own, plan.options)
+    if plan.options.duplicated().any():
+        found.append("the same option twice")
+    if not np.all(judge.accepts(plan.options)):
+        found.append("an option that today's model refuses")
+    return found + _bound_faults(judge, plan)
+
+
+def _cell_faults(judge: Judge, own: pd.DataFrame, options: pd.DataFrame) -> list[str]:
+    """Cells that should be the applicant's to the last bit, and are not."""
+    found = []
+    for name in own.columns:
+        before = _bits(own[name])[0]
+        may_change = name in judge.schema and not judge.schema[name].immutable
+        for new, bits in zip(options[name], _bits(options[name]), strict=True):
+            same_value = pd.isna(new) or new == own[name].iloc[0]
+            if bits != before and (same_value or not may_change):
+                found.append(f"{name}: {new!r} where the applicant has {own[name].iloc[0]!r}")
+    return found
+
+
+def _bits(column: pd.Series) -> list[Any]:
+    """Entries as what distinguishes them to the last bit: negative zeros, kinds of missing, types of objects."""
+    return [(type(entry), np.float64(entry).tobytes() if isinstance(entry, float) else entry) for entry in column]
+
+
+def _bound_faults(judge: Judge, plan: copa.Plan) -> list[str]:
+    found = []
+    again = judge.bounds(plan.options)
+    if not np.array_equal(plan.points, judge.encode(plan.options)):
+        found.append("bounds about other points than the rows delivered")
+    for name, said, value in (
+        ("each", plan.option_lower, again.option_lower),
+        ("all", plan.lower, again.lower),
+        ("any", plan.any_lower, again.any_lower),
+    ):
+        if not np.allclose(said, value, rtol=0.0, atol=ROUNDING):
+            found.append(f"{name}: {said}, computed again {value}")
+    proven = plan.certificate.verify()
+    if proven.lower < plan.lower - ROUNDING or proven.any_lower < plan.any_lower - ROUNDING:
+        found.append(f"the certificate proves {proven}, promised are {plan.lower} and {plan.any_lower}")
+    asked = plan.terms.guarantee
+    reached = {"each": again.option_lower.min(), "all": again.lower, "any": again.any_lower}[plan.terms.guarantee_for]
+    if plan.status == "ok" and reached < asked - ROUNDING:
+        found.append(f"ok at {reached}, asked for {asked}")
+    if plan.status == "fragile" and reached >= asked + ROUNDING:
+        found.append(f"fragile, but {reached} is not below {asked}")
+    if plan.status == "ok" and plan.terms.guarantee_for == "all" and proven.lower < asked - ROUNDING:
+        found.append(f"ok for all at {asked}, proven {proven.lower}")
+    return found
