@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import copa
+from copa.schema import Feature, FeatureSchema
 from oracle.exhaustive_menus import Reach, Rows, best_menu, everything_in_reach, menu_values
 from oracle.tiny_problems import TinyProblem, tiny_problems
 
@@ -151,14 +154,35 @@ def test_the_highest_level_is_the_true_one(outcomes):
     assert (missing <= 1e-6).mean() >= SHARE
 
 
-def test_figures_of_this_run(outcomes, record_property):
-    for n_options in SIZES:
-        ratios = np.array([o.ratio for o in with_menus(outcomes, n_options)])
-        full = ratios[np.isfinite(ratios)]
-        figures = {"n": len(ratios), "full": len(full), "mean": full.mean(), "close": (full <= CLOSE).mean(), "worst": full.max()}
-        record_property(f"menus of {n_options}", figures)
-        print(n_options, figures)
-    fr = [o for o in outcomes if o.status == o.true_status == "fragile"]
-    print("fragile", len(fr), max(abs(o.true_highest - o.highest) for o in fr))
-    from collections import Counter
-    print(Counter((o.has_ties, o.status, o.true_status) for o in outcomes), [(o.name, o.faults) for o in outcomes if any(o.faults)][:6])
+def plan_with(feature: Feature, own: float) -> tuple[FeatureSchema, pd.DataFrame, copa.PlanBatch]:
+    """One option for an applicant at `own` and 1, where the two columns together must exceed 6.5."""
+    schema = FeatureSchema((feature, Feature("b", "integer", lower=0, upper=9, spread=1.0)))
+    table = pd.DataFrame({"a": np.arange(20) % 5, "b": np.arange(20) // 4}).astype({"a": type(own)})
+    model = LogisticRegression().fit(table, np.arange(20) % 2)
+    model.coef_, model.intercept_ = np.array([[1.0, 1.0]]), np.array([-6.6])
+    moments = copa.WeightMoments([-6.6, 1.0, 1.0], 1e-4 * np.eye(3))
+    planner = copa.RecoursePlanner(
+        model, schema=schema, guarantee=0.5, radius=0.0, moments=moments, n_options=1, n_jobs=1, progress=False
+    ).fit(table)
+    applicant = pd.DataFrame({"a": [own], "b": [1]})
+    return schema, applicant, planner.plan(applicant)
+
+
+@pytest.mark.parametrize(
+    ("feature", "own"),
+    [
+        (Feature("a", "integer", lower=0, upper=4, direction="decrease", spread=1.0), -1),
+        (Feature("a", "integer", lower=0, upper=4, direction="increase", spread=1.0), 5),
+        (Feature("a", "ordinal", values=(0, 1, 2, 3, 4), lower=2, direction="decrease", spread=1.0), 1),
+    ],
+)
+def test_a_column_without_a_possible_value_makes_an_applicant_infeasible(feature, own):
+    schema, applicant, batch = plan_with(feature, own)
+    assert batch.status.tolist() == ["infeasible"], schema.violations(applicant, batch.options)
+
+
+@pytest.mark.parametrize("direction", ["both", "increase"])
+def test_a_value_between_the_last_step_and_the_limit_may_stay(direction):
+    feature = Feature("a", "numeric", lower=0.1, upper=1.6, step=0.25, direction=direction, spread=1.0)
+    _, _, batch = plan_with(feature, 1.55)
+    assert batch.options["a"].tolist() == [1.55]

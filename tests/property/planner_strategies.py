@@ -1,10 +1,12 @@
 """Random people, schemas and pipelines for the front door, drawn by hypothesis."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import assume
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
@@ -12,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from copa import Feature, FeatureSchema, WeightMoments
+from copa import Feature, FeatureSchema, LinearRule, WeightMoments
 
 N_TRAINING, N_APPLICANTS = 60, 6
 
@@ -98,7 +100,7 @@ def choices(draw: st.DrawFn, name: str, rng: np.random.Generator) -> tuple[Featu
 
 
 @st.composite
-def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list[str]:
+def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list[LinearRule]:
     """Rules over columns that hold numbers, broken by some of the people."""
     usable = [
         f.name for f in features if f.is_line or (f.kind != "categorical" and not isinstance(f.values[0], str))
@@ -109,8 +111,7 @@ def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list
     coefficients = [draw(st.sampled_from([1.0, 2.0, -1.0, 0.5])) for _ in names]
     total = sum(c * table[name].astype(float) for c, name in zip(coefficients, names, strict=True))
     limit = round(float(np.quantile(total, draw(st.sampled_from([0.5, 0.9])))), 2)
-    left = " + ".join(f"({c:g})*{name}" if c > 0 else f"0 - {-c:g}*{name}" for c, name in zip(coefficients, names))
-    return [f"{left.replace('(', '').replace(')', '').replace('+ 0 -', '-')} <= {limit:g}"]
+    return [LinearRule(dict(zip(names, coefficients, strict=True)), limit)]
 
 
 def _transformer(draw: st.DrawFn, feature: Feature, column: pd.Series) -> Any:
@@ -134,7 +135,8 @@ def cases(draw: st.DrawFn) -> Case:
     table = pd.DataFrame({feature.name: column for feature, column in made})
     for k, feature in enumerate(features):  # values that nobody has cannot be asked of an encoder
         if feature.is_choice and table[feature.name].nunique() < len(feature.values):
-            seen = [v for v in feature.values if feature.index.position(v) in set(map(feature.index.position, table[feature.name]))]
+            known = {feature.index.position(entry) for entry in table[feature.name]}
+            seen = [value for code, value in enumerate(feature.values) if code in known]
             features[k] = Feature(feature.name, "categorical", values=seen, immutable=feature.immutable)
     schema = FeatureSchema(features, draw(rules(features, table)), draw(st.sampled_from([None, None, 1, 2, 3])))
     encoder = ColumnTransformer(
@@ -143,10 +145,14 @@ def cases(draw: st.DrawFn) -> Case:
     encoded = np.asarray(encoder.fit_transform(table), dtype=float)
     size = np.maximum(encoded.std(axis=0), 1e-9)
     score = (encoded / size) @ rng.normal(size=encoded.shape[1])
-    labels = score + 0.3 * score.std() * rng.normal(size=len(score)) > np.quantile(score, draw(st.sampled_from([0.3, 0.7])))
+    noisy = score + 0.3 * score.std() * rng.normal(size=len(score))
+    labels = noisy > np.quantile(noisy, draw(st.sampled_from([0.3, 0.7])))
+    assume(0 < labels[:N_TRAINING].sum() < N_TRAINING)
     pipeline = make_pipeline(encoder, CLASSIFIERS[draw(st.sampled_from(sorted(CLASSIFIERS)))])
     training = table.iloc[:N_TRAINING]
-    pipeline.fit(training, labels[:N_TRAINING])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # raw columns in the thousands are no pleasure to every solver
+        pipeline.fit(training, labels[:N_TRAINING])
     theta = np.concatenate([np.ravel(pipeline[-1].intercept_), np.ravel(pipeline[-1].coef_)])
     factor = np.concatenate([[1.0], 1.0 / size])[:, None] * rng.normal(size=(theta.size, theta.size))
     noise = draw(st.sampled_from([0.03, 0.3])) * np.linalg.norm(theta[1:] * size) / theta.size

@@ -13,7 +13,6 @@ from copa.bounds.gradient import SHARP, envelope
 from copa.corrections.arguments import heaviest, read_count, read_length, read_plans
 from copa.corrections.limits import Limits
 from copa.corrections.ratio import Moments, raise_ratios
-from copa.workers import count_threads
 
 WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
 SUFFICIENT = 1e-4  # share of the promised rise that a step must bring
@@ -72,7 +71,6 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     max_iter = read_count(max_iter, "max_iter")
     limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
     limits.require_inside(plans, single=single)
-    count_threads(n_jobs)
 
     bounds = bound_plans(plans, ball, n_jobs)
     moving = heaviest(bounds.weights, n_corrections)

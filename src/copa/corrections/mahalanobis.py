@@ -66,7 +66,8 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     budget = read_length(budget, "budget")
     limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
     limits.require_inside(plans, single=single)
-    count_threads(n_jobs)
+    if n_jobs is not None:
+        count_threads(n_jobs)
     _require_moments_name(moments)
     if moments == "nominal" and n_corrections is None:
         moving = np.ones(plans.shape[:2], dtype=bool)

@@ -39,11 +39,17 @@ class Moments:
 
     def ratios(self, options: Array) -> Array:
         """Score per standard deviation of options (..., D); infinite where a score is certain."""
-        scores = options @ self.mean
-        spreads = np.linalg.norm(options @ self.root, axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient: Array = np.where(scores == 0.0, 0.0, scores / spreads)
-        return quotient
+        scores: Array = options @ self.mean
+        spreads = _lengths(options @ self.root)
+        certain = np.where(scores == 0.0, 0.0, np.copysign(np.inf, scores))
+        quotients: Array = np.divide(scores, spreads, out=certain, where=spreads > 0.0)
+        return quotients
+
+
+def _lengths(rows: Array) -> Array:
+    """Euclidean lengths of rows (..., K); for a few rows in half the time of NumPy's norm."""
+    lengths: Array = np.sqrt((rows * rows).sum(axis=-1))
+    return lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +61,14 @@ class Spectrum:
     vectors : (F, F) eigenvectors as columns
     sigma : (F,) roots of the eigenvalues, zero where they are to rounding
     roots : (D, F) takes an option to r; moved by y along the eigenvectors its variance is |sigma y + r|^2 + rest^2
-    rests : (D, D) takes it to a vector of length rest, the spread that no free coordinate can compensate
+    held, rests : (H,), (H, D); the other coordinates, and what takes an option's to a vector of length rest, the spread
+        that no free coordinate can compensate
     """
 
     vectors: Array
     sigma: Array
     roots: Array
+    held: npt.NDArray[np.int64]
     rests: Array
 
     @classmethod
@@ -68,15 +76,14 @@ class Spectrum:
         """Decompose the rows of the root that belong to free coordinates."""
         vectors, sigma, axes = np.linalg.svd(root[free], full_matrices=False)
         noise = 4.0 * len(root) * EPS
-        sigma = np.where(sigma > noise * sigma.max(initial=0.0), sigma, 0.0)
-        axes = axes[sigma > 0.0]
-        roots = np.zeros((len(root), sigma.size))
-        roots[:, sigma > 0.0] = root @ axes.T
-        rests = root - root @ axes.T @ axes
-        rests[free] = 0.0
+        sigma[sigma <= noise * sigma[0]] = 0.0
+        axes[sigma == 0.0] = 0.0
+        roots = root @ axes.T
+        held = np.delete(np.arange(len(root)), free)
+        rests = root[held] - roots[held] @ axes
         # What is left of a row that the axes explain is rounding, and must not look like a spread.
-        rests[np.linalg.norm(rests, axis=1) <= noise * np.linalg.norm(root, axis=1)] = 0.0
-        return cls(np.ascontiguousarray(vectors), sigma, roots, rests)
+        rests[_lengths(rests) <= noise * _lengths(root[held])] = 0.0
+        return cls(vectors, sigma, roots, held, rests)
 
 
 def raise_ratios(
@@ -99,7 +106,7 @@ def raise_ratios(
     def work(chunk: slice) -> None:
         moved[chunk] = _best_options(options[chunk], lower[chunk], upper[chunk], moments, spectrum, limits.free, budget)
 
-    for_each_chunk(work, len(options), CHUNK, n_jobs)
+    for_each_chunk(work, len(options), CHUNK, n_jobs if len(options) > CHUNK else 1)
     corrected[moving] = moved
     return corrected
 
@@ -118,7 +125,7 @@ def _best_options(
 
     slopes, scores = moments.mean[free], options @ moments.mean
     along = np.zeros((len(options), free.size))
-    rests = np.linalg.norm(options @ spectrum.rests, axis=1)
+    rests = _lengths(options[:, spectrum.held] @ spectrum.rests)
     best_steps(spectrum.sigma, slopes @ spectrum.vectors, options @ spectrum.roots, rests, scores, budget, along)
     steps = along @ spectrum.vectors.T
     low, high = lower[:, free] - options[:, free], upper[:, free] - options[:, free]

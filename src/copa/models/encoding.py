@@ -93,7 +93,9 @@ def _vary(model: LinearModel, bases: "pd.DataFrame", name: str, entries: "pd.Ser
 def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
     """The change of the encoded vector per raw unit of a line."""
     numbers = _test_numbers(feature, column)
-    rows = _vary(model, bases, feature.name, spell_numbers(numbers, column))
+    like = column.astype(np.float64) if column.dtype.kind == "f" else column  # single precision looks crooked
+    entries = spell_numbers(numbers, like)
+    rows = _vary(model, bases, feature.name, entries)
     slopes = (rows[:, -1] - rows[:, 0]) / (numbers[-1] - numbers[0])
     straight = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
     size = max(1.0, float(np.abs(rows).max()))

@@ -90,6 +90,8 @@ class LinearModel:
 
     def encode(self, frame: "pd.DataFrame") -> Array:
         """Rows as the classifier sees them, with a leading 1 for the intercept, (N, D)."""
+        if len(frame) == 0:  # which transformers refuse
+            return np.zeros((0, self.theta.size))
         rows: Any = self.as_input(frame)
         for step in self.transformers:
             rows = step.transform(rows)

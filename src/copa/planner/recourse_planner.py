@@ -114,7 +114,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         favourable: Any = None,
         moments: WeightMoments | None = None,
         n_models: int = 1000,
-        n_starts: int = 24,
+        n_starts: int = 16,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,

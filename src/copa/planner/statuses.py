@@ -33,8 +33,8 @@ def judge(fitted: FittedPlanner, applicants: Applicants, made: Construction, req
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
-        reach = "1 option is" if counts[i] == 1 else f"{counts[i]} different options are"
-        message[i] = f"only {reach} in reach, {request.n_options} were asked for"
+        number = "1 option was" if counts[i] == 1 else f"{counts[i]} different options were"
+        message[i] = f"only {number} found, {request.n_options} were asked for"
     aimless = (status == FRAGILE) & np.isnan(made.menus.highest)
     message[aimless] = f"the objective asks for no level, and this menu does not reach {request.guarantee:g}"
     blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))

@@ -196,6 +196,13 @@ class Places:
         """The places of some of the applicants."""
         return Places(*(part[rows] for part in self.parts()))
 
+    def impossible(self, space: ActionSpace) -> npt.NDArray[np.bool_]:
+        """Applicants for whom some column has no possible value at all, (N,)."""
+        empty = np.asarray((self.lower > self.upper).any(axis=1))
+        for start, end in zip(space.ends[:-1], space.ends[1:], strict=True):
+            empty |= ~self.allowed[:, start:end].any(axis=1)
+        return empty
+
 
 def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
     """Ends of a line without its limits: none, but nothing that is counted from zero becomes negative."""
@@ -215,8 +222,9 @@ def _closed(feature: Feature, own: Array, lower: Array, upper: Array) -> tuple[A
     upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + reach)
     if feature.step is None:
         return lower, upper
-    on_grid = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
-    return np.where(lower == own, own, on_grid[0]), np.where(upper == own, own, on_grid[1])
+    first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
+    may_stay = (lower <= own) & (own <= upper)
+    return np.where(may_stay, np.minimum(first, own), first), np.where(may_stay, np.maximum(last, own), last)
 
 
 def unit_of_effort(feature: Feature) -> float:

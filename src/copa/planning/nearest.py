@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.planning.actions import ActionSpace, Places
-from copa.planning.menus import TIMED_OUT, Goals, search_inputs
+from copa.planning.menus import TIMED_OUT, UNREACHABLE, Goals, search_inputs
 from copa.schema.steps import snap
 from copa.workers import for_each_chunk
 
@@ -85,6 +85,7 @@ def find_nearest_rows(
         )
 
     for_each_chunk(work, m, CHUNK, n_jobs)
+    found.outcomes[places.impossible(space)] = UNREACHABLE
     return found
 
 

@@ -15,7 +15,7 @@ max-width:76rem;overflow-wrap:anywhere;text-align:left}
 border-left:5px solid var(--copa-fill);border-radius:4px;background:var(--copa-soft)}
 .copa .copa-note.copa-warn{border-left-color:var(--copa-warn)}
 .copa .copa-note p{margin:0}
-.copa .copa-cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr));gap:.8em;
+.copa .copa-cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.8em;
 margin:0 0 .8em}
 .copa .copa-card{border:1px solid var(--copa-line);border-radius:8px;padding:.7em .9em;display:flex;
 flex-direction:column;gap:.5em;min-width:0}

@@ -7,7 +7,7 @@ from copa.plans.cells import as_text
 from copa.plans.markup import STYLE, labelled_bar, safe
 from copa.plans.probabilities import rounded_down, rounded_up
 from copa.plans.terms import PlanTerms
-from copa.plans.wording import asked, assumption, status_notes
+from copa.plans.wording import asked, assumption, makes_promises, status_notes
 
 if TYPE_CHECKING:
     from copa.plans.plan import Plan
@@ -39,17 +39,18 @@ def plan_body(plan: "Plan", *, assumptions: bool = True) -> str:
     notes = "".join(f"<p>{safe(note)}</p>" for note in status_notes(plan))
     tone = "" if plan.status in CALM else " copa-warn"
     banner = f'<div class="copa-note{tone}">{notes}</div>' if notes else ""
+    footer = terms_html(plan.ball, plan.terms) if assumptions and makes_promises(plan) else ""
     if not plan.n_options:
-        return banner
+        return f"{banner}{footer}"
     cards = "".join(_card(plan, number) for number in range(1, plan.n_options + 1))
-    footer = terms_html(plan.ball, plan.terms) if assumptions else ""
     return f'{banner}<div class="copa-cards">{cards}</div>{_whole(plan)}{footer}'
 
 
 def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
     """Return what was asked for and what the probabilities rest on."""
     legend = " It is marked on the bars." if terms.objective == "level" else ""
-    return f'<div class="copa-small">{safe(asked(terms))}{legend} {safe(assumption(ball, terms))}</div>'
+    meaning = "A guarantee is a probability that options hold with the next model."
+    return f'<div class="copa-small">{meaning} {safe(asked(terms))}{legend} {safe(assumption(ball, terms))}</div>'
 
 
 def _cell(value: Any) -> str:
@@ -76,7 +77,7 @@ def _card(plan: "Plan", option: int) -> str:
     if option == plan.breaks_first:
         notes.append("breaks first")
     least = float(plan.option_lower[j])
-    holds = labelled_bar("holds with probability", f"at least {rounded_down(least)}", least, _level(plan, "each"))
+    holds = labelled_bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each"))
     return (
         f'<div class="copa-card"><div class="copa-head"><b>Option {option}</b>'
         f'<span class="copa-small">effort {plan.effort[j]:.2f}</span></div>'

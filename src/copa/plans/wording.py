@@ -41,8 +41,15 @@ def explain(plan: "Plan", option: int | None = None) -> str:
         parts.append("\n".join(notes))
     if plan.n_options:
         parts += [option_words(plan, number) for number in range(1, plan.n_options + 1)]
-        parts += [whole_words(plan), assumption(plan.ball, plan.terms)]
+        parts.append(whole_words(plan))
+    if makes_promises(plan):
+        parts.append(assumption(plan.ball, plan.terms))
     return "\n\n".join(parts)
+
+
+def makes_promises(plan: "Plan") -> bool:
+    """Whether probabilities are stated, which must not stand without their assumption."""
+    return plan.n_options > 0 or plan.status == "already_valid"
 
 
 def status_notes(plan: "Plan") -> list[str]:

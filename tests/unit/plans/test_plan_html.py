@@ -74,7 +74,7 @@ def test_each_option_is_a_card_with_changes_effort_and_guarantee(batch):
     html = batch[0]._repr_html_()
     text = Page(html).text
     assert html.count('class="copa-card"') == 3
-    assert "Option 2 effort 0.75 amount 5951 → 2000 employment A73 → A74 holds with probability at least 0.607" in text
+    assert "Option 2 effort 0.75 amount 5951 → 2000 employment A73 → A74 guarantee at least 0.607" in text
     assert "at least one option holds at least 0.942 all options hold at least 0.557" in text
     assert text.count("breaks first") == 1
     assert "Assumption: the parameters of the next model" in text

@@ -93,7 +93,7 @@ def test_drift_and_a_zero_radius_are_said():
 @pytest.mark.parametrize(
     ("position", "lines"),
     [
-        (1, ["Applicant 40: already valid.", "Nothing needs to change.", "Accepted today as it is."]),
+        (1, ["Applicant 40: already valid.", "Nothing needs to change.", "Accepted today as it is.", "Assumption: "]),
         (
             3,
             [

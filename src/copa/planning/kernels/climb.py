@@ -29,7 +29,7 @@ def surest_row(terrain, place, free, goal, row, trial, spare):
     for _ in range(CLIMBS):
         copy_row(row, trial)
         ascent = Goal(level, goal.radius, goal.margin, goal.floor, OUT_OF_REACH)
-        complete(terrain, place, free, ascent, trial, spare)
+        complete(terrain, place, free, ascent, trial, -1, spare)
         reached = level_of(trial, goal.radius)
         if worth(accepted, trial) < -TOLERANCE or reached <= level:
             break
@@ -48,13 +48,13 @@ def attainable_goal(terrain, place, cost, goal, start, surest, trial, spare):
     `surest` becomes a row that meets it, or the nearest attempt where nothing is accepted.
     """
     copy_row(start, surest)
-    if complete(terrain, place, cost, goal, surest, spare):
+    if complete(terrain, place, cost, goal, surest, -1, spare):
         return MET, goal.level, goal.level
     n_lines = place.values.size
     free = Cost(place.values, np.zeros(n_lines), np.zeros(terrain.means.size), np.zeros(n_lines + place.atoms.size), 1)
     accepted = Goal(ACCEPTED_ONLY, 0.0, goal.margin, goal.floor, 0.0)
     copy_row(start, surest)
-    if not complete(terrain, place, free, accepted, surest, spare):
+    if not complete(terrain, place, free, accepted, surest, -1, spare):
         return UNREACHABLE, ACCEPTED_ONLY, 0.0
     highest = surest_row(terrain, place, free, goal, surest, trial, spare)
     if highest >= goal.level and worth(goal, surest) >= -TOLERANCE:

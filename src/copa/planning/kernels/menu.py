@@ -6,7 +6,7 @@ from numba import njit
 from copa.kernels.small_matrices import options
 from copa.planning.kernels.climb import MET, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
-from copa.planning.kernels.pool import Pool, Prices, add_row, add_swaps, applicant_cost, fill_pool
+from copa.planning.kernels.pool import Pool, Prices, add_row, add_variants, applicant_cost, fill_pool, place_row
 from copa.planning.kernels.search import economise, enter, shrink
 from copa.planning.kernels.selection import asks_less, choose_menu, row_distance
 from copa.planning.kernels.terrain import (
@@ -16,12 +16,11 @@ from copa.planning.kernels.terrain import (
     Terrain,
     copy_row,
     empty_row,
-    move_choice,
-    move_line,
     open_columns,
 )
 
-SWAP_ROUNDS = 1
+TURNS = 2  # of enlarging the pool around the menu
+VARIANTS = 24  # that the pool has room for, per option
 # Where the level is out of reach, the menu is built below the highest one: only there is room for a choice. These shares
 # of it are tried until the menu is full.
 ROOM = (0.97, 0.9, 0.8, 0.6)
@@ -51,34 +50,26 @@ def distances_in_pool(place, prices, pool, distances, excludes):
 
 
 @njit(**inner)
-def menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare):
-    """Choose a menu, enlarge the pool by swaps of its options, and choose again; return how many options."""
+def menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, spare):
+    """Choose a menu, enlarge the pool by variants of its options, and choose again; return how many options."""
     capacity = pool.costs.size
     distances = np.empty((capacity, capacity))
     excludes = np.empty((capacity, capacity), np.bool_)
-    size = 0
-    for turn in range(SWAP_ROUNDS + 1):
+    distances_in_pool(place, prices, pool, distances, excludes)
+    size = choose_menu(pool.costs, distances, excludes, pool.size[0], n_options, weight, menu)
+    for turn in range(TURNS):
+        known = pool.size[0]
+        if turn == 0 or size == n_options:
+            for j in range(size):
+                add_variants(terrain, place, prices, goal, start, menu[j], pool, row, spare)
+        else:  # too few: look around every row
+            for k in range(known):
+                add_variants(terrain, place, prices, goal, start, k, pool, row, spare)
+        if pool.size[0] == known:
+            break
         distances_in_pool(place, prices, pool, distances, excludes)
         size = choose_menu(pool.costs, distances, excludes, pool.size[0], n_options, weight, menu)
-        known = pool.size[0]
-        if turn < SWAP_ROUNDS:
-            for j in range(size):
-                add_swaps(terrain, place, prices, goal, start, menu[j], pool, row, trial, spare)
-            if pool.size[0] == known:
-                break
     return size
-
-
-@njit(**inner)
-def place_row(terrain, start, values, atoms, row):
-    """Make `row` the row with the given values, starting from `start`."""
-    copy_row(start, row)
-    for i in range(values.size):
-        if values[i] != row.values[i]:
-            move_line(terrain, row, i, values[i])
-    for c in range(atoms.size):
-        if atoms[c] != row.atoms[c]:
-            move_choice(terrain, row, c, atoms[c])
 
 
 @njit(**inner)
@@ -133,7 +124,7 @@ def build_menus(
     terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps)
     smooth = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, np.zeros(n_lines))
     prices = Prices(line_prices, gaps, fees, power)
-    capacity = multipliers.shape[0] + 2 + SWAP_ROUNDS * n_options * 8
+    capacity = multipliers.shape[0] + 2 + VARIANTS * n_options
     pool = Pool(
         np.empty((capacity, n_lines)),
         np.empty((capacity, n_choices), np.int64),
@@ -174,7 +165,7 @@ def build_menus(
             economise(terrain, place, honest, goal, row, trial, spare)
             add_row(pool, place, prices, row)
             fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial, spare)
-            size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, trial, spare)
+            size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, spare)
             if size == n_options or outcome == MET or level < 0.0:
                 break
         cheapest_first(pool, menu, size)

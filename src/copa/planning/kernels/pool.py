@@ -1,5 +1,6 @@
 """A pool of cheap rows for one applicant, each different from the others (compiled)."""
 
+import math
 from collections import namedtuple
 
 import numpy as np
@@ -7,9 +8,10 @@ from numba import njit
 
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
-from copa.planning.kernels.search import complete, economise
+from copa.planning.kernels.lines import grid_ceil, grid_floor
+from copa.planning.kernels.search import complete, economise, shrink
 from copa.planning.kernels.selection import row_distance
-from copa.planning.kernels.terrain import copy_row, move_choice, move_line
+from copa.planning.kernels.terrain import copy_row, move, move_choice, move_line
 
 Prices = namedtuple(
     "Prices",
@@ -34,8 +36,6 @@ Pool = namedtuple(
 
 # A column becomes dearer by this share for every row of the pool that changes it, so that the next rows differ.
 DEARER = 0.5
-# The price of a column that a row must do without.
-SHUN = 1e3
 
 
 @njit(**inner)
@@ -104,32 +104,58 @@ def fill_pool(terrain, place, prices, goal, start, multipliers, pool, row, trial
             scale[f] = multipliers[s, f] * (1.0 + DEARER * pool.uses[f])
         cost = applicant_cost(terrain, place, prices, scale)
         copy_row(start, row)
-        if complete(terrain, place, cost, goal, row, spare):
+        if complete(terrain, place, cost, goal, row, -1, spare):
             economise(terrain, place, cost, goal, row, trial, spare)
             add_row(pool, place, prices, row)
 
 
 @njit(**inner)
-def add_swaps(terrain, place, prices, goal, start, option, pool, row, trial, spare):
-    """For every change of a row of the pool, the cheapest row that does without it and keeps the others at first."""
+def variant(terrain, place, start, values, column, k):
+    """The k-th other value to try for a column of a row: a line's own value, half of the way back, one step back."""
+    n_lines = values.size
+    if column >= n_lines:
+        return 0.0, k
+    own, value, step = start.values[column], values[column], terrain.steps[column]
+    if k == 0:
+        return own, -1
+    way = 0.5 * (value - own)
+    if k == 2:
+        way = value - own - math.copysign(max(step, 0.1 * abs(value - own) * (step == 0.0)), value - own)
+    on_grid = grid_floor(own + way, step) if value > own else grid_ceil(own + way, step)
+    return min(max(on_grid, place.lower[column]), place.upper[column]), -1
+
+
+@njit(**inner)
+def add_variants(terrain, place, prices, goal, start, option, pool, row, spare):
+    """Pin each change of a row of the pool to another value, make up for it by the others, and add what comes out.
+
+    No exchange follows, which would lead back to rows that are known: these are the ones between the cheapest.
+    """
     n_lines = place.values.size
-    scale = np.ones(n_lines + place.atoms.size)
-    for f in range(scale.size):
-        if f < n_lines:
-            if pool.values[option, f] == start.values[f]:
-                continue
-        elif pool.atoms[option, f - n_lines] == start.atoms[f - n_lines]:
+    cost = applicant_cost(terrain, place, prices, np.ones(n_lines + place.atoms.size))
+    values, atoms = pool.values[option], pool.atoms[option]
+    for f in place.open:
+        is_line = f < n_lines
+        if (values[f] == start.values[f]) if is_line else (atoms[f - n_lines] == start.atoms[f - n_lines]):
             continue
-        copy_row(start, row)
-        for i in range(n_lines):
-            if i != f and pool.values[option, i] != row.values[i]:
-                move_line(terrain, row, i, pool.values[option, i])
-        for c in range(place.atoms.size):
-            if n_lines + c != f and pool.atoms[option, c] != row.atoms[c]:
-                move_choice(terrain, row, c, pool.atoms[option, c])
-        scale[f] = SHUN
-        cost = applicant_cost(terrain, place, prices, scale)
-        scale[f] = 1.0
-        if complete(terrain, place, cost, goal, row, spare):
-            economise(terrain, place, cost, goal, row, trial, spare)
-            add_row(pool, place, prices, row)
+        for k in range(0 if is_line else terrain.first[f - n_lines], 3 if is_line else terrain.last[f - n_lines]):
+            v, a = variant(terrain, place, start, values, f, k)
+            if (v == values[f]) if is_line else (a == atoms[f - n_lines] or not place.allowed[a]):
+                continue
+            place_row(terrain, start, values, atoms, row)
+            move(terrain, row, f, v, a)
+            if complete(terrain, place, cost, goal, row, f, spare):
+                shrink(terrain, place, cost, goal, row)
+                add_row(pool, place, prices, row)
+
+
+@njit(**inner)
+def place_row(terrain, start, values, atoms, row):
+    """Make `row` the row with the given values, starting from `start`."""
+    copy_row(start, row)
+    for i in range(values.size):
+        if values[i] != row.values[i]:
+            move_line(terrain, row, i, values[i])
+    for c in range(atoms.size):
+        if atoms[c] != row.atoms[c]:
+            move_choice(terrain, row, c, atoms[c])

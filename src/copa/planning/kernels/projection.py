@@ -77,7 +77,7 @@ def project(point, normal, needed, lower, upper, out):
             below = multiplier
         else:
             above = multiplier
-        if above - below <= ROUNDING * above:
+        if above < math.inf and above - below <= ROUNDING * above:
             break
     if score < needed and above < math.inf:
         multiplier = above

@@ -87,18 +87,21 @@ def cost_at(cost, place, column, value, atom):
 
 
 @njit(**inner)
-def complete(terrain, place, cost, goal, row, spare):
-    """Add moves until the goal is met, each the best for its price; False where no move helps any more."""
+def complete(terrain, place, cost, goal, row, barred, spare):
+    """Add moves until the goal is met, each the best for its price; False where no move helps any more.
+
+    `barred` is a column that must stay as it is, or -1.
+    """
     leaps = 0
     for _ in range(ROUNDS):
         if worth(goal, row) >= -TOLERANCE:
             return True
-        column, value, atom = best_addition(terrain, place, cost, goal, row, -1)
+        column, value, atom = best_addition(terrain, place, cost, goal, row, barred)
         if column >= 0:
             move(terrain, row, column, value, atom)
             continue
         leaps += 1
-        if leaps > LEAPS or not leap(terrain, place, cost, goal, row, spare):
+        if leaps > LEAPS or barred >= 0 or not leap(terrain, place, cost, goal, row, spare):
             return False
     return worth(goal, row) >= -TOLERANCE
 

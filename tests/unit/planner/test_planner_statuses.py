@@ -1,0 +1,203 @@
+"""Every applicant gets a status, and the reasons given are reasons."""
+
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import copa
+from copa import Feature, FeatureSchema, LinearRule, WeightMoments
+from unit.planner import loans
+from unit.planner.promises import Judge, broken_promises
+
+RELAXATIONS = [
+    (r"(\w+): must be at most .*, would have to be (\S+)$", lambda m: {m[1]: {"upper": float(m[2])}}),
+    (r"(\w+): must be at least .*, would have to be (\S+)$", lambda m: {m[1]: {"lower": float(m[2])}}),
+    (r"(\w+): is immutable at .*", lambda m: {m[1]: {"immutable": False}}),
+    (r"(\w+): may only (?:increase|decrease) .*", lambda m: {m[1]: {"direction": "both"}}),
+    (r"(\w+): may only change (?:from|to) .*", lambda m: {m[1]: {"allowed": None, "transitions": None}}),
+]
+
+
+def relaxed(schema, message):
+    """The schema with what the message names given way, as far as the message says."""
+    changes, rules, max_changes = {}, list(schema.rules), schema.max_changes
+    for part in message.partition("In the way: ")[2].split("; "):
+        if part.startswith("rule "):
+            text, limit = re.match(r"rule (.*) does not hold: (\S+) is above", part).groups()
+            rules = [LinearRule(r.coefficients, float(limit)) if r.text == text else r for r in rules]
+        elif part.startswith("changes "):
+            max_changes = int(part.split()[1])
+        else:
+            [found] = [change(match) for wording, change in RELAXATIONS if (match := re.match(wording, part))]
+            for name, fields in found.items():
+                changes.setdefault(name, {}).update(fields)
+    return FeatureSchema(schema.replace(changes).features, rules, max_changes)
+
+
+def frozen(**free):
+    """The bank's schema with all columns immutable but some."""
+    changes = {name: {"immutable": True, "lower": None, "upper": None} for name in ("income", "debt") if name not in free}
+    changes |= {name: {"immutable": True} for name in ("job", "grade") if name not in free}
+    return FeatureSchema(loans.SCHEMA.replace(changes | free).features)
+
+
+SCHEMAS = {
+    "a limit": frozen(income={"upper": 36.0}),
+    "two limits": frozen(income={"upper": 36.0}, debt={"lower": 29, "upper": 60}),
+    "a direction": frozen(debt={"direction": "increase"}),
+    "immutables": frozen(job={"allowed": ["clerk"], "transitions": None}),
+    "allowed values": frozen(job={"allowed": ["clerk"], "transitions": None}, grade={"allowed": [1]}),
+    "transitions": frozen(job={"transitions": {job: [job] for job in loans.JOBS}}, grade={"allowed": [1, 2]}),
+    "a rule": FeatureSchema(frozen(income={}, debt={}).features, ["income - debt <= 1"]),
+    "the number of changes": FeatureSchema(frozen(income={"upper": 45.0}, debt={"lower": 15}).features, max_changes=1),
+}
+
+
+@pytest.mark.parametrize("what", SCHEMAS)
+def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planner, declined, what):
+    weak = declined[model.decision_function(declined) < -1.5]
+    moments = planner.moments_
+    settings = {"moments": moments, "radius": planner.radius_, "drift": planner.drift_}
+    schema = SCHEMAS[what]
+    weak = weak[(weak["income"] < 36.0) & (weak["debt"] > 29) & (weak["debt"] - weak["income"] > -1)]
+    batch = loans.planner(model, schema=schema, **settings).plan(weak)
+    hopeless = np.flatnonzero(batch.status == "infeasible")
+    assert len(hopeless) >= 3
+    for i in hopeless[:3]:
+        assert batch[i].n_options == 0
+        helped = relaxed(schema, batch.message[i])
+        again = loans.planner(model, schema=helped, **settings).plan(weak.iloc[[i]])
+        assert again.status[0] in ("ok", "fragile"), batch.message[i]
+
+
+def test_the_relaxation_named_is_the_smallest_where_there_is_one_column(model, planner, declined):
+    schema = SCHEMAS["a limit"]
+    batch = loans.planner(model, schema=schema, moments=planner.moments_, radius=0.0).plan(declined)
+    hopeless = np.flatnonzero(batch.status == "infeasible")[:5]
+    assert len(hopeless) == 5
+    for i in hopeless:
+        [said] = re.findall(r"income: must be at most 36, would have to be (\S+)", batch.message[i])
+        grid = np.arange(0.0, 500.0, 0.5)
+        row = declined.iloc[[i] * len(grid)].assign(income=grid)
+        assert float(said) == grid[model.predict(row)].min()
+
+
+def test_accepted_people_are_told_so_and_how_surely(model, planner):
+    table = loans.people(60, 9)
+    accepted = model.predict(table)
+    batch = planner.plan(table)
+    assert (batch.status == "already_valid").tolist() == accepted.tolist()
+    judge = Judge.of(planner)
+    for i in np.flatnonzero(accepted):
+        said = float(re.search(r"at least (\d\.\d{3})$", batch.message[i])[1])
+        value = judge.bounds(table.iloc[[i]]).lower
+        assert said <= value + 1e-12
+        assert value < said + 0.001
+        assert batch[i].n_options == 0
+
+
+def test_people_who_are_all_accepted_make_a_batch(model, planner):
+    table = loans.people(60, 9)
+    batch = planner.plan(table[model.predict(table)])
+    assert set(batch.status) == {"already_valid"}
+    assert len(batch.options) == 0
+
+
+def test_no_people_make_an_empty_batch(planner, declined):
+    batch = planner.plan(declined.iloc[:0])
+    assert len(batch) == 0
+    assert list(batch.options.columns) == list(declined.columns)
+
+
+def test_bad_rows_are_errors_that_name_the_column_and_the_others_are_planned(model, declined):
+    schema = loans.SCHEMA.replace({"age": {"lower": 20, "upper": 70}})
+    planner = loans.planner(model, schema=schema)
+    good = planner.plan(declined.iloc[:6])
+    bad = declined.iloc[:6].astype({"debt": "float64"})
+    bad.iloc[0, bad.columns.get_loc("job")] = "pilot"
+    bad.iloc[2, bad.columns.get_loc("debt")] = np.nan
+    bad.iloc[4, bad.columns.get_loc("age")] = 99
+    batch = planner.plan(bad)
+    assert batch.status.tolist() == ["error", "ok"] * 3
+    for i, words in ((0, ["'job'", "'pilot'", "'clerk'"]), (2, ["'debt'", "missing"]), (4, ["'age'", "99", "20", "70"])):
+        assert batch[i].n_options == 0
+        assert all(word in batch.message[i] for word in [repr(bad.index[i]), *words])
+    for i in (1, 3, 5):
+        assert batch[i].options.to_numpy().tolist() == good[i].options.to_numpy().tolist()
+        assert batch[i].lower == good[i].lower
+
+
+def test_a_row_that_only_the_pipeline_refuses_is_an_error(model, declined):
+    schema = FeatureSchema([f for f in loans.SCHEMA.features if f.name != "age"])
+    planner = loans.planner(model, schema=schema)
+    rows = declined.iloc[:3].astype({"age": "float64"})
+    rows.iloc[1, rows.columns.get_loc("age")] = np.nan
+    batch = planner.plan(rows)
+    assert batch.status.tolist() == ["ok", "error", "ok"]
+    assert "pipeline" in batch.message[1]
+
+
+def test_a_fragile_menu_is_delivered_with_the_highest_level_and_just_below_it_is_ok(model, planner, declined):
+    asking = loans.planner(
+        model, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_, guarantee=0.97
+    )
+    batch = asking.plan(declined)
+    fragile = np.flatnonzero(batch.status == "fragile")
+    assert len(fragile) >= 5
+    assert broken_promises(Judge.of(asking), declined, batch) == []
+    assert np.isnan(batch.highest_level[batch.status == "ok"]).all()
+    for i in fragile[:5]:
+        highest = batch.highest_level[i]
+        assert batch[i].option_lower.max() - 1e-9 <= highest < 0.97
+        assert f"{np.floor(highest * 1000) / 1000:.3f}" in batch.message[i]
+        again = asking.set_params(guarantee=highest - 1e-4).plan(declined.iloc[[i]])
+        asking.set_params(guarantee=0.97)
+        assert again.status[0] == "ok"
+
+
+def test_a_tiny_time_limit_ends_the_search_and_says_so(model, declined):
+    planner = loans.planner(model, time_limit=1e-6)
+    table = pd.concat([declined] * 20, ignore_index=True)
+    started = time.perf_counter()
+    batch = planner.plan(table)
+    assert time.perf_counter() - started < 5.0  # planning them would be fine too; hanging would not
+    assert set(batch.status) == {"time_limit"}
+    assert len(batch.options) == 0
+    assert all("time limit" in message for message in batch.message)
+
+
+def test_a_time_limit_keeps_accepted_people_apart(model):
+    table = loans.people(60, 9)
+    batch = loans.planner(model, time_limit=1e-6).plan(table)
+    assert batch.status.tolist() == np.where(model.predict(table), "already_valid", "time_limit").tolist()
+
+
+def test_an_impossible_applicant_with_many_columns_and_rules_comes_back_in_time():
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(40)]
+    table = pd.DataFrame(np.round(rng.normal(size=(400, 40)), 2), columns=names)
+    labels = table.sum(axis=1) + rng.normal(size=400) > 0.0
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
+    features = [Feature(name, "numeric", lower=-3.0, upper=3.0, step=0.01) for name in names]
+    total = " + ".join(names)
+    rules = [f"{total} <= -20", *(f"{a} + {b} <= 1" for a, b in zip(names[:-1], names[1:], strict=True))]
+    theta = np.concatenate([model[-1].intercept_, model[-1].coef_[0]])
+    planner = copa.RecoursePlanner(
+        model,
+        schema=FeatureSchema(features, rules),
+        moments=WeightMoments(theta, 0.01 * np.eye(41)),
+        radius=0.1,
+        time_limit=2.0,
+        n_jobs=1,
+    ).fit(table)
+    applicant = pd.DataFrame([[-1.0] * 40], columns=names)
+    started = time.perf_counter()
+    batch = planner.plan(applicant)
+    assert time.perf_counter() - started < 2.5
+    assert batch.status[0] in ("infeasible", "time_limit")
