@@ -42,11 +42,6 @@ class Limits:
             )
         return cls(np.flatnonzero(~held), low[:, None], high[:, None])
 
-    @property
-    def has_box(self) -> bool:
-        """Whether any coordinate has a bound."""
-        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
-
     def inside(self, plans: Array) -> npt.NDArray[np.bool_]:
         """Which options of plans (N, J, D) are in their box, (N, J)."""
         within: npt.NDArray[np.bool_] = np.all((plans >= self.lower) & (plans <= self.upper), axis=2)

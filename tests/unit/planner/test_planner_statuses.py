@@ -77,15 +77,15 @@ def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planne
 
 
 def test_the_relaxation_named_is_the_smallest_where_there_is_one_column(model, planner, declined):
-    schema = SCHEMAS["a limit"]
+    schema = FeatureSchema([loans.SCHEMA["income"].replace(upper=36.0)])  # columns without a word stay as they are
     batch = loans.planner(model, schema=schema, moments=planner.moments_, radius=0.0).plan(declined)
     hopeless = np.flatnonzero(batch.status == "infeasible")[:5]
     assert len(hopeless) == 5
     for i in hopeless:
         [said] = re.findall(r"income: must be at most 36, would have to be (\S+)", batch.message[i])
         grid = np.arange(0.0, 500.0, 0.5)
-        row = declined.iloc[[i] * len(grid)].assign(income=grid)
-        assert float(said) == grid[model.predict(row)].min()
+        rows = declined.iloc[[i] * len(grid)].assign(income=grid)
+        assert float(said) == grid[model.predict(rows)].min()
 
 
 def test_accepted_people_are_told_so_and_how_surely(model, planner):

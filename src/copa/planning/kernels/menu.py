@@ -21,8 +21,8 @@ from copa.planning.kernels.terrain import (
 
 TURNS = 2  # of enlarging the pool around the menu
 VARIANTS = 24  # that the pool has room for, per option
-# Where the level is out of reach, the menu is built below the highest one: only there is room for a choice. These shares
-# of it are tried until the menu is full.
+# Where the level is out of reach, the menu is built below the highest one: only there is room for a choice. These
+# shares of it are tried until the menu is full.
 ROOM = (0.97, 0.9, 0.8, 0.6)
 
 
