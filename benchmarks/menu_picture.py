@@ -8,7 +8,8 @@ menus at the default weight.
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
@@ -21,9 +22,6 @@ from benchmarks import ROOT
 from copa import datasets
 from copa.planner.recourse_planner import MENU_WEIGHT
 
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402 - after the choice of the backend
-
 PAGE, PICTURE = ROOT / "docs" / "planning.md", ROOT / "docs" / "pictures" / "menus.svg"
 BEGIN, END = "<!-- written by `python -m benchmarks.menu_picture` -->", "<!-- end -->"
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -32,6 +30,7 @@ STYLE = {"German Credit": ("#0072b2", "o"), "South German Credit": ("#d55e00", "
 
 
 def main() -> None:
+    mpl.use("svg")
     figure, axes = plt.subplots(figsize=(7.2, 4.2))
     lines = []
     for name, load in (
@@ -100,9 +99,8 @@ def _table_line(name: str, batch: copa.PlanBatch) -> str:
     dominated = sum(_has_dominated(batch, i) for i in np.flatnonzero(full))
     changed = np.mean([len(plan.changes(j + 1)) for plan in batch[:20] for j in range(len(plan.options))])
     statuses = ", ".join(f"{n} {s}" for s, n in zip(*np.unique(batch.status, return_counts=True), strict=True))
-    return (
-        f"| {name} | {len(batch)} | {statuses} | {full.sum() / max(wanted.sum(), 1):.0%} | {dominated} | {changed:.1f} |"
-    )
+    share = full.sum() / max(wanted.sum(), 1)
+    return f"| {name} | {len(batch)} | {statuses} | {share:.0%} | {dominated} | {changed:.1f} |"
 
 
 def _has_dominated(batch: copa.PlanBatch, i: int) -> bool:

@@ -102,9 +102,7 @@ def choices(draw: st.DrawFn, name: str, rng: np.random.Generator) -> tuple[Featu
 @st.composite
 def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list[LinearRule]:
     """Rules over columns that hold numbers, broken by some of the people."""
-    usable = [
-        f.name for f in features if f.is_line or (f.kind != "categorical" and not isinstance(f.values[0], str))
-    ]
+    usable = [f.name for f in features if f.is_line or (f.kind != "categorical" and not isinstance(f.values[0], str))]
     if not usable or not draw(st.booleans()):
         return []
     names = draw(st.lists(st.sampled_from(usable), min_size=1, max_size=3, unique=True))

@@ -51,3 +51,47 @@ def test_every_row_delivered_keeps_every_promise(case, guarantee, cost, favourab
     batch = planner.plan(case.applicants)
     assert broken_promises(judge_of(case, favourable), case.applicants, batch) == []
     assert set(batch.status) <= {"ok", "fragile", "infeasible", "already_valid"}
+
+
+@check
+@given(cases(), st.sampled_from(["all", "any"]))
+def test_joint_guarantees_keep_every_promise(case, guarantee_for):
+    planner = planner_of(case, guarantee=0.6, guarantee_for=guarantee_for, favourable=True)
+    batch = planner.plan(case.applicants)
+    assert broken_promises(judge_of(case, favourable=True), case.applicants, batch) == []
+
+
+@check
+@given(cases(), st.sampled_from(["l1", "l2"]), st.sampled_from([0.0, 0.1]))
+def test_the_papers_objective_keeps_every_promise(case, cost, margin):
+    planner = planner_of(case, guarantee=0.6, objective="paper", cost=cost, margin=margin, favourable=True)
+    batch = planner.plan(case.applicants)
+    assert broken_promises(judge_of(case, favourable=True), case.applicants, batch) == []
+
+
+@check
+@given(cases(), st.sampled_from(["level", "requirement", "mahalanobis", "ascent"]))
+def test_corrected_plans_obey_and_lose_nothing(case, method):
+    cheap = planner_of(case, guarantee=0.05, favourable=True).plan(case.applicants)
+    asking = planner_of(case, guarantee=0.7, favourable=True)
+    tables = [plan.options for plan in cheap]
+    fixed = asking.correct(tables, case.applicants, method=method, budget=0.5)
+    allowed = np.array([len(table) > 0 for table in tables])
+    assert (fixed.lower_after >= fixed.lower_before - 1e-9)[allowed].all()
+    for i, plan in enumerate(fixed.after):
+        found = case.schema.violations(case.applicants.iloc[[i]], plan.options)
+        assert found == [[]] * len(tables[i])
+        assert np.all([*plan.accepted, *case.pipeline.predict(plan.options)] if len(tables[i]) else True)
+    assert fixed.after.options.dtypes.equals(case.applicants.dtypes)
+
+
+@check
+@given(cases())
+def test_plans_do_not_depend_on_the_other_people(case):
+    planner = planner_of(case, guarantee=0.6)
+    together = planner.plan(case.applicants)
+    for i in range(len(case.applicants)):
+        alone = planner.plan(case.applicants.iloc[[i]])
+        pd.testing.assert_frame_equal(alone[0].options, together[i].options, check_exact=True)
+        assert alone.option_lower.tobytes() == together[i].option_lower.tobytes()
+        assert (alone.status[0], alone.message[0]) == (together.status[i], together.message[i])

@@ -85,6 +85,11 @@ def _moments(second: Array, fallback: Array) -> tuple[Array, Array]:
         return fallback.copy(), np.zeros_like(second[:-1, :-1])
     mean = second[:-1, -1] / mass
     cov = second[:-1, :-1] / mass - np.outer(mean, mean)
+    values, vectors = np.linalg.eigh(0.5 * (cov + cov.T))
+    # A difference of two products: where the covariance is (nearly) zero, rounding alone can make it negative.
+    noise = np.finfo(np.float64).eps * len(cov) * float(np.abs(second[:-1, :-1]).max()) / mass
+    if values[0] < 0.0 and values[0] >= -100.0 * noise:
+        cov = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return mean, 0.5 * (cov + cov.T)
 
 

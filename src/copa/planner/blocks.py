@@ -45,7 +45,7 @@ def plan_block(
     message = np.array(fitted.schema.check(table), dtype=object)
     status = np.where(message != "", ERROR, "").astype(object)
     good = np.flatnonzero(message == "")
-    message[good], status[good] = _encodable(fitted, table.iloc[good])
+    message[good], status[good] = encodable(fitted, table.iloc[good])
     good = np.flatnonzero(status == "")
     accepted = np.zeros(n, dtype=bool)
     accepted[good] = fitted.model.accepts(table.iloc[good])
@@ -65,7 +65,7 @@ def plan_block(
     return assemble(fitted, table, declined, made, Verdicts(status, message, highest), terms, seconds)
 
 
-def _encodable(fitted: FittedPlanner, table: "pd.DataFrame") -> tuple[Any, Any]:
+def encodable(fitted: FittedPlanner, table: "pd.DataFrame") -> tuple[Any, Any]:
     """Messages and statuses of rows that the schema finds good, but the pipeline may not."""
     messages = np.full(len(table), "", dtype=object)
     try:

@@ -20,6 +20,8 @@ from copa.schema import FeatureSchema
 FORMAT, VERSION = "copa-planner", 1
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
 NOT_SAVED = ("model", "schema", "moments", "radius", "drift")
+PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
+ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
 
 
@@ -65,6 +67,7 @@ def save_planner(planner: Any, path: str | Path) -> None:
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
     """Read a planner for the model that it was fitted with."""
     content, arrays = _read(Path(path))
+    _require_parts(content, arrays, planner_class, path)
     schema = FeatureSchema.from_dict(content["schema"])
     settings = content["settings"]
     linear = LinearModel.read(
@@ -109,9 +112,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             content = json.loads(bundle.read("planner.json"))
             with np.load(io.BytesIO(bundle.read("arrays.npz")), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
+    except (FileNotFoundError, MemoryError):
         raise
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
         raise DataError(f"{path} is not a saved planner, or is damaged: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path} is not a saved planner")
@@ -120,6 +123,17 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             f"{path} is of version {content.get('version')!r}, this copa reads version {VERSION}: update copa-recourse"
         )
     return content, arrays
+
+
+def _require_parts(content: dict[str, Any], arrays: dict[str, Any], planner_class: Any, path: str | Path) -> None:
+    """Raise if something is missing from a file, or there are settings that no planner has."""
+    missing = [name for name in PARTS if name not in content] + [name for name in ARRAYS if name not in arrays]
+    settings = content.get("settings")
+    names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
+    known = {name for name in names if name not in NOT_SAVED}
+    if missing or not isinstance(settings, dict) or set(settings) != known:
+        what = f"it lacks {', '.join(missing)}" if missing else "its settings are not those of a planner"
+        raise DataError(f"{path} is not a saved planner, or is damaged: {what}; save it again")
 
 
 def _plain(value: Any) -> Any:

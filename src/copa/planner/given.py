@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa.adapters import GivenPlans
 from copa.arrays import Array
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
-from copa.planner.blocks import Verdicts, assemble
+from copa.planner.blocks import Verdicts, assemble, encodable
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants, Delivered, bound_options
 from copa.planner.fitted import FittedPlanner
@@ -73,10 +73,22 @@ class CorrectedPlans:
         )
 
 
-def audit_plans(fitted: FittedPlanner, given: GivenPlans, request: Request, terms: PlanTerms) -> PlanBatch:
-    """Bounds and verdicts for the options of a table, exactly as they are."""
+def audit_plans(
+    fitted: FittedPlanner,
+    given: GivenPlans,
+    request: Request,
+    terms: PlanTerms,
+    known: dict[int, str] | None = None,
+) -> PlanBatch:
+    """Bounds and verdicts for the options of a table, exactly as they are.
+
+    Parameters
+    ----------
+    known : what is wrong with applicants whose bad options were left out before
+    """
     started = perf_counter()
     given, complaints = readable(fitted, in_order(given))
+    complaints = (known or {}) | complaints
     owner = given.owner.astype(np.int64)
     n = len(given.factuals)
     places = Places.read(fitted.space, given.factuals).take(owner)
@@ -119,8 +131,7 @@ def in_order(given: GivenPlans) -> GivenPlans:
 
 def readable(fitted: FittedPlanner, given: GivenPlans) -> tuple[GivenPlans, dict[int, str]]:
     """The options that the model can read, and for each applicant with others (or a bad row) what is wrong."""
-    own = fitted.schema.check(given.factuals)
-    messages = fitted.schema.check(given.options) if len(given.options) else []
+    own, messages = _complaints(fitted, given.factuals), _complaints(fitted, given.options)
     complaints = {i: f"the applicant's own row: {message}" for i, message in enumerate(own) if message}
     for owner, message in zip(given.owner.tolist(), messages, strict=True):
         if message:
@@ -129,6 +140,15 @@ def readable(fitted: FittedPlanner, given: GivenPlans) -> tuple[GivenPlans, dict
     if good.all():
         return given, complaints
     return GivenPlans(given.factuals, given.options[good].reset_index(drop=True), given.owner[good]), complaints
+
+
+def _complaints(fitted: FittedPlanner, table: "pd.DataFrame") -> list[str]:
+    """What the schema or the pipeline has against each row, "" where nothing."""
+    messages = fitted.schema.check(table) if len(table) else []
+    good = np.flatnonzero([not message for message in messages])
+    for row, message in zip(good.tolist(), encodable(fitted, table.iloc[good])[0], strict=True):
+        messages[row] = message
+    return messages
 
 
 def encode_options(fitted: FittedPlanner, options: "pd.DataFrame") -> Array:
@@ -172,20 +192,21 @@ def correct_plans(
     n_corrections: int | None,
 ) -> CorrectedPlans:
     """Repair the options of a table: a correction in the encoded space, delivered as the nearest real rows."""
-    given, _ = readable(fitted, in_order(given))
-    before = audit_plans(fitted, given, request, terms)
-    applicants = Applicants.read(fitted, given.factuals)
-    owner = given.owner.astype(np.int64)
+    given, complaints = readable(fitted, in_order(given))
+    before = audit_plans(fitted, given, request, terms, complaints)
+    people, owner = np.unique(given.owner, return_inverse=True)  # those with options, whose own rows are good
+    applicants = Applicants.read(fitted, given.factuals.iloc[people])
+    owner = owner.astype(np.int64)
     targets = before.points
     if method != "level":
         targets = _corrected_points(fitted, applicants, owner, before.points, method, budget, n_corrections)
     level = request.guarantee if method == "level" else -1.0
     found = nearest_to(fitted, applicants, owner, targets, request, level=level)
-    rows = write_rows(fitted.space, given.factuals, applicants.places, owner, found.values, found.atoms)
+    rows = write_rows(fitted.space, applicants.table, applicants.places, owner, found.values, found.atoms)
     corrected = GivenPlans(given.factuals, rows, given.owner)
     if method != "level":
         corrected = _kept_where_worse(fitted, given, corrected, before, request, terms)
-    after = audit_plans(fitted, corrected, request, terms)
+    after = audit_plans(fitted, corrected, request, terms, complaints)
     return CorrectedPlans(before, after, np.linalg.norm(after.points - before.points, axis=1))
 
 

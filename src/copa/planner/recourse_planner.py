@@ -24,6 +24,7 @@ from copa.planning.menus import price_multipliers
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.workers import count_threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,6 +188,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         PlanBatch, one plan per row, each with a status; a bad row never fails the others
         """
         fitted = self._fitted()
+        self._check_settings()
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         deadline = perf_counter() + settings.read_time_limit(self.time_limit)
@@ -213,6 +215,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         guarantee asked for is not reached
         """
         fitted = self._fitted()
+        self._check_settings()
         given = read_plans(plans, fitted.model.columns, applicants)
         return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
 
@@ -231,8 +234,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         ----------
         plans, applicants : as in `audit`
         method : what to do with the options
-            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until its mean score
-            reaches `budget`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards more
+            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until its score
+            has mean `budget`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards more
             score per standard deviation or along the gradient of L*. The result is delivered as the nearest real
             rows; where that would lower L*, the plan stays as it was.
         budget : float
@@ -243,6 +246,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         CorrectedPlans with the plans `before` and `after`
         """
         fitted = self._fitted()
+        self._check_settings()
         settings.read_word(method, METHODS, "method")
         settings.read_amount(budget, "budget")
         given = read_plans(plans, fitted.model.columns, applicants)
@@ -318,6 +322,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         settings.read_count(self.n_models, "n_models", 2)
         settings.read_count(self.n_starts, "n_starts")
         settings.read_time_limit(self.time_limit)
+        count_threads(self.n_jobs)
         for name in ("validity_weight", "margin", "diversity_weight"):
             if getattr(self, name) is not None:
                 settings.read_amount(getattr(self, name), name)

@@ -32,8 +32,8 @@ def construct_by_objective(
     lower, upper = relaxed_box(fitted.space, applicants)
     plans = build_plans(
         applicants.encoded,
-        fitted.ball.mean.copy(),
-        fitted.ball.cov.copy(),
+        fitted.ball.mean,
+        fitted.ball.cov,
         n_options=request.n_options,
         validity_weight=weights.validity,
         diversity_weight=weights.diversity,

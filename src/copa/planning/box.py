@@ -59,7 +59,7 @@ def read_fixed(fixed: Any, dimension: int) -> npt.NDArray[np.bool_]:
         return held
     given = np.asarray(fixed)
     if given.ndim == 1 and given.dtype == np.bool_ and given.size == dimension:
-        return held | given
+        return np.asarray(held | given)
     if given.ndim == 1 and np.issubdtype(given.dtype, np.integer):
         if outside := [int(i) for i in given if not 0 <= i < dimension]:
             raise InvalidInputError(f"fixed must name coordinates from 0 to {dimension - 1}, got {outside[0]}")

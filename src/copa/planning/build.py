@@ -43,7 +43,7 @@ class PlanArrays:
         return len(self.points)
 
 
-def build_plans(
+def build_plans(  # noqa: PLR0913 - the contract of the array core: all but three by keyword
     origins: Any,
     mean: Any,
     cov: Any,

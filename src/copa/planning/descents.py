@@ -103,26 +103,28 @@ class PlanSearch:
         return np.where((value < least)[:, None, None], best, equal)
 
     def _descend(self, moves: Moves, starts: Array, diversity_weight: float) -> tuple[Array, Array]:
-        """Where the most promising of the starts (N, S, J, n) lead to, and the objectives there, (N, R, J, n), (N, R)."""
+        """Where the most promising of the starts (N, S, J, n) lead, and the objectives there: (N, R, J, n), (N, R)."""
         from copa.planning.kernels.rough import descend_roughly
         from copa.planning.kernels.sharp import descend_sharply
 
+        roughly: Any = descend_roughly
+        sharply: Any = descend_sharply
         n_applicants, n_starts, n_options, n = starts.shape
         shared: tuple[Any, ...] = (self.curvature, self.gain, moves.scores, moves.tilts, moves.bounds)
         shared += (self.objective.validity_weight, diversity_weight, self.objective.manhattan)
         values = np.empty((n_applicants, n_starts))
         rough = min(self.max_iter, ROUGH_STEPS)
-        descend_roughly(*shared, WARM, rough, starts, values)
+        roughly(*shared, WARM, rough, starts, values)
         kept = n_starts if n_options == 1 else -(-n_starts // REFINED)
         order = np.argsort(values, axis=1, kind="stable")[:, :kept]
         plans = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         values = np.take_along_axis(values, order, axis=1)
         sharp = n_options * n < LARGEST_SYSTEM
         if not sharp:
-            descend_roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), plans, values)
+            roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), plans, values)
         elif n_options > 1:
-            descend_roughly(*shared, COOL, rough, plans, values)
-        descend_sharply(*shared, self.max_iter if sharp else 0, plans, values)
+            roughly(*shared, COOL, rough, plans, values)
+        sharply(*shared, self.max_iter if sharp else 0, plans, values)
         return plans, values
 
 

@@ -46,7 +46,7 @@ class Objective:
         cls, mean: Any, cov: Any, *, validity_weight: Any, diversity_weight: Any, cost: Any, cost_weights: Any
     ) -> "Objective":
         """Check what the caller gave."""
-        vector = as_vector(mean, "mean")
+        vector = as_vector(mean, "mean").copy()  # the kernels take arrays that can be written to
         require_size(vector, "mean", SMALLEST)
         matrix = as_symmetric(cov, "cov", vector.size)
         require_size(matrix, "cov", largest=LARGEST**2)
@@ -57,7 +57,7 @@ class Objective:
             validity_weight=read_number(validity_weight, "validity_weight"),
             diversity_weight=read_number(diversity_weight, "diversity_weight"),
             manhattan=_read_cost(cost) == "l1",
-            cost_weights=_read_cost_weights(cost_weights, vector.size),
+            cost_weights=_read_cost_weights(cost_weights, vector.size).copy(),
         )
 
     @property
@@ -72,8 +72,8 @@ class Objective:
 
         values = np.empty(len(plans))
         plan_values(
-            np.ascontiguousarray(plans),
-            np.ascontiguousarray(origins),
+            np.require(plans, requirements=["C", "W"]),  # the kernels take arrays that can be written to
+            np.require(origins, requirements=["C", "W"]),
             self.mean,
             self.cov,
             self.cost_weights,

@@ -201,3 +201,15 @@ def test_one_option_is_attacked_at_cantellis_point():
 def test_from_certificate_is_what_the_certificate_calls():
     certificate = Case(CASES["mean inside"]).bounds.certificate
     np.testing.assert_array_equal(WorstCase.from_certificate(certificate).location, certificate.worst_case().location)
+
+
+def test_parameters_without_spread_have_a_worst_case_too():
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        mean = rng.normal(size=4)
+        points = np.insert(rng.normal(size=(3, 3)), 0, 1.0, axis=1)
+        points *= np.sign(points @ mean)[:, None]
+        bounds = validity_bounds(points, mean, np.zeros((4, 4)), radius=0.3)
+        worst = bounds.certificate.worst_case()
+        assert worst.distance <= 0.3 + 1e-6
+        assert np.linalg.eigvalsh(worst.cov)[0] >= -1e-12

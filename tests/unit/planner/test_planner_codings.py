@@ -44,7 +44,9 @@ def plan_coded(declined, coding):
     labels = loans.outcomes(training)
     table = coded(training, coding)
     model = loans.pipeline().fit(table, labels)
-    return copa.RecoursePlanner(model, schema=loans.SCHEMA, **loans.FAST).fit(table, labels).plan(coded(declined, coding))
+    return (
+        copa.RecoursePlanner(model, schema=loans.SCHEMA, **loans.FAST).fit(table, labels).plan(coded(declined, coding))
+    )
 
 
 @pytest.mark.parametrize("name", CODINGS)
@@ -54,9 +56,7 @@ def test_plans_do_not_depend_on_the_coding_and_come_back_in_it(batch, declined, 
     assert other.status.tolist() == batch.status.tolist()
     for feature in loans.SCHEMA.features:
         numbers = [
-            options[feature.name].to_numpy(float)
-            if feature.is_line
-            else loans.SCHEMA.codes(options, feature.name)
+            options[feature.name].to_numpy(float) if feature.is_line else loans.SCHEMA.codes(options, feature.name)
             for options in (batch.options, other.options)
         ]
         np.testing.assert_array_equal(*numbers)

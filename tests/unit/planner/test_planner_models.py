@@ -40,7 +40,7 @@ def plan_and_judge(model, accepts, turned, *, people=PEOPLE, labels=None, **sett
     judge = Judge(model, planner.schema_, accepts, turned, cov, 0.01)
     assert broken_promises(judge, people, batch) == []
     assert (batch.status == "already_valid").tolist() == np.asarray(accepts(people)).tolist()
-    assert (batch.status == "ok").sum() >= 10
+    assert (batch.status == "ok").sum() >= 5
     return batch
 
 
@@ -95,7 +95,13 @@ def test_a_model_without_probabilities_takes_a_decision_value(threshold, favoura
 
 @pytest.mark.parametrize(
     "classifier",
-    [LinearSVC(), RidgeClassifier(), SGDClassifier(random_state=0), Perceptron(random_state=0), LogisticRegression(C=0.1)],
+    [
+        LinearSVC(),
+        RidgeClassifier(),
+        SGDClassifier(random_state=0),
+        Perceptron(random_state=0),
+        LogisticRegression(C=0.1),
+    ],
     ids=lambda classifier: type(classifier).__name__,
 )
 def test_every_kind_of_linear_classifier_is_refitted_and_planned_for(classifier):

@@ -42,7 +42,9 @@ def relaxed(schema, message):
 
 def frozen(**free):
     """The bank's schema with all columns immutable but some."""
-    changes = {name: {"immutable": True, "lower": None, "upper": None} for name in ("income", "debt") if name not in free}
+    changes = {
+        name: {"immutable": True, "lower": None, "upper": None} for name in ("income", "debt") if name not in free
+    }
     changes |= {name: {"immutable": True} for name in ("job", "grade") if name not in free}
     return FeatureSchema(loans.SCHEMA.replace(changes | free).features)
 
@@ -125,7 +127,11 @@ def test_bad_rows_are_errors_that_name_the_column_and_the_others_are_planned(mod
     bad.iloc[4, bad.columns.get_loc("age")] = 99
     batch = planner.plan(bad)
     assert batch.status.tolist() == ["error", "ok"] * 3
-    for i, words in ((0, ["'job'", "'pilot'", "'clerk'"]), (2, ["'debt'", "missing"]), (4, ["'age'", "99", "20", "70"])):
+    for i, words in (
+        (0, ["'job'", "'pilot'", "'clerk'"]),
+        (2, ["'debt'", "missing"]),
+        (4, ["'age'", "99", "20", "70"]),
+    ):
         assert batch[i].n_options == 0
         assert all(word in batch.message[i] for word in [repr(bad.index[i]), *words])
     for i in (1, 3, 5):

@@ -23,6 +23,7 @@ class Interior(NamedTuple):
     """The arrays of one solve; N = J n + 1, and "pull" is short for the multipliers of a kind of constraint."""
 
     plan: np.ndarray  # (J, n) the iterate
+    held: np.ndarray  # (J, n) bool, coordinates that stay where they are
     trial: np.ndarray  # (J, n)
     gradient: np.ndarray  # (J, n) of the objective without its validity term
     level_slack: np.ndarray  # (J,)
@@ -31,7 +32,7 @@ class Interior(NamedTuple):
     score_slack: np.ndarray  # (J,)
     score_pull: np.ndarray  # (J,)
     score_change: np.ndarray  # (J,)
-    box_slack: np.ndarray  # (2, J, n) infinite where there is no bound or no room
+    box_slack: np.ndarray  # (2, J, n) infinite where there is no bound or a coordinate is held
     box_pull: np.ndarray  # (2, J, n)
     box_change: np.ndarray  # (2, J, n)
     matrix: np.ndarray  # (N, N)
@@ -55,6 +56,7 @@ def allocate_interior(n_options, n):
     n_pairs = n_options * (n_options - 1) // 2
     return Interior(
         np.zeros((n_options, n)),
+        np.zeros((n_options, n), np.bool_),
         np.zeros((n_options, n)),
         np.zeros((n_options, n)),
         np.zeros(n_options),
@@ -79,12 +81,6 @@ def allocate_interior(n_options, n):
         np.zeros((n_pairs, n_pairs)),
         np.zeros((n_pairs, n)),
     )
-
-
-@njit(**inner)
-def has_room(problem, k):
-    """Whether the box leaves coordinate k any room to move."""
-    return problem.lower[k] < problem.upper[k]
 
 
 @njit(**inner)
@@ -116,7 +112,7 @@ def find_slacks(problem, plan, ws):
         score = -problem.needed
         for k in range(n):
             score += problem.gain[k] * plan[j, k]
-            if has_room(problem, k):
+            if not ws.held[j, k]:
                 for side in range(2):
                     slack = plan[j, k] - problem.lower[k] if side == 0 else problem.upper[k] - plan[j, k]
                     ws.box_slack[side, j, k] = slack

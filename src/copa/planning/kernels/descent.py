@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import copy_matrix
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.objective import smooth_objective
 from copa.planning.kernels.projection import project
@@ -162,7 +161,7 @@ def choose_direction(gain, search, count):
 
 @njit(**inner)
 def follow(problem, moves, value, temperature, prior, rounding, parts, search):
-    """Try shorter and shorter steps along the projected direction; return the value there, infinite if none is lower."""
+    """Try shorter and shorter steps along the projected direction; return the new value, infinite if none is lower."""
     step = 1.0
     for _ in range(MAX_TRIALS):
         expected = 0.0

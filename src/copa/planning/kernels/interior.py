@@ -9,11 +9,10 @@ import math
 from numba import njit
 
 from copa.kernels.small_matrices import copy_matrix, solve_cholesky
-from copa.planning.kernels.barrier import barrier_function, has_room, set_gradient, start_pulls
+from copa.planning.kernels.barrier import barrier_function, set_gradient, start_pulls
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.newton import set_changes, set_system, solve_system
 
-FIRST_BARRIER = 1e-2  # rough descents end about as far from the minimum
 LAST_BARRIER = 1e-9  # about what the objective may miss its minimum by
 SHRINK = 0.2  # of the barrier, once a step promises less than the barrier itself
 # Plans that can be turned at almost no cost have long curved valleys: only so many steps go into one barrier there.
@@ -65,17 +64,17 @@ def longest_steps(problem, ws):
 
 
 @njit(**inner)
-def try_step(problem, step, barrier, parts, ws):
+def try_step(problem, step, barrier, rounding, parts, ws):
     """Barrier function and determinant at the plan moved by `step` times the Newton step."""
     n_options, n = ws.plan.shape
     for j in range(n_options):
         for k in range(n):
             ws.trial[j, k] = ws.plan[j, k] + step * ws.step[j * n + k]
-    return barrier_function(problem, ws.trial, barrier, barrier, parts, ws)
+    return barrier_function(problem, ws.trial, barrier, rounding, parts, ws)
 
 
 @njit(**inner)
-def bend_step(problem, step, parts, ws):
+def bend_step(step, parts, ws):
     """Add to the Newton step what cancels the ratios' deviation, at the trial, from their linear course."""
     n_options, n = ws.plan.shape
     last = n_options * n
@@ -84,24 +83,24 @@ def bend_step(problem, step, parts, ws):
         push = ws.stiffness[j] * (parts.ratio[j] - ws.ratio[j] - step * ws.ratio_step[j]) / step
         ws.bend[last] += push
         for k in range(n):
-            ws.bend[j * n + k] = -push * ws.rise[j, k] if has_room(problem, k) else 0.0
+            ws.bend[j * n + k] = -push * ws.rise[j, k] if not ws.held[j, k] else 0.0
     solve_cholesky(ws.factor, ws.bend)
     for i in range(last + 1):
         ws.step[i] += ws.bend[i]
 
 
 @njit(**inner)
-def line_search(problem, value, decrease, step, barrier, parts, ws):
+def line_search(problem, value, decrease, step, barrier, rounding, parts, ws):
     """Halve the step until the barrier function falls; return the step (0 if none does), the new value, determinant."""
     bent = False
     for trial in range(MAX_TRIALS):
-        lower, determinant = try_step(problem, step, barrier, parts, ws)
+        lower, determinant = try_step(problem, step, barrier, rounding, parts, ws)
         if lower <= value - ARMIJO * step * decrease:
             return step, lower, determinant
         if trial == 0 and problem.validity_weight > 0.0 and lower < math.inf:
             # The ratios' curvature bends the path that keeps them level: follow it to second order before giving up
             # length.
-            bend_step(problem, step, parts, ws)
+            bend_step(step, parts, ws)
             bent = True
             continue
         if bent:
@@ -135,27 +134,33 @@ def change_pulls(problem, step, barrier, ws):
 
 
 @njit(**inner)
-def sharpen(problem, max_steps, parts, ws):
-    """Lower the objective from the strictly feasible `ws.plan`, in place; return the number of steps taken."""
+def sharpen(problem, barrier, rounding, max_steps, parts, ws):
+    """Lower the objective from the strictly feasible `ws.plan`, in place; return the number of steps taken.
+
+    Parameters
+    ----------
+    barrier : the first one
+    rounding : of kinks, at least; they are rounded by the barrier before
+    """
     for side in range(2):
         for j in range(ws.plan.shape[0]):
             for k in range(ws.plan.shape[1]):
                 ws.box_slack[side, j, k] = math.inf
-    barrier = FIRST_BARRIER
     shift = 0.0
     at_level = 0
     value, determinant = math.inf, 1.0
     changed = True
     for count in range(max_steps):
+        rounded = max(barrier, rounding)
         if changed:
-            value, determinant = barrier_function(problem, ws.plan, barrier, barrier, parts, ws)
+            value, determinant = barrier_function(problem, ws.plan, barrier, rounded, parts, ws)
             if not value < math.inf:
                 return count
             if count == 0:
                 start_pulls(problem, barrier, ws)
         changed = False
         set_gradient(problem, parts, ws)
-        set_system(problem, determinant, barrier, barrier, parts, ws)
+        set_system(problem, determinant, barrier, rounded, parts, ws)
         shift = solve_system(shift, ws)
         if shift < 0.0:
             return count
@@ -164,7 +169,7 @@ def sharpen(problem, max_steps, parts, ws):
             decrease += ws.descent[i] * ws.step[i]
         set_changes(problem, barrier, parts, ws)
         primal, dual = longest_steps(problem, ws)
-        step, value, determinant = line_search(problem, value, decrease, primal, barrier, parts, ws)
+        step, value, determinant = line_search(problem, value, decrease, primal, barrier, rounded, parts, ws)
         if step == 0.0:
             return count
         copy_matrix(ws.trial, ws.plan)

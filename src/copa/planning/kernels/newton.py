@@ -3,7 +3,6 @@
 from numba import njit
 
 from copa.kernels.small_matrices import cholesky, solve_cholesky
-from copa.planning.kernels.barrier import has_room
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.curvature import add_diversity, add_proximity, add_ratios
 
@@ -40,14 +39,14 @@ def set_system(problem, determinant, barrier, rounding, parts, ws):
             for i in range(k + 1):
                 row[j * n + i] += stiffness * problem.gain[k] * problem.gain[i]
             push = rise_push * parts.rise[j, k] + score_push * problem.gain[k] - ws.gradient[j, k]
-            if has_room(problem, k):
+            if not ws.held[j, k]:
                 push += barrier / ws.box_slack[0, j, k] - barrier / ws.box_slack[1, j, k]
                 for side in range(2):
                     row[j * n + k] += ws.box_pull[side, j, k] / ws.box_slack[side, j, k]
             ws.descent[j * n + k] = push
-    for k in range(n):
-        if not has_room(problem, k):
-            for j in range(n_options):
+    for j in range(n_options):
+        for k in range(n):
+            if ws.held[j, k]:
                 hold(ws, j * n + k)
 
 

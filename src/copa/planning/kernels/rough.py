@@ -32,7 +32,7 @@ def descend_roughly(
     plans,
     values,
 ):
-    """Project every start onto what is allowed and descend from it, at one temperature of the soft minimum after another.
+    """Project every start onto what is allowed and descend from it, at one temperature after another.
 
     Parameters
     ----------

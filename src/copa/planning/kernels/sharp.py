@@ -13,28 +13,66 @@ from copa.planning.kernels.interior import sharpen
 from copa.planning.kernels.objective import Problem, allocate_parts, hard_objective
 from copa.planning.kernels.projection import project
 
-INSETS = (1e-2, 1e-4, 1e-6)  # how far inside its constraints a descent starts, if there is room
+BARRIERS = (1e-2, 1e-4)  # first ones, in turn: a high one gets ahead, a low one cannot push a plan out of its valley
+LOWEST_INSET = 1e-6  # how far inside its constraints a descent starts at least
+KINK = 0.05  # distance from the applicant within which an option may end up there
+ROUNDED = 1e-3  # rounding of kinks until it is known which coordinates stay at them
+NEAR = 5e-3  # distance from the applicant's own value at which a coordinate is taken to stay there
 SNAP = 1e-6  # distance within which a coordinate is put onto a bound, or back to the applicant's own value
 NO_LOSS = 1e-9  # relative; what that may cost
 
 
 @njit(**inner)
-def step_inside(problem, plan, box, out):
-    """Write the plan, moved strictly inside its constraints, to `out`; False without room. `box` (2, n) is scratch."""
+def largest_move(move):
+    """Largest change of a coordinate."""
+    largest = 0.0
+    for k in range(move.size):
+        largest = max(largest, abs(move[k]))
+    return largest
+
+
+@njit(**inner)
+def has_kinks(problem, plan):
+    """Whether a kink of the costs may matter: always in the Manhattan norm, else for options close to the applicant."""
+    if problem.manhattan:
+        return True
+    for j in range(plan.shape[0]):
+        if largest_move(plan[j]) <= KINK:
+            return True
+    return False
+
+
+@njit(**inner)
+def step_inside(problem, plan, near, inset, box, ws):
+    """Start a descent from the plan, moved strictly inside its constraints; False if there is no room to.
+
+    Coordinates within `near` of the applicant's own value (in the Euclidean norm: options, as a whole) are held there,
+    and so are those without room. `box` (2, n) is scratch.
+    """
     n = problem.gain.size
     length = 0.0
     for k in range(n):
         length += problem.gain[k] ** 2
-    for inset in INSETS:
-        for k in range(n):
-            margin = min(inset, 0.25 * (problem.upper[k] - problem.lower[k]))
-            box[0, k] = problem.lower[k] + margin
-            box[1, k] = problem.upper[k] - margin
-        needed = problem.needed + inset * math.sqrt(length)
-        if largest_score(problem.gain, box[0], box[1]) >= needed > problem.needed:
-            for j in range(plan.shape[0]):
-                project(plan[j], problem.gain, needed, box[0], box[1], out[j])
+    length = math.sqrt(length)
+    while inset >= LOWEST_INSET:
+        inside = True
+        for j in range(plan.shape[0]):
+            close = largest_move(plan[j]) <= near
+            for k in range(n):
+                lower, upper = problem.lower[k], problem.upper[k]
+                unchanged = abs(plan[j, k]) <= near if problem.manhattan else close
+                if unchanged and lower <= 0.0 <= upper:
+                    lower = upper = 0.0
+                ws.held[j, k] = not lower < upper
+                margin = min(inset, 0.25 * (upper - lower))
+                box[0, k] = lower + margin
+                box[1, k] = upper - margin
+            needed = problem.needed + inset * length
+            inside = inside and largest_score(problem.gain, box[0], box[1]) >= needed > problem.needed
+            project(plan[j], problem.gain, needed, box[0], box[1], ws.plan[j])
+        if inside:
             return True
+        inset *= 0.01
     return False
 
 
@@ -101,18 +139,27 @@ def descend_sharply(
         )
         for s in range(n_starts):
             plan = plans[p, s]
-            # First the descent, then the snapping: each is kept only if the objective does not rise.
-            for stage in range(2):
+            kinks = has_kinks(problem, plan)
+            improved = False
+            # A descent, another one if it came to nothing, one with what is close to a kink held there, the snapping.
+            # Each is kept only if the objective does not rise.
+            for stage in range(4):
                 found = False
-                if stage == 1:
+                if stage == 3:
                     found = snap(problem, plan, box, trial)
-                elif max_steps > 0 and step_inside(problem, plan, box, interior.plan):
-                    sharpen(problem, max_steps, parts, interior)
-                    for j in range(n_options):
-                        project(interior.plan[j], gain, problem.needed, problem.lower, problem.upper, trial[j])
-                    found = True
+                elif max_steps > 0 and (stage == 0 or (stage == 1 and not improved) or (stage == 2 and kinks)):
+                    near = NEAR if stage == 2 else -1.0
+                    barrier = BARRIERS[min(stage, 1)]
+                    if step_inside(problem, plan, near, barrier, box, interior):
+                        rounding = ROUNDED if kinks and stage < 2 else 0.0
+                        sharpen(problem, barrier, rounding, max_steps, parts, interior)
+                        for j in range(n_options):
+                            project(interior.plan[j], gain, problem.needed, problem.lower, problem.upper, trial[j])
+                        found = True
                 if found:
                     value = hard_objective(problem, trial, parts)
-                    if value <= values[p, s] + stage * NO_LOSS * (1.0 + abs(value)):
+                    loss = NO_LOSS * (1.0 + abs(value)) if stage == 3 else 0.0
+                    if value <= values[p, s] + loss:
+                        improved = True
                         values[p, s] = value
                         copy_matrix(trial, plan)

@@ -1,0 +1,207 @@
+"""A planner is a scikit-learn estimator, and a file without code in it."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+import copa
+from copa.exceptions import DataError, InvalidInputError
+from unit.planner import loans
+
+
+@pytest.fixture
+def saved(tmp_path, planner):
+    path = tmp_path / "planner.copa"
+    planner.save(path)
+    return path
+
+
+def members(path):
+    with zipfile.ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def rewrite(path, contents):
+    with zipfile.ZipFile(path, "w") as bundle:
+        for name, content in contents.items():
+            bundle.writestr(name, content)
+
+
+def edited(path, change):
+    contents = members(path)
+    content = json.loads(contents["planner.json"])
+    change(content)
+    rewrite(path, contents | {"planner.json": json.dumps(content)})
+
+
+def test_parameters_are_got_and_set(model):
+    planner = copa.RecoursePlanner(model, guarantee=0.7)
+    assert planner.get_params(deep=False)["guarantee"] == 0.7
+    assert planner.get_params()["model__logisticregression__C"] == 1.0
+    assert planner.set_params(guarantee=0.6, n_options=2) is planner
+    assert (planner.guarantee, planner.n_options) == (0.6, 2)
+    with pytest.raises(ValueError, match="garantee"):
+        planner.set_params(garantee=0.5)
+    with pytest.raises(TypeError, match="garantee"):
+        copa.RecoursePlanner(model, garantee=0.5)
+
+
+def test_nothing_is_checked_or_changed_at_construction(model):
+    settings = {"guarantee": "later", "schema": 3, "radius": [1]}
+    planner = copa.RecoursePlanner(model, **settings)
+    assert {name: planner.get_params(deep=False)[name] for name in settings} == settings
+
+
+def test_a_clone_is_not_fitted_and_keeps_the_fitted_model(model, planner, batch, declined):
+    copy = clone(planner)
+    assert copy is not planner
+    assert copy.model is model
+    check_is_fitted(copy.model)
+    assert not hasattr(copy, "fitted_")
+    training = loans.people(300, 0)
+    assert copy.fit(training, loans.outcomes(training)).plan(declined).to_json() == batch.to_json()
+
+
+def test_fit_returns_the_planner_and_the_repr_is_short(model, planner):
+    assert isinstance(planner, copa.RecoursePlanner)
+    assert "RecoursePlanner" in repr(planner)
+    assert "RecoursePlanner" in repr(copa.RecoursePlanner(model))
+    assert planner._repr_html_()
+    assert not is_classifier(planner)
+
+
+def test_settings_may_be_changed_between_plans(model, declined):
+    planner = loans.planner(model)
+    two = planner.set_params(n_options=2).plan(declined)
+    assert set(two.counts) == {2}
+    assert two.terms.n_options == 2
+
+
+def test_a_loaded_planner_makes_the_same_plans(saved, model, planner, batch, declined):
+    loaded = copa.RecoursePlanner.load(saved, model)
+    assert loaded.plan(declined).to_json() == batch.to_json()
+    assert loaded.schema_ == planner.schema_
+    assert loaded.radius_source_ == planner.radius_source_
+    assert loaded.guarantee == planner.guarantee
+    np.testing.assert_array_equal(loaded.drift_, planner.drift_)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"favourable": np.bool_(False), "threshold": np.float64(0.4), "cost": "l2"},
+        {"radius": 0.1, "time_limit": np.int64(100), "guarantee_for": "any"},
+        {"schema": None, "objective": "level", "diversity_weight": 1},
+        {"schema": loans.SCHEMA.replace({"grade": {"transitions": {1: [2, 3], 2: [3]}}})},
+    ],
+    ids=["turned", "given radius", "inferred schema", "transitions between numbers"],
+)
+def test_settings_of_every_type_survive_a_file(tmp_path, model, declined, settings):
+    planner = loans.planner(model, **settings)
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
+    people = loans.people(30, 4)
+    assert loaded.plan(people).to_json() == planner.plan(people).to_json()
+    again = tmp_path / "again"
+    loaded.save(again)
+    assert copa.RecoursePlanner.load(again, model).plan(people).to_json() == planner.plan(people).to_json()
+
+
+def test_another_model_is_refused(saved):
+    labels = loans.outcomes(loans.people(300, 0), seed=2)
+    with pytest.raises(InvalidInputError, match="another model"):
+        copa.RecoursePlanner.load(saved, loans.fitted_pipeline(labels=labels))
+    with pytest.raises(InvalidInputError, match="another model"):
+        copa.RecoursePlanner.load(saved, loans.fitted_pipeline(drop="first"))
+
+
+def test_a_newer_version_is_refused_with_advice(saved, model):
+    edited(saved, lambda content: content.update(version=2))
+    with pytest.raises(DataError, match=r"version 2.*update"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_another_format_is_refused(saved, model):
+    edited(saved, lambda content: content.update(format="copa-plans"))
+    with pytest.raises(DataError, match="not a saved planner"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+@pytest.mark.parametrize(
+    "key", ["settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices"]
+)
+def test_a_file_that_lacks_a_part_is_damaged(saved, model, key):
+    edited(saved, lambda content: content.pop(key))
+    with pytest.raises(DataError, match="damaged"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_an_unknown_setting_is_damage(saved, model):
+    edited(saved, lambda content: content["settings"].update(magic=1))
+    with pytest.raises(DataError, match="damaged"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_file_is_damaged(saved, model, share):
+    whole = saved.read_bytes()
+    saved.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(DataError):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_flipped_bytes_are_damage_or_change_nothing(saved, model, batch, declined):
+    whole = saved.read_bytes()
+    seen = set()
+    for place in range(0, len(whole), max(1, len(whole) // 60)):
+        saved.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+        try:
+            loaded = copa.RecoursePlanner.load(saved, model)
+        except DataError:
+            seen.add("damaged")
+            continue
+        seen.add("the same")
+        assert (
+            loaded.plan(declined.iloc[:2]).to_json().splitlines()[1]
+            == batch.to_json().splitlines()[1].rstrip(",") + ","
+        )
+    assert "damaged" in seen
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("code from a file was executed",))
+
+
+def test_code_in_a_file_is_never_executed(saved, model):
+    contents = members(saved)
+    with np.load(io.BytesIO(contents["arrays.npz"])) as stored:
+        arrays = dict(stored)
+    for bad in (np.array([Bomb()], dtype=object), np.array([{"a": 1}], dtype=object)):
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays | {"mean": bad})
+        rewrite(saved, contents | {"arrays.npz": buffer.getvalue()})
+        with pytest.raises(DataError):
+            copa.RecoursePlanner.load(saved, model)
+    for content in ({"planner.json": pickle.dumps(Bomb())}, {"arrays.npz": pickle.dumps(Bomb())}):
+        rewrite(saved, contents | content)
+        with pytest.raises(DataError):
+            copa.RecoursePlanner.load(saved, model)
+    saved.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(DataError):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_a_file_is_plain_data_and_leaves_nothing_beside_it(saved):
+    contents = members(saved)
+    assert set(contents) == {"planner.json", "arrays.npz"}
+    json.loads(contents["planner.json"])
+    with np.load(io.BytesIO(contents["arrays.npz"]), allow_pickle=False) as stored:
+        assert all(stored[name].dtype == np.float64 for name in stored.files)
+    assert list(saved.parent.iterdir()) == [saved]

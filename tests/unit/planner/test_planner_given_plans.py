@@ -1,0 +1,196 @@
+"""Plans that someone else made: bounded as they are, and repaired within what is allowed."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from copa.exceptions import InvalidInputError
+from unit.planner import loans
+from unit.planner.promises import Judge
+
+METHODS = ["level", "requirement", "mahalanobis", "ascent"]
+
+
+def as_table(batch):
+    return batch.options.assign(applicant=batch.applicants.index[batch.owner])
+
+
+@pytest.fixture(scope="module")
+def weak(model, planner, declined):
+    """Someone's plans: one or two options that are accepted today and not much more."""
+    cheap = loans.planner(
+        model, guarantee=0.05, n_options=2, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+    )
+    return as_table(cheap.plan(declined.iloc[:20]))
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_own_plans_audited_have_the_same_bounds(planner, batch, declined, n):
+    own = batch[:n]
+    audit = planner.audit(as_table(own), declined.iloc[:n])
+    assert audit.status.tolist() == own.status.tolist()
+    for name in ("lower", "upper", "any_lower", "option_lower", "option_weights", "effort", "accepted", "points"):
+        np.testing.assert_array_equal(getattr(audit, name), getattr(own, name))
+    pd.testing.assert_frame_equal(audit.options, own.options)
+    assert audit[0].certificate.verify().lower >= own[0].lower - 1e-9
+
+
+def test_every_source_says_the_same(tmp_path, planner, batch, declined):
+    table = as_table(batch)
+    table.to_csv(tmp_path / "plans.csv", index=False)
+    frames = [plan.options for plan in batch]
+    examples = [
+        SimpleNamespace(test_instance_df=plan.factual, final_cfs_df=plan.options, final_cfs_df_sparse=plan.options)
+        for plan in batch
+    ]
+    names = list(declined.columns)
+    as_json = {
+        "test_data": [[row] for row in declined.to_numpy(object).tolist()],
+        "cfs_list": [frame.to_numpy(object).tolist() for frame in frames],
+        "local_importance": None,
+        "summary_importance": None,
+        "data_interface": {"outcome_name": "good", "data_df": "dummy_data"},
+        "feature_names": names,
+        "feature_names_including_target": names,
+        "model_type": "classifier",
+        "desired_class": 1,
+        "desired_range": None,
+        "metadata": {"version": "2.0"},
+    }
+    sources = {
+        "csv": tmp_path / "plans.csv",
+        "list": frames,
+        "dice": SimpleNamespace(cf_examples_list=examples),
+        "dice json": json.dumps(as_json),
+    }
+    for name, source in sources.items():
+        audit = planner.audit(source, declined)
+        assert audit.to_json() == planner.audit(table, declined).to_json(), name
+
+
+def test_rows_in_any_order_are_given_to_their_owners(planner, batch, declined):
+    table = as_table(batch)
+    order = np.random.default_rng(0).permutation(len(table))
+    audit = planner.audit(table.iloc[order], declined)
+    np.testing.assert_allclose(audit.lower, batch.lower, rtol=0.0, atol=1e-9)
+    np.testing.assert_array_equal(np.sort(audit.owner), batch.owner)
+
+
+def test_an_option_that_is_not_allowed_is_named_with_its_column(planner, batch, declined):
+    table = as_table(batch[:3])
+    table.loc[1, "age"] = 21
+    table.loc[1, "income"] = 3.25
+    audit = planner.audit(table, declined.iloc[:3])
+    assert audit.status.tolist() == ["infeasible", "ok", "ok"]
+    assert all(word in audit.message[0] for word in ("option 2", "age", "income", "immutable"))
+    assert "option 1" not in audit.message[0]
+
+
+def test_an_option_that_the_model_refuses_is_named(planner, batch, declined):
+    table = as_table(batch[:3])
+    table.iloc[5, :-1] = declined.iloc[1]
+    audit = planner.audit(table, declined.iloc[:3])
+    assert audit.status.tolist() == ["ok", "infeasible", "ok"]
+    assert "does not accept option 3" in audit.message[1]
+    assert audit.accepted.tolist() == [True] * 5 + [False] + [True] * 3
+
+
+def test_a_weak_plan_is_fragile_and_says_what_breaks_first(planner, declined, weak):
+    audit = planner.audit(weak, declined.iloc[:20])
+    assert set(audit.status) == {"fragile"}
+    for plan in audit:
+        assert "0.8" in plan.message
+        assert f"option {np.argmax(plan.weights) + 1} breaks first" in plan.message
+
+
+def test_bad_rows_are_errors_and_people_without_options_are_said_so(planner, batch, declined):
+    table = as_table(batch[:5])
+    table.loc[table["applicant"] == declined.index[1], "job"] = "pilot"
+    table = table[table["applicant"] != declined.index[2]]
+    people = declined.iloc[:5].copy()
+    people.iloc[3, people.columns.get_loc("job")] = "pilot"
+    audit = planner.audit(table, people)
+    assert audit.status.tolist() == ["ok", "error", "infeasible", "error", "ok"]
+    assert "'pilot'" in audit.message[1]
+    assert "no option" in audit.message[2]
+    assert "own row" in audit.message[3]
+    assert len(audit.options) == 6
+
+
+def test_an_unknown_applicant_is_refused(planner, batch, declined):
+    with pytest.raises(InvalidInputError, match="nobody"):
+        planner.audit(as_table(batch[:1]).assign(applicant="nobody"), declined)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_corrections", [None, 1])
+def test_a_correction_obeys_the_schema_and_never_lowers_the_guarantee(planner, declined, weak, method, n_corrections):
+    people = declined.iloc[:20]
+    fixed = planner.correct(weak, people, method=method, budget=0.5, n_corrections=n_corrections)
+    assert fixed.after.options.dtypes.equals(people.dtypes)
+    assert (fixed.lower_after >= fixed.lower_before - 1e-12).all()
+    assert fixed.lower_after.mean() > fixed.lower_before.mean()
+    judge = Judge.of(planner)
+    for i, plan in enumerate(fixed.after):
+        assert planner.schema_.violations(people.iloc[[i]], plan.options) == [[]] * plan.n_options
+        assert judge.accepts(plan.options).all()
+        assert plan.lower == pytest.approx(judge.bounds(plan.options).lower, abs=1e-9)
+    assert (np.diff(fixed.before.owner) >= 0).all()
+    assert fixed.moved.shape == (len(weak),)
+    assert fixed.summary()["applicant"].tolist() == people.index.tolist()
+
+
+def test_the_level_correction_reaches_the_guarantee(planner, declined, weak):
+    fixed = planner.correct(weak, declined.iloc[:20])
+    assert set(fixed.after.status) == {"ok"}
+    assert fixed.after.option_lower.min() >= 0.8
+    assert (fixed.moved > 0.0).all()
+
+
+def test_the_requirement_correction_reaches_its_margin(planner, declined, weak):
+    fixed = planner.correct(weak, declined.iloc[:20], method="requirement", budget=1.0)
+    scores = fixed.before.points @ planner.moments_.mean, fixed.after.points @ planner.moments_.mean
+    assert (scores[1] > scores[0]).mean() > 0.9
+    assert np.median(scores[1]) > 0.9
+
+
+def test_a_plan_that_is_good_enough_stays_where_it_is(planner, batch, declined):
+    fixed = planner.correct(as_table(batch), declined)
+    assert (fixed.after.option_lower >= 0.8).all()
+    assert (fixed.moved == 0.0).mean() > 0.9
+
+
+def test_a_forbidden_option_is_corrected_into_an_allowed_one(planner, batch, declined):
+    table = as_table(batch[:4])
+    table["age"] += 10
+    table["income"] += 0.2
+    fixed = planner.correct(table, declined.iloc[:4])
+    assert set(fixed.before.status) == {"infeasible"}
+    assert set(fixed.after.status) == {"ok"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_bad_row_does_not_fail_a_correction(planner, batch, declined, method):
+    table = as_table(batch[:4])
+    table.loc[0, "job"] = "pilot"
+    people = declined.iloc[:4].copy()
+    people.iloc[2, people.columns.get_loc("job")] = "pilot"
+    fixed = planner.correct(table, people, method=method)
+    assert fixed.before.status.tolist() == ["error", "ok", "error", "ok"]
+    assert fixed.after.status.tolist() == ["error", "ok", "error", "ok"]
+    assert "'pilot'" in fixed.after.message[0]
+
+
+def test_wrong_words_and_budgets_are_refused(planner, batch, declined):
+    table = as_table(batch[:1])
+    with pytest.raises(InvalidInputError, match=r"method.*'mahalanobis'"):
+        planner.correct(table, declined.iloc[:1], method="mahalanobi")
+    with pytest.raises(InvalidInputError, match="budget"):
+        planner.correct(table, declined.iloc[:1], budget=-1.0)
+    with pytest.raises(InvalidInputError, match="n_corrections"):
+        planner.correct(table, declined.iloc[:1], method="ascent", n_corrections=0)
+    with pytest.raises(InvalidInputError, match="applicants"):
+        planner.audit(table)

@@ -1,0 +1,113 @@
+"""Guarantees for all options together and for at least one of them, and the paper's objective."""
+
+import numpy as np
+import pytest
+
+from unit.planner import loans
+from unit.planner.promises import Judge, broken_promises
+
+
+@pytest.fixture(scope="module")
+def plans(model, planner, declined):
+    """Batches of the same people under the same ball, by what was asked for."""
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    asked = {
+        "each": {"guarantee_for": "each"},
+        "all": {"guarantee_for": "all"},
+        "any": {"guarantee_for": "any"},
+        "paper": {"objective": "paper"},
+        "paper l2": {"objective": "paper", "cost": "l2", "margin": 0.5},
+    }
+    made = {name: loans.planner(model, **ball, **settings) for name, settings in asked.items()}
+    return {name: (one, one.plan(declined)) for name, one in made.items()}
+
+
+@pytest.mark.parametrize("name", ["all", "any", "paper", "paper l2"])
+def test_promises_are_kept_whatever_is_asked(plans, declined, name):
+    planner, batch = plans[name]
+    assert broken_promises(Judge.of(planner), declined, batch) == []
+    assert len(batch.options) > 60
+
+
+def test_all_options_together_reach_the_guarantee(plans):
+    batch = plans["all"][1]
+    ok = batch.status == "ok"
+    assert ok.sum() > 20
+    assert batch.lower[ok].min() >= 0.8
+    assert batch.lower[~ok].max(initial=0.0) < 0.8
+
+
+def test_one_option_of_a_menu_reaches_the_guarantee(plans):
+    batch = plans["any"][1]
+    ok = batch.status == "ok"
+    assert ok.sum() > 20
+    assert batch.any_lower[ok].min() >= 0.8
+
+
+def test_less_is_asked_of_the_options_the_weaker_the_joint_guarantee(plans):
+    lowest = {}
+    for name in ("any", "each", "all"):
+        batch = plans[name][1]
+        lowest[name] = np.array([plan.option_lower.min() for plan in batch])
+    assert (lowest["any"] <= lowest["each"] + 1e-9).all()
+    assert (lowest["any"] < lowest["each"] - 0.01).mean() > 0.8
+    more = plans["all"][1].status == "ok"
+    assert (lowest["all"][more] >= lowest["each"][more] - 0.05).all()
+    assert lowest["all"][more].mean() > lowest["each"][more].mean() + 0.01
+    effort = {name: plans[name][1].effort.mean() for name in ("any", "each", "all")}
+    assert effort["any"] < effort["each"] < effort["all"]
+
+
+def test_the_papers_objective_meets_its_margin_at_the_mean(plans):
+    planner, batch = plans["paper l2"]
+    assert (batch.points @ planner.moments_.mean >= 0.5 - 1e-9).all()
+
+
+def test_a_higher_guarantee_never_takes_less_effort(model, planner, declined):
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "n_options": 1}
+    efforts = []
+    for guarantee in (0.6, 0.7, 0.8):
+        batch = loans.planner(model, guarantee=guarantee, **ball).plan(declined)
+        assert set(batch.status) == {"ok"}
+        efforts.append(batch.effort)
+    assert (np.diff(efforts, axis=0) >= -0.05).all()  # a search: within the fee of one column
+    assert np.mean(efforts, axis=1).tolist() == sorted(np.mean(efforts, axis=1))
+
+
+def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
+    """Against brute force over two columns."""
+    schema = type(loans.SCHEMA)(
+        [loans.SCHEMA["debt"], loans.SCHEMA["grade"].replace(weight=1.0)],
+    )
+    table = loans.people(150, 7)
+    table = table[~model.predict(table)].iloc[:15]
+    one = loans.planner(
+        model,
+        schema=schema,
+        n_options=1,
+        guarantee=0.6,
+        moments=planner.moments_,
+        radius=planner.radius_,
+        drift=planner.drift_,
+    )
+    batch, judge = one.plan(table), Judge.of(one)
+    spreads = {name: one.schema_[name].spread for name in ("debt", "grade")}
+    found = 0
+    for i, plan in enumerate(batch):
+        own = table.iloc[[i]]
+        grid = [(debt, grade) for debt in range(61) for grade in range(int(own["grade"].iloc[0]), 6)]
+        rows = own.iloc[[0] * len(grid)].assign(debt=[d for d, _ in grid], grade=[g for _, g in grid])
+        spread = np.linalg.norm(one.fitted_.ball.score_roots(judge.encode(rows)), axis=-1)
+        from copa.bounds.single_option import single_option_lower
+
+        points = judge.encode(rows)
+        level = single_option_lower(points @ judge.mean, spread, one.fitted_.ball.reaches(points))
+        steps = np.abs(rows["debt"] - own["debt"].iloc[0]) / spreads["debt"]
+        ranks = (rows["grade"] - own["grade"].iloc[0]) / spreads["grade"]
+        fees = 0.05 * ((steps > 0).astype(float) + (ranks > 0))
+        good = (level >= 0.6) & model.predict(rows)
+        assert good.any() == (plan.status == "ok")
+        best = (steps + ranks + fees).to_numpy()[good].min(initial=np.inf)
+        mine = plan.effort.sum() + 0.05 * len(plan.changes(1)) if plan.status == "ok" else np.inf
+        found += mine <= best + 1e-9
+    assert found >= 14
