@@ -75,7 +75,7 @@ def _measure(group: list[Applicants], weights: tuple[float, float], rate: float)
         "name": "plans, default settings",
         "size": f"{group[0].name}, D = 16, J = 5, weights {weights}, {n} applicants",
     }
-    calls = {"copa": (lambda: [_build(crowd, weights) for crowd in group], 3)}
+    calls = {"copa": (lambda: [_build(crowd, weights) for crowd in group], 1)}
     if find_spec("torch"):
         calls["adam"] = (lambda: [_adam_all(crowd, weights, rate) for crowd in group], 1)
     measured: dict[str, Timed] = taking_turns(calls, ROUNDS)
@@ -129,7 +129,7 @@ def adam_plan(
     import torch
 
     torch.set_num_threads(1)
-    x0, mu, root = (torch.from_numpy(a) for a in (origin, mean, np.linalg.cholesky(cov)))
+    x0, mu, root = (torch.tensor(a) for a in (origin, mean, np.linalg.cholesky(cov)))
     free = mu.clone()
     free[0] = 0.0  # the intercept is no feature
     first, second = torch.triu_indices(N_OPTIONS, N_OPTIONS, 1)
@@ -158,7 +158,7 @@ def adam_plan(
     return best.numpy()
 
 
-def _project(X, mu, free):  # noqa: ANN001, ANN202 - tensors, whose package may be missing
+def _project(X, mu, free):
     """Onto mu'x >= margin, moving the features only."""
     return X - (X @ mu - MARGIN).clamp(max=0.0)[:, None] * free / (free @ free)
 

@@ -38,7 +38,9 @@ print(summary[columns].round(3).to_string(index=False))
 
 weakest = int(summary["all"].idxmin())
 proof = batch.certificates[weakest].verify()
-print(f"\nApplicant {declined.index[weakest]}: checked again without the solver, all options hold with {proof.lower:.6f}.")
+print(
+    f"\nApplicant {declined.index[weakest]}, checked again without the solver: all options hold with {proof.lower:.6f}."
+)
 page = Path("menus.html")
 page.write_text(batch._repr_html_(), encoding="utf-8")
 print(f"The menus as cards: {page.resolve()}")

@@ -1,7 +1,6 @@
 """New people for each bundled data set: every row delivered keeps every promise."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -62,10 +61,9 @@ def check(bank, n, seed):
     assert people.dtypes.equals(data.features.dtypes)
     batch = planner.plan(people)
     assert broken_promises(Judge.of(planner), people, batch) == []
-    counts = pd.Series(batch.status).value_counts()
-    assert set(counts.index) <= {"ok", "fragile", "infeasible", "already_valid"}
+    assert set(batch.status) <= {"ok", "fragile", "infeasible", "already_valid"}
     assert (batch.status == "already_valid").tolist() == planner.model.predict(people).tolist()
-    assert counts["ok"] + counts["fragile"] > 0.1 * n
+    assert np.isin(batch.status, ["ok", "fragile"]).sum() > 0.1 * n
 
 
 def test_three_hundred_new_people_get_plans_that_keep_every_promise(bank):

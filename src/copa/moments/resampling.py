@@ -57,6 +57,12 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     for name, value in (("n_samples", n_samples), ("n_models", n_models)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2:
             raise InvalidInputError(f"{name} must be an integer of at least 2, got {value!r}")
+    n_parameters = data.features.shape[1] + 1
+    if moments.mean.size != n_parameters:
+        raise InvalidInputError(
+            f"moments must be of the {n_parameters} parameters that X gives (the intercept is one of them), got "
+            f"{moments.mean.size}"
+        )
     rng = as_generator(random_state)
     samples = []
     for _ in range(n_samples):

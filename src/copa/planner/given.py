@@ -17,7 +17,7 @@ from copa.planner.fitted import FittedPlanner
 from copa.planner.relaxed import nearest_to, relaxed_box
 from copa.planner.statuses import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.planning.actions import Places
-from copa.planning.menus import Menus
+from copa.planning.menus import UNREACHABLE, Menus
 from copa.planning.rows import write_rows
 from copa.plans import PlanBatch, PlanTerms
 
@@ -201,7 +201,12 @@ def correct_plans(
     if method != "level":
         targets = _corrected_points(fitted, applicants, owner, before.points, method, budget, n_corrections)
     level = request.guarantee if method == "level" else -1.0
-    found = nearest_to(fitted, applicants, owner, targets, request, level=level)
+    margin = budget if method == "requirement" else -np.inf
+    found = nearest_to(fitted, applicants, owner, targets, request, level=level, margin=margin)
+    short = np.flatnonzero(found.outcomes == UNREACHABLE)
+    if method == "requirement" and len(short):  # as near to the margin as they can come
+        others = nearest_to(fitted, applicants, owner[short], targets[short], request)
+        found.values[short], found.atoms[short] = others.values, others.atoms
     rows = write_rows(fitted.space, applicants.table, applicants.places, owner, found.values, found.atoms)
     corrected = GivenPlans(given.factuals, rows, given.owner)
     if method != "level":

@@ -35,6 +35,7 @@ class Box:
         Bounds that are wrong for everyone are an error, those of one applicant a message.
         """
         held = read_fixed(fixed, dimension)
+        shape = (n_applicants, dimension)
         low = _read_bound(lower, "lower", n_applicants, dimension, absent=-np.inf)
         high = _read_bound(upper, "upper", n_applicants, dimension, absent=np.inf)
         # A coordinate that cannot change needs no bounds, and one that is out of them cannot be brought back.
@@ -45,9 +46,8 @@ class Box:
                 raise InvalidInputError(complaint)
             messages = [""] * n_applicants
         else:
-            low, high = np.broadcast_arrays(low, high)
+            low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
             messages = [_complaint(*pair) for pair in zip(low, high, strict=True)]
-        shape = (n_applicants, dimension)
         return cls(np.flatnonzero(~held), np.broadcast_to(low, shape), np.broadcast_to(high, shape), messages)
 
 

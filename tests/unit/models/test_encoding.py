@@ -79,7 +79,7 @@ def test_a_column_in_single_precision_is_a_straight_line():
 def test_a_column_that_is_not_linear_is_left_out_only_if_it_is_immutable():
     bent = FunctionTransformer(lambda table: table.assign(k=table["k"] ** 2))
     steps = (bent, columns(StandardScaler(), OneHotEncoder()))
-    with pytest.raises(InvalidInputError, match="'k'.*not a straight line"):
+    with pytest.raises(InvalidInputError, match=r"'k'.*not a straight line"):
         read(*steps)
     _, encoding = read(*steps, schema=SCHEMA.replace({"k": {"immutable": True}}))
     assert set(encoding.lines) == {"x"}
@@ -87,13 +87,13 @@ def test_a_column_that_is_not_linear_is_left_out_only_if_it_is_immutable():
 
 def test_an_interaction_is_refused_with_its_column():
     product = FunctionTransformer(lambda table: table.assign(x=(table["x"] - 1000.0) * table["k"]))
-    with pytest.raises(InvalidInputError, match="'x'.*together with other columns"):
+    with pytest.raises(InvalidInputError, match=r"'x'.*together with other columns"):
         read(product, columns(StandardScaler(), OneHotEncoder()))
 
 
 def test_a_value_that_the_pipeline_does_not_know_is_refused_with_its_column():
     schema = SCHEMA.replace({"c": {"values": ["a", "b", "c", "d"]}})
-    with pytest.raises(InvalidInputError, match="'c'.*refuses.*'d'"):
+    with pytest.raises(InvalidInputError, match=r"'c'.*refuses.*'d'"):
         read(columns(StandardScaler(), OneHotEncoder()), schema=schema)
 
 

@@ -45,5 +45,5 @@ def test_choices_are_spelled_as_the_column_does_even_unseen_ones(feature, entrie
 
 
 def test_a_category_that_a_column_cannot_hold_is_an_error():
-    with pytest.raises(InvalidInputError, match="'job'.*'c'.*categories"):
+    with pytest.raises(InvalidInputError, match=r"'job'.*'c'.*categories"):
         spell_choices(JOBS, np.array([0]), pd.Series(["a", "b"], dtype="category"))

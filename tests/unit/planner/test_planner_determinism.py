@@ -27,7 +27,7 @@ def asking(request, model, planner):
     return loans.planner(model, **settings)
 
 
-def test_the_same_seed_gives_the_same_json(model, batch, declined):
+def test_the_same_seed_gives_the_same_json(batch, declined):
     again = loans.planner(loans.fitted_pipeline()).plan(declined)
     assert again.to_json() == batch.to_json()
 

@@ -102,7 +102,7 @@ def test_a_loaded_planner_makes_the_same_plans(saved, model, planner, batch, dec
     ],
     ids=["turned", "given radius", "inferred schema", "transitions between numbers"],
 )
-def test_settings_of_every_type_survive_a_file(tmp_path, model, declined, settings):
+def test_settings_of_every_type_survive_a_file(tmp_path, model, settings):
     planner = loans.planner(model, **settings)
     planner.save(tmp_path / "p")
     loaded = copa.RecoursePlanner.load(tmp_path / "p", model)

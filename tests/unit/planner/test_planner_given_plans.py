@@ -153,8 +153,8 @@ def test_the_level_correction_reaches_the_guarantee(planner, declined, weak):
 def test_the_requirement_correction_reaches_its_margin(planner, declined, weak):
     fixed = planner.correct(weak, declined.iloc[:20], method="requirement", budget=1.0)
     scores = fixed.before.points @ planner.moments_.mean, fixed.after.points @ planner.moments_.mean
-    assert (scores[1] > scores[0]).mean() > 0.9
-    assert np.median(scores[1]) > 0.9
+    assert np.median(scores[0]) < 1.0
+    assert scores[1].min() >= 1.0 - 1e-9
 
 
 def test_a_plan_that_is_good_enough_stays_where_it_is(planner, batch, declined):

@@ -83,9 +83,9 @@ def test_a_misspelt_column_is_answered_with_the_nearest_name(model, planner, dec
     renamed = declined.rename(columns={"income": "incom"})
     with pytest.raises(InvalidInputError, match=r"'income'.*did you mean 'incom'"):
         planner.plan(renamed)
+    unfitted = copa.RecoursePlanner(model, schema=loans.SCHEMA)
     with pytest.raises(InvalidInputError, match=r"'income'.*did you mean 'incom'"):
-        loans_fit = copa.RecoursePlanner(model, schema=loans.SCHEMA)
-        loans_fit.fit(TRAINING.rename(columns={"income": "incom"}), LABELS)
+        unfitted.fit(TRAINING.rename(columns={"income": "incom"}), LABELS)
 
 
 def test_a_schema_of_other_columns_is_refused(model):

@@ -197,7 +197,7 @@ def test_a_classifier_without_a_pipeline_takes_the_raw_columns():
         assert model.predict(batch.options if given is table else batch.options.to_numpy()).all()
 
 
-def test_columns_that_the_model_does_not_know_are_handed_through(model, planner):
+def test_columns_that_the_model_does_not_know_are_handed_through(planner):
     extra = PEOPLE.assign(name=[f"n{k}" for k in range(len(PEOPLE))], zero=-0.0)
     batch, plain = planner.plan(extra), planner.plan(PEOPLE)
     assert batch.options["name"].tolist() == extra["name"].iloc[batch.owner].tolist()

@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -192,7 +193,7 @@ def test_an_impossible_applicant_with_many_columns_and_rules_comes_back_in_time(
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
     features = [Feature(name, "numeric", lower=-3.0, upper=3.0, step=0.01) for name in names]
     total = " + ".join(names)
-    rules = [f"{total} <= -20", *(f"{a} + {b} <= 1" for a, b in zip(names[:-1], names[1:], strict=True))]
+    rules = [f"{total} <= -20", *(f"{a} + {b} <= 1" for a, b in pairwise(names))]
     theta = np.concatenate([model[-1].intercept_, model[-1].coef_[0]])
     planner = copa.RecoursePlanner(
         model,

@@ -1,0 +1,1 @@
+from unit.moments.conftest import credit  # noqa: F401 - a fixture
