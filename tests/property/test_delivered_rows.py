@@ -18,6 +18,8 @@ check = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
+fewer = settings(check, max_examples=12)
+
 
 def planner_of(case, **settings):
     return copa.RecoursePlanner(
@@ -53,7 +55,7 @@ def test_every_row_delivered_keeps_every_promise(case, guarantee, cost, favourab
     assert set(batch.status) <= {"ok", "fragile", "infeasible", "already_valid"}
 
 
-@check
+@fewer
 @given(cases(), st.sampled_from(["all", "any"]))
 def test_joint_guarantees_keep_every_promise(case, guarantee_for):
     planner = planner_of(case, guarantee=0.6, guarantee_for=guarantee_for, favourable=True)
@@ -61,7 +63,7 @@ def test_joint_guarantees_keep_every_promise(case, guarantee_for):
     assert broken_promises(judge_of(case, favourable=True), case.applicants, batch) == []
 
 
-@check
+@fewer
 @given(cases(), st.sampled_from(["l1", "l2"]), st.sampled_from([0.0, 0.1]))
 def test_the_papers_objective_keeps_every_promise(case, cost, margin):
     planner = planner_of(case, guarantee=0.6, objective="paper", cost=cost, margin=margin, favourable=True)
@@ -69,7 +71,7 @@ def test_the_papers_objective_keeps_every_promise(case, cost, margin):
     assert broken_promises(judge_of(case, favourable=True), case.applicants, batch) == []
 
 
-@check
+@fewer
 @given(cases(), st.sampled_from(["level", "requirement", "mahalanobis", "ascent"]))
 def test_corrected_plans_obey_and_lose_nothing(case, method):
     cheap = planner_of(case, guarantee=0.05, favourable=True).plan(case.applicants)
@@ -85,7 +87,7 @@ def test_corrected_plans_obey_and_lose_nothing(case, method):
     assert fixed.after.options.dtypes.equals(case.applicants.dtypes)
 
 
-@check
+@fewer
 @given(cases())
 def test_plans_do_not_depend_on_the_other_people(case):
     planner = planner_of(case, guarantee=0.6)

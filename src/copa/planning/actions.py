@@ -196,9 +196,11 @@ class Places:
         """The places of some of the applicants."""
         return Places(*(part[rows] for part in self.parts()))
 
-    def impossible(self, space: ActionSpace) -> npt.NDArray[np.bool_]:
-        """Applicants for whom some column has no possible value at all, (N,)."""
-        empty = np.asarray((self.lower > self.upper).any(axis=1))
+    def impossible(self, space: ActionSpace, cap: int) -> npt.NDArray[np.bool_]:
+        """Applicants without a possible value in some column, or who cannot stay in more than `cap` columns, (N,)."""
+        forced = ((self.values < self.lower) | (self.values > self.upper)).sum(axis=1)
+        forced += (~np.take_along_axis(self.allowed, self.atoms, axis=1)).sum(axis=1)
+        empty = np.asarray((self.lower > self.upper).any(axis=1) | (forced > cap))
         for start, end in zip(space.ends[:-1], space.ends[1:], strict=True):
             empty |= ~self.allowed[:, start:end].any(axis=1)
         return empty

@@ -80,7 +80,7 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
     lower, upper : (D,) or (N, D) bounds, infinite where there are none; not looked at for fixed coordinates
     cost : "l2", the weighted Euclidean distance, or "l1", the sum of the weighted absolute changes
     cost_weights : (D,) positive, what a unit of each coordinate costs; None is 1 for all
-    n_starts : starts of the search; a quarter of them, the most promising, are followed to the end
+    n_starts : starts of the search; a quarter of them, the most promising one included, are followed to the end
     max_iter : most steps of a descent
     random_state : None, int, Generator or RandomState; how the starts are turned, the same for all applicants
     n_jobs : threads, None for all cores; results do not depend on it

@@ -1,4 +1,4 @@
-"""The search for plans: rough descents from every start, sharp ones from where the best of them lead to."""
+"""The search for plans: rough descents from every start, sharp ones from where some of them lead to."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -115,8 +115,8 @@ class PlanSearch:
         values = np.empty((n_applicants, n_starts))
         rough = min(self.max_iter, ROUGH_STEPS)
         roughly(*shared, WARM, rough, starts, values)
-        kept = n_starts if n_options == 1 else -(-n_starts // REFINED)
-        order = np.argsort(values, axis=1, kind="stable")[:, :kept]
+        # The best one, and others all down the order: its neighbours in it mostly lead to the same place.
+        order = np.argsort(values, axis=1, kind="stable")[:, :: 1 if n_options == 1 else REFINED]
         plans = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         values = np.take_along_axis(values, order, axis=1)
         sharp = n_options * n < LARGEST_SYSTEM

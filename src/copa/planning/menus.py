@@ -187,7 +187,7 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
 
     chunk = CHUNK if np.isinf(deadline) else 1
     for_each_chunk(work, len(encoded), chunk, n_jobs)
-    impossible = places.impossible(space)
+    impossible = places.impossible(space, cap)
     menus.outcomes[impossible] = UNREACHABLE
     menus.counts[impossible] = 0
     menus.surest_values[impossible] = places.values[impossible]

@@ -85,7 +85,7 @@ def find_nearest_rows(
         )
 
     for_each_chunk(work, m, CHUNK, n_jobs)
-    found.outcomes[places.impossible(space)] = UNREACHABLE
+    found.outcomes[places.impossible(space, space.cap)] = UNREACHABLE
     return found
 
 

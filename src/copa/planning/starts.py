@@ -1,10 +1,11 @@
-"""Where the search for a plan starts: simplices of options, the first along what is least known to matter."""
+"""Where the search for a plan starts: options in simplices and in rows, the first ones where validity is flattest."""
 
 import numpy as np
 
 from copa.arrays import Array
 
-SIZES = (1.0, 1.5, 0.75, 1.0)  # of the simplices, in turn, relative to the best one without validity and margin
+SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
+ROWS = 4  # one start in so many is a row
 EDGES = np.geomspace(0.1, 100.0, 301)  # lengths of edge among which the best is looked for
 
 
@@ -15,7 +16,8 @@ def spread_starts(
 
     Options in the corners of a regular simplex are the most diverse at a given distance from their center. The first
     simplex lies where turning to costs least validity: in the directions of least variance that leave the mean score
-    as it is. The others are turned at random.
+    as it is. The others are turned at random. Options in a row are for constraints that leave no room to a simplex;
+    the first row is along the flattest direction, too.
 
     Parameters
     ----------
@@ -24,15 +26,17 @@ def spread_starts(
     gain, curvature : (n,), (n, n) mean and covariance of the parameters that an option may use
     diversity_weight : of the objective
     """
-    corners = simplex_corners(n_options)
+    simplex, row = simplex_corners(n_options), row_places(n_options)
     radius = best_radius(n_options, diversity_weight)
+    flat = flat_axes(gain, curvature)
     spreads = np.empty((n_starts, n_options, gain.size))
     for s in range(n_starts):
-        axes = random_axes(rng, n_options - 1, gain.size)
-        if s == 0:
-            flat = flat_axes(gain, curvature)[: n_options - 1]
-            axes[: len(flat)] = flat
-        spreads[s] = SIZES[s % len(SIZES)] * radius * corners @ axes
+        places = row if s % ROWS == ROWS - 1 else simplex
+        axes = random_axes(rng, places.shape[1], gain.size)
+        if s in (0, ROWS - 1):
+            first = flat[: len(axes)]
+            axes[: len(first)] = first
+        spreads[s] = SIZES[s % len(SIZES)] * radius * places @ axes
     return spreads
 
 
@@ -55,6 +59,13 @@ def simplex_corners(n_options: int) -> Array:
         corners[i, i] = np.sqrt(1.0 - corners[i, :i] @ corners[i, :i])
         corners[i + 1 :, i] = (-1.0 / (n_options - 1) - corners[i, :i] @ corners[i, :i]) / corners[i, i]
     return corners
+
+
+def row_places(n_options: int) -> Array:
+    """Places (J, 1) at equal distances on a line around zero, at a mean square distance of 1 from it."""
+    places = np.linspace(-1.0, 1.0, n_options)[:, None] if n_options > 1 else np.zeros((1, 1))
+    scaled: Array = places / np.sqrt(np.mean(places**2)) if n_options > 1 else places
+    return scaled
 
 
 def best_radius(n_options: int, diversity_weight: float) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from copa.bounds.single_option import single_option_lower
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -98,8 +99,6 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         grid = [(debt, grade) for debt in range(61) for grade in range(int(own["grade"].iloc[0]), 6)]
         rows = own.iloc[[0] * len(grid)].assign(debt=[d for d, _ in grid], grade=[g for _, g in grid])
         spread = np.linalg.norm(one.fitted_.ball.score_roots(judge.encode(rows)), axis=-1)
-        from copa.bounds.single_option import single_option_lower
-
         points = judge.encode(rows)
         level = single_option_lower(points @ judge.mean, spread, one.fitted_.ball.reaches(points))
         steps = np.abs(rows["debt"] - own["debt"].iloc[0]) / spreads["debt"]

@@ -208,3 +208,47 @@ def test_an_impossible_applicant_with_many_columns_and_rules_comes_back_in_time(
     batch = planner.plan(applicant)
     assert time.perf_counter() - started < 2.5
     assert batch.status[0] in ("infeasible", "time_limit")
+
+
+@pytest.mark.parametrize("objective", ["level", "paper"])
+def test_who_must_leave_more_columns_than_may_change_is_infeasible(model, planner, declined, objective):
+    ranges = loans.SCHEMA.replace({"income": {"lower": 60.0, "upper": 90.0}, "debt": {"upper": 10}})
+    schema = FeatureSchema(ranges.features, max_changes=1)
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    tight = loans.planner(model, schema=schema, objective=objective, **ball)
+    batch = tight.plan(declined)
+    forced = (declined["income"] < 60.0) & (declined["debt"] > 10)
+    assert forced.sum() > 20
+    assert set(batch.status[forced.to_numpy()]) == {"infeasible"}
+    assert broken_promises(Judge.of(tight), declined, batch) == []
+
+
+@pytest.mark.parametrize(
+    ("feature", "own"),
+    [
+        (Feature("debt", "integer", lower=0, upper=20, direction="increase"), 40),
+        (Feature("debt", "integer", lower=50, upper=60, direction="decrease"), 40),
+        (Feature("debt", "integer", lower=51, upper=59, step=10), 40),
+        (Feature("grade", "ordinal", values=[1, 2, 3, 4, 5], lower=3, allowed=[1, 2]), 1),
+        (Feature("grade", "ordinal", values=[1, 2, 3, 4, 5], lower=3, transitions={1: [2]}), 1),
+    ],
+    ids=["above and upwards", "below and downwards", "between steps", "not allowed", "no transition"],
+)
+def test_who_has_no_possible_value_in_a_column_is_infeasible(model, planner, declined, feature, own):
+    schema = FeatureSchema([loans.SCHEMA["income"], feature])
+    people = declined.iloc[:5].assign(**{feature.name: own})
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    batch = loans.planner(model, schema=schema, **ball).plan(people)
+    assert set(batch.status) == {"infeasible"}
+    assert all(feature.name in message for message in batch.message)
+
+
+def test_a_step_wider_than_the_range_leaves_a_person_where_they_are(model, planner, declined):
+    schema = FeatureSchema([loans.SCHEMA["income"], Feature("debt", "integer", lower=31, upper=59, step=30)])
+    people = declined.iloc[:10].assign(debt=40)
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    one = loans.planner(model, schema=schema, guarantee=0.5, **ball)
+    batch = one.plan(people)
+    assert broken_promises(Judge.of(one), people, batch) == []
+    assert len(batch.options) > 0
+    assert set(batch.options["debt"]) == {40}
