@@ -14,7 +14,7 @@ WEIGHTS = [(0.2, 2.0), (0.5, 5.0), (1.0, 10.0), (0.0, 3.0), (1.0, 0.0)]
 
 
 def draw(seed):
-    """A small random problem, rejected or not, with or without fixed coordinates and bounds, and its number of options."""
+    """A small random problem, rejected or not, with or without fixed coordinates and bounds; and how many options."""
     rng = np.random.default_rng([7, seed])
     dimension, n_options = int(rng.integers(3, 7)), int(rng.integers(1, 5))
     mean, factor = rng.standard_normal(dimension), rng.standard_normal((dimension, 2 * dimension))

@@ -16,7 +16,7 @@ from copa.planning.kernels.projection import project
 BARRIERS = (1e-2, 1e-4)  # first ones, in turn: a high one gets ahead, a low one cannot push a plan out of its valley
 LOWEST_INSET = 1e-6  # how far inside its constraints a descent starts at least
 KINK = 0.05  # distance from the applicant within which an option may end up there
-ROUNDED = 1e-3  # rounding of kinks until it is known which coordinates stay at them
+ROUNDED = (1e-3, 1e-3, 0.0, 1e-5)  # rounding of kinks by stage: at first it is not known which coordinates stay there
 NEAR = 5e-3  # distance from the applicant's own value at which a coordinate is taken to stay there
 SNAP = 1e-6  # distance within which a coordinate is put onto a bound, or back to the applicant's own value
 NO_LOSS = 1e-9  # relative; what that may cost
@@ -141,24 +141,24 @@ def descend_sharply(
             plan = plans[p, s]
             kinks = has_kinks(problem, plan)
             improved = False
-            # A descent, another one if it came to nothing, one with what is close to a kink held there, the snapping.
-            # Each is kept only if the objective does not rise.
-            for stage in range(4):
+            # A descent; another one if it came to nothing; with kinks, one that holds what is close to them and one that
+            # does not; the snapping. Each is kept only if the objective does not rise.
+            for stage in range(5):
                 found = False
-                if stage == 3:
+                if stage == 4:
                     found = snap(problem, plan, box, trial)
-                elif max_steps > 0 and (stage == 0 or (stage == 1 and not improved) or (stage == 2 and kinks)):
+                elif max_steps > 0 and (stage == 0 or (stage == 1 and not improved) or (stage >= 2 and kinks)):
                     near = NEAR if stage == 2 else -1.0
                     barrier = BARRIERS[min(stage, 1)]
                     if step_inside(problem, plan, near, barrier, box, interior):
-                        rounding = ROUNDED if kinks and stage < 2 else 0.0
+                        rounding = ROUNDED[stage] if kinks else 0.0
                         sharpen(problem, barrier, rounding, max_steps, parts, interior)
                         for j in range(n_options):
                             project(interior.plan[j], gain, problem.needed, problem.lower, problem.upper, trial[j])
                         found = True
                 if found:
                     value = hard_objective(problem, trial, parts)
-                    loss = NO_LOSS * (1.0 + abs(value)) if stage == 3 else 0.0
+                    loss = NO_LOSS * (1.0 + abs(value)) if stage == 4 else 0.0
                     if value <= values[p, s] + loss:
                         improved = True
                         values[p, s] = value
