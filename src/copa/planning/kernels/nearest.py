@@ -15,6 +15,7 @@ from copa.planning.kernels.terrain import (
     Row,
     Terrain,
     copy_row,
+    count_changes,
     empty_row,
     move_choice,
     move_line,
@@ -29,7 +30,9 @@ NEARLY = 0.97
 def approach(terrain, place, cost, row):
     """Take every column to its cheapest value, as far as the cap on changes allows, the greatest saving first."""
     n_lines = row.values.size
-    for _ in range(min(place.cap, place.open.size)):
+    for _ in range(place.open.size):
+        if count_changes(place, row) >= place.cap:
+            return
         best, column, atom = 1e-12, -1, -1
         for f in place.open:
             if f < n_lines:

@@ -180,7 +180,10 @@ def shrink(terrain, place, cost, goal, row):
     """Take back whatever is not needed, column by column, the greatest saving first."""
     for _ in range(ROUNDS):
         best, column, value, atom = SAVING, -1, 0.0, -1
+        full = count_changes(place, row) >= place.cap
         for f in place.open:
+            if full and not is_changed(place, row, f):
+                continue
             saving, v, a = cheaper_value(terrain, place, cost, goal, row, f)
             if saving > best:
                 best, column, value, atom = saving, f, v, a
