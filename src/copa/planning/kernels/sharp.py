@@ -141,8 +141,8 @@ def descend_sharply(
             plan = plans[p, s]
             kinks = has_kinks(problem, plan)
             improved = False
-            # A descent; another one if it came to nothing; with kinks, one that holds what is close to them and one that
-            # does not; the snapping. Each is kept only if the objective does not rise.
+            # A descent; another one if it came to nothing; with kinks, one that holds what is close to them and one
+            # that does not; the snapping. Each is kept only if the objective does not rise.
             for stage in range(5):
                 found = False
                 if stage == 4:
