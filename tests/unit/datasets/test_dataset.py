@@ -23,7 +23,9 @@ def test_a_tampered_file_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"plain text", gzip.compress(b"some data")[:-12], gzip.compress(b"some data")[:10] + b"\xff" * 30]
+    "content",
+    [b"", b"plain text", gzip.compress(b"some data")[:-12], gzip.compress(b"some data")[:10] + b"\xff" * 30],
+    ids=["empty", "not compressed", "cut off", "garbled"],  # gzip writes the time into its bytes
 )
 def test_a_broken_file_is_refused(tmp_path, monkeypatch, content):
     monkeypatch.setattr(dataset, "files", lambda _: tmp_path)
