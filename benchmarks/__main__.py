@@ -4,6 +4,7 @@ import argparse
 
 from benchmarks import (
     batch,
+    construction,
     dimension,
     end_to_end,
     lower,
@@ -21,6 +22,7 @@ QUESTIONS = {
     "upper_and_any": upper_and_any,
     "batch": batch,
     "retraining": retraining,
+    "construction": construction,
     "mahalanobis": mahalanobis,
     "end_to_end": end_to_end,
     "start_up": start_up,

@@ -159,12 +159,14 @@ def encode_options(fitted: FittedPlanner, options: "pd.DataFrame") -> Array:
 def _verdicts(fitted: FittedPlanner, given: GivenPlans, made: Construction, request: Request) -> tuple[Any, Any]:
     n = len(given.factuals)
     status, message = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
+    owner = made.delivered.owner
+    all_faults = fitted.schema.violations(given.factuals.iloc[owner], given.options)
     for i in range(n):
-        rows = np.flatnonzero(made.delivered.owner == i)
+        rows = np.flatnonzero(owner == i)
         if len(rows) == 0:
             status[i], message[i] = INFEASIBLE, "there is no option for this applicant"
             continue
-        faults = fitted.schema.violations(given.factuals.iloc[[i]], given.options.iloc[rows])
+        faults = [all_faults[row] for row in rows]
         broken = [f"option {k + 1} asks for what is not allowed: {'; '.join(f)}" for k, f in enumerate(faults) if f]
         refused = [f"option {k + 1}" for k in range(len(rows)) if not made.delivered.accepted[rows[k]]]
         if refused:

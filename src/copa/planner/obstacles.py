@@ -1,7 +1,5 @@
 """What stands in the way: the constraints that keep an applicant from the goal, and how little would be enough."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from copa.arrays import Array
@@ -10,11 +8,6 @@ from copa.planner.fitted import FittedPlanner
 from copa.planning.actions import Places
 from copa.planning.menus import BELOW, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
 from copa.planning.rows import relaxed_rows, write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from copa.schema import FeatureSchema
 
 NOT_FOUND = {
     BELOW: "not only the constraints: even without them no change of these columns is enough",
@@ -63,14 +56,10 @@ def name_obstacles(
         deadline=deadline,
     )
     rows = write_rows(space, applicants.table, applicants.places, everyone, found.values[:, 0], found.atoms[:, 0])
-    outcomes = found.outcomes
-    return [
-        NOT_FOUND.get(outcome, "") or _sentence(fitted.schema, applicants.table.iloc[[i]], rows.iloc[[i]])
-        for i, outcome in enumerate(outcomes.tolist())
-    ]
+    faults = fitted.schema.violations(applicants.table, rows)
+    return [NOT_FOUND.get(found.outcomes[i], "") or _sentence(faults[i]) for i in everyone.tolist()]
 
 
-def _sentence(schema: "FeatureSchema", origin: "pd.DataFrame", option: "pd.DataFrame") -> str:
-    faults = schema.violations(origin, option)[0]
+def _sentence(faults: list[str]) -> str:
     # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
     return "; ".join(fault.replace(", got ", ", would have to be ") for fault in faults) or "the search found no way"

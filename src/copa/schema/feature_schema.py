@@ -17,7 +17,7 @@ from copa.schema.inference import infer_feature, spread_of
 from copa.schema.limits import Limits, limits_of
 from copa.schema.names import hint, require_known, shown
 from copa.schema.rules import LinearRule
-from copa.schema.violations import read_origin, rows_of, violations_of
+from copa.schema.violations import read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,16 +177,19 @@ class FeatureSchema:
 
         Parameters
         ----------
-        origin : Series or DataFrame with one row, the applicant as he or she is
+        origin : Series or DataFrame with one row, the applicant as he or she is; or with one row per option
         options : DataFrame, one row per option
 
         Returns
         -------
         One list of complaints per option
         """
-        start = read_origin(origin, self.names)
         table = read_table(options, self.names, "options")
-        return [violations_of(self.features, self.rules, self.max_changes, start, row) for row in rows_of(table)]
+        starts = read_origins(origin, self.names, len(table))
+        return [
+            violations_of(self.features, self.rules, self.max_changes, start, row)
+            for start, row in zip(starts, rows_of(table), strict=True)
+        ]
 
 
 def _read_features(features: Any) -> tuple[Feature, ...]:

@@ -26,14 +26,18 @@ RULE_TOLERANCE = 1e-9  # relative to the terms of the rule: sums of decimal numb
 Row = Mapping[str, Any]
 
 
-def read_origin(origin: Any, names: tuple[str, ...]) -> Row:
-    """Read one applicant from a Series or a DataFrame with one row."""
+def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> list[Row]:
+    """Read the applicants of some options from a Series or a DataFrame: one for all of them, or one for each."""
     import pandas as pd
 
     table = read_table(origin.to_frame().T if isinstance(origin, pd.Series) else origin, names, "origin")
-    if len(table) != 1:
-        raise InvalidInputError(f"origin must be one applicant, got {len(table)} rows; pass X.iloc[[i]]")
-    return next(rows_of(table))
+    if len(table) not in {1, n_options}:
+        raise InvalidInputError(
+            f"origin must be one applicant, or one row for each of the {n_options} options, got {len(table)} rows; "
+            "pass X.iloc[[i]]"
+        )
+    rows = list(rows_of(table))
+    return rows if len(rows) == n_options else rows * n_options
 
 
 def rows_of(table: "pd.DataFrame") -> Iterator[Row]:

@@ -126,13 +126,22 @@ def test_the_applicant_may_be_a_row_in_either_form():
     schema = FeatureSchema(PEOPLE, max_changes=1)
     assert schema.violations(table, table) == [[]]
     assert schema.violations(table.iloc[0], table) == [[]]
-    with pytest.raises(InvalidInputError, match="origin must be one applicant, got 2 rows"):
+    with pytest.raises(InvalidInputError, match="origin must be one applicant, or one row for each of the 1 options"):
         schema.violations(pd.concat([table, table]), table)
+
+
+def test_each_option_may_have_its_own_applicant():
+    people = pd.DataFrame({"a": [1.0, 5.0], "b": [2, 1], "c": [False, True]})
+    options = pd.DataFrame({"a": [1.5, 1.5], "b": [2, 2], "c": [False, False]})
+    schema = FeatureSchema(PEOPLE, max_changes=1)
+    pairs = schema.violations(people, options)
+    assert pairs == [schema.violations(people.iloc[[i]], options.iloc[[i]])[0] for i in (0, 1)]
+    assert pairs[0] != pairs[1]
 
 
 def test_missing_columns_are_named():
     table = pd.DataFrame({"a": [1.0], "b": [1], "cc": [True]})
     with pytest.raises(InvalidInputError, match=r"origin must have a column 'c'"):
-        FeatureSchema(PEOPLE).violations(table, table)
+        FeatureSchema(PEOPLE).violations(table, table.rename(columns={"cc": "c"}))
     with pytest.raises(InvalidInputError, match=r"options must have a column 'c'"):
         FeatureSchema(PEOPLE).violations(table.rename(columns={"cc": "c"}), table)
