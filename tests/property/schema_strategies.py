@@ -30,6 +30,7 @@ texts = st.one_of(st.sampled_from(TRICKY), st.text(max_size=6))
 quarters = st.integers(-40, 40).map(lambda k: k / 4.0)
 directions = st.sampled_from(["both", "increase", "decrease"])
 weights = st.sampled_from([0.5, 1.0, 1.0, 3.0])
+words = texts.filter(lambda text: text.strip() and len(text.splitlines()) == 1)
 
 
 def value_lists(min_size: int, max_size: int) -> st.SearchStrategy[list]:
@@ -99,6 +100,17 @@ def schemas(draw: st.DrawFn, names: st.SearchStrategy[str] | None = None) -> Fea
         written = " + ".join(f"{draw(st.integers(1, 4))}*`{name.replace('`', '``')}`" for name in terms)
         rules = [f"{written} {draw(st.sampled_from(['<=', '>=']))} {draw(quarters)}"]
     return FeatureSchema(drawn, rules, draw(st.sampled_from([None, 1, 2])))
+
+
+@st.composite
+def worded(draw: st.DrawFn, schema: FeatureSchema) -> FeatureSchema:
+    """The same schema with human words for some of its columns and values."""
+    changes = {}
+    for feature in schema.features:
+        values = quarters if feature.is_line else st.sampled_from(feature.values)
+        labels = draw(st.lists(st.tuples(values, words), max_size=5, unique_by=lambda pair: str(pair[0])))
+        changes[feature.name] = {"title": draw(st.one_of(st.just(""), words)), "labels": dict(labels)}
+    return schema.replace(changes)
 
 
 def entries(feature: Feature) -> st.SearchStrategy:

@@ -1,5 +1,7 @@
 """Whatever the table, the constraints and the pipeline: what is delivered obeys, is accepted and holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, Phase, given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import copa
 from property.planner_strategies import cases
+from property.schema_strategies import worded
 from unit.planner.promises import Judge, broken_promises
 
 check = settings(
@@ -85,6 +88,17 @@ def test_corrected_plans_obey_and_lose_nothing(case, method):
         assert found == [[]] * len(tables[i])
         assert np.all([*plan.accepted, *case.pipeline.predict(plan.options)] if len(tables[i]) else True)
     assert fixed.after.options.dtypes.equals(case.applicants.dtypes)
+
+
+@fewer
+@given(cases(), st.data())
+def test_words_never_change_a_plan(case, data):
+    spoken = replace(case, schema=data.draw(worded(case.schema)))
+    plain, told = (planner_of(one, guarantee=0.6).plan(case.applicants) for one in (case, spoken))
+    pd.testing.assert_frame_equal(told.options, plain.options, check_exact=True)
+    for name in ("owner", "status", "effort", "option_lower", "lower", "upper", "any_lower", "points"):
+        assert getattr(told, name).tobytes() == getattr(plain, name).tobytes(), name
+    pd.testing.assert_frame_equal(told.to_frame(), plain.to_frame(), check_exact=True)
 
 
 @fewer

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from copa.schema import FeatureSchema, LinearRule
 from copa.schema.steps import snap
-from property.schema_strategies import quarters, recodings, schemas, tables, texts
+from property.schema_strategies import quarters, recodings, schemas, tables, texts, worded
 
 check = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -82,13 +82,30 @@ def test_rules_and_counted_changes_are_judged_by_plain_arithmetic(data):
 @given(st.data(), st.sampled_from([".yaml", ".json"]))
 def test_a_saved_schema_is_loaded_as_it_was(data, suffix):
     names = st.one_of(texts, st.sampled_from(["a", "b c"])).filter(bool)
-    schema = data.draw(schemas(names))
+    schema = data.draw(worded(data.draw(schemas(names))))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"schema{suffix}"
         schema.save(path)
         loaded = FeatureSchema.load(path)
     assert loaded == schema
     assert repr(loaded) == repr(schema)  # types included
+
+
+@check
+@given(st.data())
+def test_words_change_what_is_said_and_not_what_is_allowed(data):
+    schema = data.draw(schemas())
+    spoken = data.draw(worded(schema))
+    table = data.draw(tables(schema))
+    options = table.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    assert spoken.check(table) == schema.check(table)
+    plain, told = schema.violations(table, options), spoken.violations(table, options)
+    assert [len(found) for found in told] == [len(found) for found in plain]
+    limits, same = schema.limits(table), spoken.limits(table)
+    for name, (lower, upper) in limits.line.items():
+        np.testing.assert_array_equal(same.line[name], (lower, upper))
+    for name, mask in limits.choice.items():
+        np.testing.assert_array_equal(same.choice[name], mask)
 
 
 @check

@@ -55,6 +55,11 @@ def as_text(value: Any, *, quoted: bool = False) -> str:
     return str(value)
 
 
+def alone(value: Any) -> str:
+    """Return a cell as text that stands by itself, so that only empty text needs quotes."""
+    return value if isinstance(value, str) and value.strip() else as_text(value)
+
+
 def as_json(value: Any) -> Any:
     """Return a cell as JSON holds it: text, a number, true, false or null; points in time as ISO 8601."""
     if type(value) in (str, int, bool):  # most cells are one of these

@@ -1,9 +1,12 @@
 """What an option changes in an applicant's row."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from copa.plans.cells import alone
+from copa.schema import Feature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,12 +14,49 @@ if TYPE_CHECKING:
 Flags = npt.NDArray[np.bool_]
 
 
-class Change(NamedTuple):
-    """A column that an option changes, its value today and its new value."""
-
+class _Cells(NamedTuple):
     column: str
     before: Any
     after: Any
+
+
+class Change(_Cells):
+    """A column that an option changes, its value today and its new value: a tuple of these three, in raw values.
+
+    Attributes
+    ----------
+    column, before, after : as in the table
+    feature : Feature of the column, which knows what people call it and its values; None where there is none
+    title, before_text, after_text : str, the same three in people's words
+    """
+
+    feature: Feature | None = None
+
+    def __new__(cls, column: str, before: Any, after: Any, feature: Feature | None = None) -> Self:
+        """Make the tuple of three, and keep the feature beside it."""
+        change = super().__new__(cls, column, before, after)
+        change.feature = feature
+        return change
+
+    @property
+    def title(self) -> str:
+        """What people call the column."""
+        return str(self.column) if self.feature is None else self.feature.heading
+
+    @property
+    def before_text(self) -> str:
+        """Value today, in people's words."""
+        return alone(self.worded(self.before))
+
+    @property
+    def after_text(self) -> str:
+        """New value, in people's words."""
+        return alone(self.worded(self.after))
+
+    def worded(self, value: Any) -> Any:
+        """Return what people call a value of the column; the value itself where there are no words for it."""
+        label = None if self.feature is None else self.feature.label_of(value)
+        return value if label is None else label
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:

@@ -84,7 +84,7 @@ class Plan:
         return int(np.argmax(self.weights)) + 1
 
     def changes(self, option: int) -> list[Change]:
-        """Return what an option changes: column, value today, new value.
+        """Return what an option changes: column, value today, new value; also in people's words (`Change.title`, ...).
 
         Parameters
         ----------
@@ -95,13 +95,15 @@ class Plan:
     @cached_property
     def _changes(self) -> list[list[Change]]:
         """What each option changes, in the order of the columns."""
+        features = {feature.name: feature for feature in self.terms.schema.features}
         own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
         flags = changed_cells(own, self.options)
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
+            column = self.options.columns[k]
             before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
             for j in np.flatnonzero(flags[:, k]).tolist():
-                changes[j].append(Change(self.options.columns[k], before, after[j]))
+                changes[j].append(Change(column, before, after[j], features.get(column)))
         return changes
 
     def position(self, option: Any) -> int:

@@ -1,6 +1,6 @@
 """A plan as HTML for a notebook: a card per option."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.plans.cells import as_text
@@ -53,11 +53,6 @@ def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
     return f'<div class="copa-small">{meaning} {safe(asked(terms))}{legend} {safe(assumption(ball, terms))}</div>'
 
 
-def _cell(value: Any) -> str:
-    """Return a value as text; it stands by itself here, so that only empty text needs quotes."""
-    return value if isinstance(value, str) and value.strip() else as_text(value)
-
-
 def _level(plan: "Plan", whom: str) -> float | None:
     """The level asked for, where it was asked of these options."""
     wanted = plan.terms.objective == "level" and plan.terms.guarantee_for == whom
@@ -66,13 +61,11 @@ def _level(plan: "Plan", whom: str) -> float | None:
 
 def _card(plan: "Plan", option: int) -> str:
     j = option - 1
-    items = []
-    for change in plan.changes(option):
-        before, after = _cell(change.before), _cell(change.after)
-        items.append(
-            f'<li><span class="copa-name">{safe(change.column)}</span>'
-            f'{safe(before)} → <span class="copa-to">{safe(after)}</span></li>'
-        )
+    items = [
+        f'<li><span class="copa-name">{safe(change.title)}</span>'
+        f'{safe(change.before_text)} → <span class="copa-to">{safe(change.after_text)}</span></li>'
+        for change in plan.changes(option)
+    ]
     notes = ["accepted today" if plan.accepted[j] else "! not accepted today"]
     if option == plan.breaks_first:
         notes.append("breaks first")

@@ -7,6 +7,7 @@ from typing import Any
 from copa.exceptions import InvalidInputError
 from copa.plans.cells import plain
 from copa.schema import FeatureSchema
+from copa.schema.files import with_text_keys
 from copa.schema.names import listed, shown
 
 GUARANTEES = ("each", "all", "any")
@@ -68,12 +69,7 @@ class PlanTerms:
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON holds them."""
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "schema"}
-        schema = self.schema.to_dict()
-        for column in schema["columns"].values():
-            if "transitions" in column:
-                # JSON has text as keys only; a schema matches them with its values by their text.
-                column["transitions"] = {str(origin): targets for origin, targets in column["transitions"].items()}
-        return content | {"schema": schema}
+        return content | {"schema": with_text_keys(self.schema.to_dict())}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanTerms":

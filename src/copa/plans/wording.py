@@ -8,7 +8,6 @@ from copa.plans.cells import as_text, is_missing, plain
 from copa.plans.changes import Change
 from copa.plans.probabilities import rounded_down, rounded_up
 from copa.plans.terms import PlanTerms
-from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
     from copa.plans.plan import Plan
@@ -76,7 +75,7 @@ def option_words(plan: "Plan", option: int) -> str:
     j = plan.position(option)
     changes = plan.changes(option)
     lines = [f"Option {option} (effort {plan.effort[j]:.2f})"]
-    lines += [f"- {change_words(change, plan.terms.schema)}" for change in changes] or ["- Change nothing."]
+    lines += [f"- {change_words(change)}" for change in changes] or ["- Change nothing."]
     today = "accepts" if plan.accepted[j] else "does not accept"
     lines.append(f"Today's model {today} this option. {guarantee_words(plan.option_lower[j])}")
     return "\n".join(lines)
@@ -89,22 +88,24 @@ def guarantee_words(least: float) -> str:
     return f"It holds with probability at least {rounded_down(least)} if the assumption below is right."
 
 
-def change_words(change: Change, schema: FeatureSchema) -> str:
+def change_words(change: Change) -> str:
     """Say one change as a sentence."""
-    rises = _rises(change, schema)
+    rises = _rises(change)
     verb = "Change" if rises is None else "Raise" if rises else "Lower"
-    before, after = (as_text(value, quoted=rises is None) for value in (change.before, change.after))
+    before, after = (as_text(change.worded(value), quoted=rises is None) for value in (change.before, change.after))
     if is_missing(change.before):
-        return f"Set {change.column} to {after} (it is missing today)."
-    return f"{verb} {change.column} from {before} to {after}."
+        return f"Set {change.title} to {after} (it is missing today)."
+    return f"{verb} {change.title} from {before} to {after}."
 
 
-def _rises(change: Change, schema: FeatureSchema) -> bool | None:
+def _rises(change: Change) -> bool | None:
     """Whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
-    if change.column not in schema or is_missing(change.before) or is_missing(change.after):
+    feature = change.feature
+    if feature is None or is_missing(change.before) or is_missing(change.after):
         return None
-    feature = schema[change.column]
     if feature.kind == "ordinal":
+        if feature.labels:  # words have their own up and down: "below 20 %" may come after "20 to 25 %"
+            return None
         here, there = feature.index.position(change.before), feature.index.position(change.after)
         return there > here if min(here, there) >= 0 else None
     if not feature.is_line:

@@ -10,11 +10,14 @@ import numpy as np
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import (
+    NO_LABELS,
     is_absent,
     read_choice,
     read_flag,
+    read_labels,
     read_number,
     read_some_of,
+    read_title,
     read_transitions,
     read_values,
 )
@@ -59,7 +62,12 @@ class Feature:
         How much a unit of effort costs, compared with other columns.
     spread : float, optional
         What a unit of effort is: for lines in raw units, for ordinals in ranks; 1 change for the other choices.
+    title : str
+        What people call the column; its own name if nothing is said.
+    labels : mapping
+        What people call its values, where that is not the value itself: from a value to words.
 
+    `title` and `labels` are for sentences and cards only: no option, check or table depends on them.
     Staying is always possible, whatever `direction`, `step`, `allowed` and `transitions` say.
     """
 
@@ -75,6 +83,8 @@ class Feature:
     transitions: Mapping[Scalar, tuple[Scalar, ...]] | None = None
     weight: float = 1.0
     spread: float | None = None
+    title: str = ""
+    labels: Mapping[Scalar, str] = NO_LABELS
     index: ValueIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +106,8 @@ class Feature:
         self._set("index", index)
         self._set("allowed", read_some_of(self.allowed, values or (), index, f"{where} allowed"))
         self._set("transitions", read_transitions(self.transitions, values or (), index, f"{where} transitions"))
+        self._set("title", read_title(self.title, f"{where} title"))
+        self._set("labels", read_labels(self.labels, values, index, f"{where} labels"))
         self._fill_defaults()
         self._require_what_the_kind_needs(where)
         self._require_range_and_step(where)
@@ -156,6 +168,24 @@ class Feature:
     def is_choice(self) -> bool:
         """Whether it is ordinal, categorical or binary."""
         return self.kind in CHOICE_KINDS
+
+    @property
+    def heading(self) -> str:
+        """What people call the column: its title, or its name if it has none."""
+        return self.title or self.name
+
+    def label_of(self, value: Any) -> str | None:
+        """Return what people call a value, in whatever type it comes; None where that is the value itself."""
+        if not self.labels:
+            return None
+        known = self.values or tuple(self.labels)
+        index = self.index if self.is_choice else self._labelled
+        position = index.position(value)
+        return self.labels.get(known[position]) if position >= 0 else None
+
+    @cached_property
+    def _labelled(self) -> ValueIndex:
+        return ValueIndex(tuple(self.labels), f"column {self.name!r}: labels")
 
     def require_numbers(self, purpose: str) -> None:
         """Raise if the values are not numbers (true and false count as 1 and 0)."""

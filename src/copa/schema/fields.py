@@ -8,8 +8,10 @@ import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.schema.frozen_map import FrozenMap
-from copa.schema.names import hint, listed, shown
-from copa.schema.values import Scalar, ValueIndex, as_scalar, as_scalars
+from copa.schema.names import hint, listed, nearest, shown
+from copa.schema.values import Scalar, ValueIndex, as_scalar, as_scalars, text_of
+
+NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
 
 
 def is_absent(value: Any) -> bool:
@@ -81,8 +83,51 @@ def read_transitions(
     return FrozenMap(read) if read else None
 
 
+def read_title(title: Any, where: str) -> str:
+    """Read the human name of a column, "" where nothing was said."""
+    return "" if is_absent(title) or title == "" else _read_words(title, where)
+
+
+def read_labels(
+    labels: Any, values: tuple[Scalar, ...] | None, index: ValueIndex, where: str
+) -> FrozenMap[Scalar, str]:
+    """Read human words for values: for some of the known ones, or for any number where none are listed."""
+    if is_absent(labels):
+        return NO_LABELS
+    if not isinstance(labels, Mapping):
+        raise InvalidInputError(f"{where} must be a mapping from a value to its words, got {shown(labels)}")
+    read: dict[Scalar, str] = {}
+    for key, words in labels.items():
+        if values is None:
+            value = _read_line_value(key, f"{where} for a line: a value")
+        else:
+            value = values[_position(as_scalar(key, where), values, index, where)]
+        if value in read:
+            raise InvalidInputError(f"{where} has two entries for {shown(value)}; keep one of them")
+        read[value] = _read_words(words, f"{where} of {shown(key)}")
+    return FrozenMap(read)
+
+
+def _read_line_value(value: Any, where: str) -> Scalar:
+    number = read_number(value, where)
+    if number is None:
+        raise InvalidInputError(f"{where} must be a finite number, got {shown(value)}")
+    return int(number) if number.is_integer() else number
+
+
+def _read_words(words: Any, where: str) -> str:
+    if not isinstance(words, str) or not words.strip() or len(words.splitlines()) != 1:
+        raise InvalidInputError(
+            f"{where} must be one line of text that is not empty, got {shown(words)}; in a YAML file, put quotes "
+            "around words that could be a number, or true or false"
+        )
+    return str(words)
+
+
 def _position(value: Scalar, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> int:
     position = index.position(value)
     if position < 0:
-        raise InvalidInputError(f"{where} may only name its values {listed(values)}, got {shown(value)}")
+        near = nearest(text_of(value), [str(text_of(known)) for known in values])
+        advice = f"; did you mean {near!r}?" if near else ""
+        raise InvalidInputError(f"{where} may only name its values {listed(values)}, got {shown(value)}{advice}")
     return position

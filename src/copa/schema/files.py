@@ -12,10 +12,12 @@ from copa.schema.feature import FIELDS, Feature
 from copa.schema.fields import is_absent
 from copa.schema.names import require_known, shown
 from copa.schema.rules import LinearRule
+from copa.schema.values import text_of
 
 FORMAT = "copa_schema"
 VERSION = 1
 ENTRIES = ("format", "version", "columns", "rules", "max_changes")
+MAPPINGS = ("transitions", "labels")  # fields whose keys are values of the column
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -35,7 +37,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, Mapping):
-        return {origin: list(targets) for origin, targets in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     return value
@@ -85,13 +87,21 @@ def write(content: dict[str, Any], path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _as_json(content: dict[str, Any]) -> str:
+def with_text_keys(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what `content_of` returned as JSON can hold it: with text as keys.
+
+    When it is read, keys are matched with the values by their text.
+    """
     columns = {name: dict(fields) for name, fields in content["columns"].items()}
     for fields in columns.values():
-        if "transitions" in fields:
-            # JSON has text as keys only; they are matched with the values by their text when the file is read.
-            fields["transitions"] = {str(origin): targets for origin, targets in fields["transitions"].items()}
-    return json.dumps(content | {"columns": columns}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        for name in MAPPINGS:
+            if name in fields:
+                fields[name] = {text_of(value): entry for value, entry in fields[name].items()}
+    return content | {"columns": columns}
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    return json.dumps(with_text_keys(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _as_yaml(content: dict[str, Any]) -> str:

@@ -34,8 +34,14 @@ def listed(values: Sequence[Any]) -> str:
 
 def hint(name: Any, known: Sequence[str]) -> str:
     """Return the nearest known name as a question, or all of them where none is near."""
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else f"known are {listed(known)}"
+
+
+def nearest(name: Any, known: Sequence[str]) -> str:
+    """Return the known name that is most like a name, "" where none is."""
     near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
-    return f"did you mean {near[0]!r}?" if near else f"known are {listed(known)}"
+    return near[0] if near else ""
 
 
 def require_known(names: Iterable[Any], known: Sequence[str], what: str) -> None:

@@ -17,6 +17,7 @@ from copa.schema.columns import read_table
 from copa.schema.feature import Feature
 from copa.schema.names import listed, shown
 from copa.schema.rules import LinearRule
+from copa.schema.values import Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +58,8 @@ def violations_of(
     for feature in features:
         own, new = origin[feature.name], option[feature.name]
         if not _same(feature, own, new):
-            changed.append(feature.name)
-        found += [f"{feature.name}: {fault}" for fault in _column_faults(feature, own, new)]
+            changed.append(feature.heading)
+        found += [f"{feature.heading}: {fault}" for fault in _column_faults(feature, own, new)]
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
         found += _rule_faults(rule, by_name, option)
@@ -112,7 +113,7 @@ def _same(feature: Feature, own: Any, new: Any) -> bool:
 
 def _column_faults(feature: Feature, own: Any, new: Any) -> list[str]:
     if feature.immutable:
-        return [] if _same(feature, own, new) else [f"is immutable at {shown(own)}, got {shown(new)}"]
+        return [] if _same(feature, own, new) else [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
     if _is_missing(new):
         return ["must not be missing"]
     return _line_faults(feature, own, new) if feature.is_line else _choice_faults(feature, own, new)
@@ -125,11 +126,11 @@ def _line_faults(feature: Feature, own: Any, new: Any) -> list[str]:
         return [f"the applicant's own value must be a finite number, got {shown(own)}"]
     found = _range_faults(feature, new)
     if feature.direction == "increase" and new < own:
-        found.append(f"may only increase from {own}, got {new}")
+        found.append(f"may only increase from {_number(feature, own)}, got {_number(feature, new)}")
     if feature.direction == "decrease" and new > own:
-        found.append(f"may only decrease from {own}, got {new}")
+        found.append(f"may only decrease from {_number(feature, own)}, got {_number(feature, new)}")
     if new != own and feature.step is not None and not _is_multiple(new, feature.step):
-        found.append(f"may only change to multiples of {feature.step:g}, got {new}")
+        found.append(f"may only change to multiples of {feature.step:g}, got {_number(feature, new)}")
     return found
 
 
@@ -137,34 +138,57 @@ def _choice_faults(feature: Feature, own: Any, new: Any) -> list[str]:
     values = feature.values or ()
     here, there = _position(feature, own), _position(feature, new)
     if there is None:
-        return [f"must be one of {listed(values)}, got {shown(new)}"]
+        return [f"must be one of {_listed(feature, values)}, got {shown(new)}"]
     if here is None:
-        return [f"the applicant's own value must be one of {listed(values)}, got {shown(own)}"]
+        return [f"the applicant's own value must be one of {_listed(feature, values)}, got {shown(own)}"]
     found = []
     if feature.lower is not None or feature.upper is not None:
         found = _range_faults(feature, values[there])
     if here == there:
         return found
+    start, got = _said(feature, own), _said(feature, new)
     if feature.allowed is not None and values[there] not in feature.allowed:
-        found.append(f"may only change to {listed(feature.allowed)}, got {shown(new)}")
+        found.append(f"may only change to {_listed(feature, feature.allowed)}, got {got}")
     if feature.transitions is not None and values[here] in feature.transitions:
         targets = feature.transitions[values[here]]
         if values[there] not in targets:
-            found.append(f"may only change from {shown(own)} to {listed(targets)}, got {shown(new)}")
-    if feature.direction == "increase" and there < here:
-        found.append(f"may only increase from {shown(own)}, got {shown(new)}")
-    if feature.direction == "decrease" and there > here:
-        found.append(f"may only decrease from {shown(own)}, got {shown(new)}")
+            found.append(f"may only change from {start} to {_listed(feature, targets)}, got {got}")
+    onwards = {"increase": values[here + 1 :], "decrease": values[:here]}.get(feature.direction, values)
+    if values[there] not in onwards and feature.direction != "both":
+        found.append(f"may only {_way(feature, start, onwards)}, got {got}")
     return found
+
+
+def _way(feature: Feature, start: str, onwards: tuple[Scalar, ...]) -> str:
+    """Say where a direction leads; in words that have their own up and down, "increase" could be read either way."""
+    if not feature.labels:
+        return f"{feature.direction} from {start}"
+    return f"change from {start} to {_listed(feature, onwards)}" if onwards else f"stay at {start}"
 
 
 def _range_faults(feature: Feature, new: Any) -> list[str]:
     found = []
     if feature.lower is not None and new < feature.lower:
-        found.append(f"must be at least {feature.lower:.15g}, got {new}")
+        found.append(f"must be at least {feature.lower:.15g}, got {_number(feature, new)}")
     if feature.upper is not None and new > feature.upper:
-        found.append(f"must be at most {feature.upper:.15g}, got {new}")
+        found.append(f"must be at most {feature.upper:.15g}, got {_number(feature, new)}")
     return found
+
+
+def _said(feature: Feature, value: Any) -> str:
+    """Return a value in people's words, or as it is written."""
+    label = feature.label_of(value)
+    return shown(value if label is None else label)
+
+
+def _number(feature: Feature, value: Any) -> str:
+    """Return a number in people's words, or with the decimals it has."""
+    label = feature.label_of(value)
+    return str(value) if label is None else shown(label)
+
+
+def _listed(feature: Feature, values: tuple[Scalar, ...]) -> str:
+    return listed([feature.labels.get(value, value) for value in values])
 
 
 def _is_multiple(value: Any, step: float) -> bool:

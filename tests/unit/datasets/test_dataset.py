@@ -49,11 +49,51 @@ def test_the_schema_describes_every_column_and_accepts_every_row(load):
 
 @pytest.mark.parametrize("load", LOADERS)
 def test_every_known_value_occurs_in_the_data(load):
-    # Vacation, purpose 7 of South German Credit, is in the code table and not in the data.
+    # Education, purpose 7 of South German Credit, is in the code table and not in the data.
     data = load()
     choices = [feature for feature in data.schema.features if feature.is_choice]
     unseen = {f.name: set(f.values) - set(data.features[f.name]) for f in choices}
     assert {name: values for name, values in unseen.items() if values} in ({}, {"purpose": {7}})
+
+
+# Plain numbers in the documentation of their data, without a meaning of their own.
+NUMBERS = {"installment_rate", "residence_since", "dependents", "failures"}
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_every_column_has_a_title_and_every_code_its_words(load):
+    schema = load().schema
+    for feature in schema.features:
+        texts = [feature.title, *feature.labels.values()]
+        assert all(text and len(text) <= 35 and "_" not in text for text in texts)
+        assert len(set(feature.labels.values())) == len(feature.labels)
+    assert len({feature.title for feature in schema.features}) == len(schema)
+    choices = [feature for feature in schema.features if feature.is_choice and feature.values != ("no", "yes")]
+    bare = {feature.name for feature in choices if set(feature.labels) != set(feature.values)}
+    assert bare <= NUMBERS
+    assert not any(schema[name].labels for name in bare)
+
+
+def test_words_are_those_of_the_documentation():
+    german, south, student = (load().schema for load in LOADERS)
+    assert german["savings"].label_of("A63") == "500 to 1000 DM"
+    assert german["checking_status"].label_of("A14") == "no checking account"
+    assert south["status"].label_of(1) == "no checking account"  # another code than in the uncorrected data
+    assert south["credit_history"].label_of(0) == "delays in the past"
+    assert south["installment_rate"].label_of(1) == ">= 35 % of income"
+    assert student["Medu"].label_of(4) == "higher education"
+    assert student["Mjob"].label_of("at_home") == "at home"
+
+
+def test_the_words_of_the_codes_that_were_swapped_fit_the_people():
+    # 155 of 1000 support three or more people and 37 are foreign workers, as the correction of the data says.
+    data = load_south_german()
+    said = {
+        name: data.features[name].map(data.schema[name].label_of).value_counts().to_dict()
+        for name in ("people_liable", "foreign_worker")
+    }
+    assert said["people_liable"] == {"up to two": 845, "three or more": 155}
+    assert said["foreign_worker"] == {"no": 963, "yes": 37}
 
 
 @pytest.mark.parametrize("load", LOADERS)
@@ -61,7 +101,7 @@ def test_at_least_six_columns_can_be_changed_and_who_one_is_cannot(load):
     schema = load().schema
     changeable = {feature.name for feature in schema.features if not feature.immutable}
     assert len(changeable) >= 6
-    given = {"age", "sex", "personal_status", "personal_status_sex", "foreign_worker", "people_liable", "G1", "G2"}
+    given = {"age", "sex", "personal_status", "personal_status_sex", "foreign_worker", "people_liable", "G1"}
     assert changeable.isdisjoint(given | {"dependents", "credit_history", "purpose", "failures", "health", "Medu"})
 
 

@@ -99,8 +99,9 @@ def test_a_loaded_planner_makes_the_same_plans(saved, model, planner, batch, dec
         {"radius": 0.1, "time_limit": np.int64(100), "guarantee_for": "any"},
         {"schema": None, "objective": "level", "diversity_weight": 1},
         {"schema": loans.SCHEMA.replace({"grade": {"transitions": {1: [2, 3], 2: [3]}}})},
+        {"schema": loans.SCHEMA.replace({"married": {"labels": {False: "single"}}, "grade": {"labels": {1: "one"}}})},
     ],
-    ids=["turned", "given radius", "inferred schema", "transitions between numbers"],
+    ids=["turned", "given radius", "inferred schema", "transitions between numbers", "labels"],
 )
 def test_settings_of_every_type_survive_a_file(tmp_path, model, settings):
     planner = loans.planner(model, **settings)

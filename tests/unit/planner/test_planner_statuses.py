@@ -62,6 +62,21 @@ SCHEMAS = {
 }
 
 
+def test_what_is_in_the_way_is_said_in_the_words_of_the_schema(model, planner, declined):
+    weak = declined[model.decision_function(declined) < -1.5].head(5)
+    settings = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    schema = SCHEMAS["immutables"]
+    words = {income: f"{income:g} a month" for income in weak["income"]}
+    spoken = schema.replace({"income": {"title": "net income", "labels": words}})
+    plain = loans.planner(model, schema=schema, **settings).plan(weak)
+    told = loans.planner(model, schema=spoken, **settings).plan(weak)
+    assert plain.status.tolist() == told.status.tolist() == ["infeasible"] * 5
+    for income, raw, said in zip(weak["income"], plain.message, told.message, strict=True):
+        assert f"income: is immutable at {income}, would" in raw
+        named = raw.replace("income:", "net income:")
+        assert said == named.replace(f"at {income}, would", f"at '{income:g} a month', would")
+
+
 @pytest.mark.parametrize("what", SCHEMAS)
 def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planner, declined, what):
     weak = declined[model.decision_function(declined) < -1.5]

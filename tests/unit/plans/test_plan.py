@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,20 @@ def test_the_certificate_of_a_plan_proves_its_bounds(batch):
 def test_changes_name_column_value_today_and_new_value(batch):
     assert batch[0].changes(1) == [("duration", 48, 18)]
     assert batch[0].changes(3) == [Change("duration", 48, 24), Change("savings", "A61", "A63")]
+
+
+def test_changes_also_say_it_in_words(batch):
+    [duration, savings] = batch[0].changes(3)
+    assert (duration.title, duration.before_text, duration.after_text) == ("duration (months)", "48", "24")
+    assert (savings.title, savings.before_text, savings.after_text) == ("savings account", "< 100 DM", "500 to 1000 DM")
+    assert tuple(savings) == ("savings", "A61", "A63")
+    travelled = pickle.loads(pickle.dumps(savings))  # noqa: S301 - our own bytes
+    assert (travelled, travelled.after_text) == (savings, "500 to 1000 DM")
+
+
+def test_a_change_without_a_feature_speaks_in_raw_values():
+    change = Change("job", "A 1", np.float64(2.0))
+    assert (change.title, change.before_text, change.after_text) == ("job", "A 1", "2")
 
 
 def test_changes_follow_the_order_of_the_columns(batch):

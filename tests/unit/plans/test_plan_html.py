@@ -70,11 +70,22 @@ def test_every_string_of_a_user_is_escaped(batch):
         assert EVIL in page.text
 
 
+def test_titles_and_labels_are_escaped(batch):
+    evil = {"duration": {"title": EVIL}, "savings": {"labels": {"A61": f"1{EVIL}", "A63": f"3{EVIL}"}}}
+    plan = replace(batch, terms=terms(batch.terms.schema.replace(evil)))[0]
+    page = Page(plan._repr_html_())
+    assert "script" not in page.tags
+    assert set(page.attributes) <= {"class", "style", "title", "aria-hidden", "scope"}
+    assert f"{EVIL} 48 → 18" in page.text
+    assert f"1{EVIL} → 3{EVIL}" in page.text
+
+
 def test_each_option_is_a_card_with_changes_effort_and_guarantee(batch):
     html = batch[0]._repr_html_()
     text = Page(html).text
     assert html.count('class="copa-card"') == 3
-    assert "Option 2 effort 0.75 amount 5951 → 2000 employment A73 → A74 guarantee at least 0.607" in text
+    changes = "credit amount (DM) 5951 → 2000 time in present job 1 to 4 years → 4 to 7 years"
+    assert f"Option 2 effort 0.75 {changes} guarantee at least 0.607" in text
     assert "at least one option holds at least 0.942 all options hold at least 0.557" in text
     assert text.count("breaks first") == 1
     assert "Assumption: the parameters of the next model" in text

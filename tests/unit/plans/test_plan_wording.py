@@ -18,6 +18,17 @@ SCHEMA = FeatureSchema(
 )
 
 
+WORDED = FeatureSchema(
+    (
+        Feature("months", "integer", title="duration (months)", labels={0: "at once", 12: "one year"}),
+        Feature("job", "categorical", values=("A1", "A2"), title="job", labels={"A1": "no job"}),
+        Feature("rate", "ordinal", values=(1, 2, 3), labels={1: ">= 35 %", 2: "20 to 35 %", 3: "< 20 %"}),
+        Feature("grade", "ordinal", values=(1, 2), title="school grade"),
+        Feature("phone", "binary", values=(False, True), labels={False: "none", True: "own phone"}),
+    )
+)
+
+
 @pytest.fixture(scope="module")
 def batch():
     return german_batch()
@@ -44,7 +55,26 @@ def batch():
     ],
 )
 def test_a_change_is_a_sentence(change, words):
-    assert change_words(Change(*change), SCHEMA) == words
+    features = {feature.name: feature for feature in SCHEMA.features}
+    assert change_words(Change(*change, features.get(change[0]))) == words
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("months", 24, 12), "Lower duration (months) from 24 to 'one year'."),
+        (("months", 12.0, 24.0), "Raise duration (months) from 'one year' to 24."),
+        (("job", "A1", "A2"), "Change job from 'no job' to 'A2'."),
+        (("rate", 2, 3), "Change rate from '20 to 35 %' to '< 20 %'."),  # "raise" would say the opposite
+        (("rate", "2", np.int64(3)), "Change rate from '20 to 35 %' to '< 20 %'."),
+        (("rate", np.nan, 3), "Set rate to '< 20 %' (it is missing today)."),
+        (("grade", 1, 2), "Raise school grade from 1 to 2."),
+        (("phone", False, True), "Change phone from 'none' to 'own phone'."),
+        (("phone", 0, 1), "Change phone from 'none' to 'own phone'."),
+    ],
+)
+def test_titles_and_labels_speak_in_place_of_names_and_values(change, words):
+    assert change_words(Change(*change, WORDED[change[0]])) == words
 
 
 def test_each_option_says_what_to_do_and_how_surely_it_holds(batch):
@@ -52,8 +82,8 @@ def test_each_option_says_what_to_do_and_how_surely_it_holds(batch):
     option = text.split("\n\n")[2].splitlines()
     assert option == [
         "Option 2 (effort 0.75)",
-        "- Lower amount from 5951 to 2000.",
-        "- Raise employment from A73 to A74.",
+        "- Lower credit amount (DM) from 5951 to 2000.",
+        "- Change time in present job from '1 to 4 years' to '4 to 7 years'.",
         "Today's model accepts this option. It holds with probability at least 0.607 if the assumption below is right.",
     ]
 
@@ -76,7 +106,7 @@ def test_the_assumption_states_radius_source_and_what_holding_means(batch):
 
 def test_one_option_comes_with_the_assumption_too(batch):
     text = batch[0].explain(1)
-    assert text.startswith("Option 1 (effort 0.50)\n- Lower duration from 48 to 18.\n")
+    assert text.startswith("Option 1 (effort 0.50)\n- Lower duration (months) from 48 to 18.\n")
     assert "Option 2" not in text
     assert "Assumption: " in text
 

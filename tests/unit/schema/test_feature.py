@@ -37,6 +37,57 @@ def test_none_empty_and_absent_mean_the_same():
     assert hash(said) == hash(plain)
 
 
+def test_words_are_empty_unless_given():
+    for nothing in ({}, {"title": None, "labels": None}, {"title": "", "labels": {}}, {"title": [], "labels": []}):
+        feature = Feature(**GRADES, **nothing)
+        assert (feature.title, dict(feature.labels), feature.heading) == ("", {}, "grade")
+        assert feature == Feature(**GRADES)
+        assert hash(feature) == hash(Feature(**GRADES))
+        assert feature.label_of("low") is None
+
+
+def test_words_are_part_of_a_feature():
+    worded = Feature(**GRADES, title="school grade", labels={"low": "failed"})
+    assert worded.heading == "school grade"
+    assert (worded.label_of("low"), worded.label_of("mid"), worded.label_of("top")) == ("failed", None, None)
+    assert worded != Feature(**GRADES)
+    assert worded == Feature(**GRADES, title="school grade", labels={"low": "failed"})
+    assert hash(worded) == hash(Feature(**GRADES, title="school grade", labels={"low": "failed"}))
+    assert pickle.loads(pickle.dumps(worded)) == worded  # noqa: S301 - our own bytes
+    assert worded.replace(weight=2.0).labels == {"low": "failed"}
+    assert worded.replace(title=None, labels=None) == Feature(**GRADES)
+
+
+def test_labels_cannot_be_changed_afterwards():
+    given = {"low": "failed"}
+    feature = Feature(**GRADES, labels=given)
+    given["low"] = "passed"
+    assert feature.label_of("low") == "failed"
+    with pytest.raises(TypeError):
+        feature.labels["low"] = "passed"
+
+
+def test_labels_are_found_whatever_the_type_of_the_value():
+    levels = Feature("level", "ordinal", values=(1, 2), labels={"1": "first", 2.0: "second"})
+    assert repr(levels.labels) == "{1: 'first', 2: 'second'}"
+    assert [levels.label_of(value) for value in (1, 1.0, "1", np.int8(2), np.float32(2), True)] == (
+        ["first"] * 3 + ["second"] * 2 + ["first"]
+    )
+    assert [levels.label_of(value) for value in (None, np.nan, 3, "one", [1])] == [None] * 5
+    phone = Feature("phone", "binary", values=(False, True), labels={True: "own phone"})
+    assert [phone.label_of(value) for value in (np.True_, 1, "True", False)] == ["own phone"] * 3 + [None]
+    mixed = Feature("mixed", "binary", values=(1, "True"), labels={"True": "said so"})
+    assert [mixed.label_of(value) for value in (True, 1, "True")] == [None, None, "said so"]
+
+
+def test_some_numbers_of_a_line_can_have_words():
+    delay = Feature("delay", "numeric", labels={0: "none", "0.5": "half a day", 999: "never paid"})
+    assert repr(delay.labels) == "{0: 'none', 0.5: 'half a day', 999: 'never paid'}"
+    assert [delay.label_of(value) for value in (0, 0.0, np.float32(0.5), 999.0, 3)] == (
+        ["none", "none", "half a day", "never paid", None]
+    )
+
+
 def test_integers_move_in_whole_steps_and_choices_cost_one_per_change():
     assert Feature("age", "integer").step == 1.0
     assert Feature("age", "integer", step=5).step == 5.0
@@ -98,6 +149,23 @@ def test_allowed_and_transitions_are_matched_with_values_whatever_their_type():
             "transitions may only name its values 'low', 'mid', 'high', got 'top'",
         ),
         (GRADES | {"transitions": {"low": ["top"]}}, "transitions from 'low' may only name its values"),
+        (GRADES | {"title": 3}, "column 'grade': title must be one line of text that is not empty, got 3"),
+        (GRADES | {"title": "  "}, "title must be one line of text that is not empty, got '  '"),
+        (GRADES | {"title": "a\nb"}, "title must be one line of text"),
+        (GRADES | {"labels": {"hgh": "good"}}, "values 'low', 'mid', 'high', got 'hgh'; did you mean 'high'?"),
+        (
+            GRADES | {"labels": {3: "good"}},
+            "column 'grade': labels may only name its values 'low', 'mid', 'high', got 3",
+        ),
+        (GRADES | {"labels": {"low": ""}}, "labels of 'low' must be one line of text that is not empty, got ''"),
+        (
+            GRADES | {"labels": {"low": True}},
+            "labels of 'low' must be one line of text that is not empty, got True; in a",
+        ),
+        (GRADES | {"labels": ["low"]}, "labels must be a mapping from a value to its words, got ['low']"),
+        (NUMBERS | {"labels": {"much": "a lot"}}, "labels for a line: a value must be a finite number, got 'much'"),
+        (NUMBERS | {"labels": {None: "a lot"}}, "labels for a line: a value must be a finite number, got None"),
+        (NUMBERS | {"labels": {1: "a", "1.0": "b"}}, "column 'income': labels has two entries for 1; keep one of them"),
         (GRADES | {"transitions": ["low"]}, "transitions must be a mapping from a value to a list of values"),
         (GRADES | {"transitions": {"low": "mid"}}, "transitions from 'low' must be a list of values, got 'mid'"),
         ({"name": "b", "kind": "binary", "values": [1, 2, 3]}, "a binary has two values, got 1, 2, 3"),

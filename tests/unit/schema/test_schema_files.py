@@ -3,6 +3,7 @@ import os
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -67,6 +68,59 @@ def test_what_is_saved_is_loaded_with_its_types(tmp_path, name):
     loaded = FeatureSchema.load(str(tmp_path / name))
     assert loaded == SCHEMA
     assert repr(loaded) == repr(SCHEMA)  # 1, True and '1' are told apart
+
+
+WORDED = FeatureSchema(
+    [
+        Feature("age", "integer", title="age: in years", labels={0: "newborn"}),
+        Feature("answer", "binary", values=("no", "yes"), title="yes", labels={"no": "on", "yes": "1"}),
+        Feature("level", "ordinal", values=(1.0, 2.5), transitions={1.0: [2.5]}, labels={1.0: "Ä", 2.5: "# 2"}),
+        Feature("member", "binary", values=(True, False), labels={False: "no 'member'", True: "member"}),
+    ]
+)
+
+WORDS = """\
+format: copa_schema
+version: 1
+columns:
+  age:
+    kind: integer
+    title: 'age: in years'
+    labels: {0: newborn}
+  answer:
+    kind: binary
+    values: ['no', 'yes']
+    title: 'yes'
+    labels: {'no': 'on', 'yes': '1'}
+  level:
+    kind: ordinal
+    values: [1.0, 2.5]
+    transitions:
+      1.0: [2.5]
+    labels: {1.0: Ä, 2.5: '# 2'}
+  member:
+    kind: binary
+    values: [true, false]
+    labels: {false: no 'member', true: member}
+"""
+
+
+def test_words_are_written_beside_the_values_they_stand_for(tmp_path):
+    WORDED.save(tmp_path / "schema.yaml")
+    assert (tmp_path / "schema.yaml").read_text(encoding="utf-8") == WORDS
+
+
+@pytest.mark.parametrize("name", ["schema.yaml", "schema.json"])
+def test_words_are_loaded_as_they_were_saved(tmp_path, name):
+    WORDED.save(tmp_path / name)
+    assert repr(FeatureSchema.load(tmp_path / name)) == repr(WORDED)
+    assert repr(FeatureSchema.from_dict(WORDED.to_dict())) == repr(WORDED)
+
+
+def test_words_stay_when_spreads_are_added_or_fields_replaced():
+    table = pd.DataFrame({"age": [1, 5], "answer": ["no", "yes"], "level": [1.0, 2.5], "member": [True, False]})
+    changed = WORDED.with_spreads(table).replace(level={"weight": 2.0})
+    assert [(f.title, f.labels) for f in changed.features] == [(f.title, f.labels) for f in WORDED.features]
 
 
 def test_json_is_json(tmp_path):

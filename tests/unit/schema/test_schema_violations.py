@@ -145,3 +145,71 @@ def test_missing_columns_are_named():
         FeatureSchema(PEOPLE).violations(table, table.rename(columns={"cc": "c"}))
     with pytest.raises(InvalidInputError, match=r"options must have a column 'c'"):
         FeatureSchema(PEOPLE).violations(table.rename(columns={"cc": "c"}), table)
+
+
+WORDS = {"low": "failed", "mid": "passed", "high": "with honours"}
+
+
+@pytest.mark.parametrize(
+    ("feature", "own", "new", "complaint"),
+    [
+        (
+            grade(title="school grade", labels=WORDS, immutable=True),
+            "low",
+            "mid",
+            "school grade: is immutable at 'failed', got 'passed'",
+        ),
+        (
+            grade(title="school grade", labels=WORDS, allowed=["mid"]),
+            "low",
+            "high",
+            "school grade: may only change to 'passed', got 'with honours'",
+        ),
+        (
+            grade(labels=WORDS, transitions={"low": ["mid"]}),
+            "low",
+            "high",
+            "grade: may only change from 'failed' to 'passed', got 'with honours'",
+        ),
+        # Which way is up is the schema's order, which words need not share: the values that are left are named.
+        (
+            grade(labels=WORDS, direction="increase"),
+            "mid",
+            "low",
+            "grade: may only change from 'passed' to 'with honours', got 'failed'",
+        ),
+        (
+            grade(labels=WORDS, direction="decrease"),
+            "low",
+            "mid",
+            "grade: may only stay at 'failed', got 'passed'",
+        ),
+        (
+            grade(labels=WORDS),
+            "low",
+            "top",
+            "grade: must be one of 'failed', 'passed', 'with honours', got 'top'",
+        ),
+        (
+            income(title="income (EUR)", labels={0: "no income"}, lower=5),
+            7.0,
+            0.0,
+            "income (EUR): must be at least 5, got 'no income'",
+        ),
+        (
+            income(title="income (EUR)", direction="increase"),
+            7.5,
+            3.0,
+            "income (EUR): may only increase from 7.5, got 3.0",
+        ),
+    ],
+)
+def test_complaints_speak_in_the_words_of_the_schema(feature, own, new, complaint):
+    assert one(feature, own, new) == [complaint]
+
+
+def test_counted_changes_are_named_by_their_titles():
+    schema = FeatureSchema([grade(title="school grade"), income(title="income (EUR)")], max_changes=1)
+    origin = pd.DataFrame({"grade": ["low"], "income": [1.0]})
+    option = pd.DataFrame({"grade": ["mid"], "income": [2.0]})
+    assert schema.violations(origin, option) == [["changes 2 columns (school grade, income (EUR)), allowed are 1"]]
