@@ -8,6 +8,7 @@ import numpy.typing as npt
 from copa.exceptions import InvalidInputError
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 # A covariance estimated from data is positive semidefinite only up to rounding. Relative to its largest
 # eigenvalue, anything below this is taken as zero, anything more negative is an error of the caller.

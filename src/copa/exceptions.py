@@ -4,7 +4,8 @@ CopaError
 ├── InvalidInputError   (also a ValueError)    an argument is outside what the call accepts
 ├── RetrainingError     (also a RuntimeError)  a refit did not converge, or cannot be formed from the data
 ├── CertificateError    (also a ValueError)    a certificate does not prove what it claims
-└── DataError           (also a RuntimeError)  a data file is missing or is not what it should be
+├── DataError           (also a RuntimeError)  a data file is missing or is not what it should be
+└── MissingPackageError (also an ImportError)  an optional package is needed and not installed
 """
 
 
@@ -26,3 +27,7 @@ class CertificateError(CopaError, ValueError):
 
 class DataError(CopaError, RuntimeError):
     """A data file is missing, or is not the one it should be."""
+
+
+class MissingPackageError(CopaError, ImportError):
+    """What was asked for needs an optional package that is not installed; the message says how to install it."""

@@ -1,10 +1,14 @@
 """Spreading independent pieces of work over threads: the kernels release the interpreter's lock."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Timer
+from time import perf_counter
 
 import numpy as np
+import numpy.typing as npt
 
 from copa.exceptions import InvalidInputError
 
@@ -32,3 +36,19 @@ def for_each_chunk(work: Callable[[slice], None], n_items: int, chunk: int, n_jo
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, piece) for piece in slices]:
             done.result()
+
+
+@contextmanager
+def stopping_at(deadline: float) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield a flag (1,) that becomes 1 at the deadline (of `perf_counter`), which running kernels look at."""
+    stop = np.zeros(1, dtype=np.int64)
+    if np.isinf(deadline):
+        yield stop
+        return
+    timer = Timer(max(deadline - perf_counter(), 0.0), stop.fill, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stop
+    finally:
+        timer.cancel()

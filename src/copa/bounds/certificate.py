@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -225,26 +226,31 @@ class Certificate:
             )
         try:
             ball = AmbiguityBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
-            points = read_plan(content["points"], ball.dimension)
-            n_options = len(points)
-            n = min(n_options, ball.dimension) + 1
-            return cls(
-                points=points,
-                ball=ball,
-                directions=_stored(content, "directions", (n_options, n)),
-                matrix=_stored(content, "matrix", (n, n)),
-                penalty=float(_stored(content, "penalty", ())),
-                blocks=_stored(content, "blocks", (n_options, n, n)),
-                any_mixture=_stored(content, "any_mixture", (n_options,)),
-                upper_mixture=_stored(content, "upper_mixture", (n_options,)),
-            )
+            return cls.from_numbers(content, ball)
         except KeyError as error:
             raise CertificateError(f"the certificate misses the field {error}") from error
         except CopaError as error:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
+    @classmethod
+    def from_numbers(cls, content: Mapping[str, Any], ball: AmbiguityBall) -> "Certificate":
+        """Read the points and numbers of a certificate in a ball that is known; a CopaError or KeyError if damaged."""
+        points = read_plan(content["points"], ball.dimension)
+        n_options = len(points)
+        n = min(n_options, ball.dimension) + 1
+        return cls(
+            points=points,
+            ball=ball,
+            directions=_stored(content, "directions", (n_options, n)),
+            matrix=_stored(content, "matrix", (n, n)),
+            penalty=float(_stored(content, "penalty", ())),
+            blocks=_stored(content, "blocks", (n_options, n, n)),
+            any_mixture=_stored(content, "any_mixture", (n_options,)),
+            upper_mixture=_stored(content, "upper_mixture", (n_options,)),
+        )
 
-def _stored(content: dict[str, Any], name: str, shape: tuple[int, ...]) -> Array:
+
+def _stored(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array:
     """Read a stored array of a given shape, with its matrices exactly symmetric."""
     try:
         array = np.array(content[name], dtype=np.float64)

@@ -17,6 +17,21 @@ def is_calibrated(classifier: Any) -> bool:
     return hasattr(classifier, "calibrated_classifiers_")
 
 
+def thawed(estimator: Any) -> Any:
+    """The estimator inside scikit-learn's FrozenEstimator, whose own `fit` does nothing; any other as it is."""
+    while type(estimator).__name__ == "FrozenEstimator":  # by name: scikit-learn has it from 1.6 on
+        estimator = estimator.estimator
+    return estimator
+
+
+def base_classifier(classifier: Any) -> Any:
+    """The linear classifier whose refits stand for the next models: that under the calibration, where there is one."""
+    if not is_calibrated(classifier):
+        return thawed(classifier)
+    given = classifier.estimator  # None where scikit-learn's own choice was left as it is
+    return thawed(classifier.calibrated_classifiers_[0].estimator if given is None else given)
+
+
 def calibrated_parameters(classifier: Any, sign: float, threshold: float | None) -> tuple[Array, float]:
     """Oriented parameters and cutoff of a CalibratedClassifierCV over a linear classifier.
 
@@ -26,7 +41,7 @@ def calibrated_parameters(classifier: Any, sign: float, threshold: float | None)
     wanted = 0.5 if threshold is None else threshold
     thetas, cutoffs = [], []
     for member in classifier.calibrated_classifiers_:
-        base = getattr(member, "estimator", None)
+        base = thawed(getattr(member, "estimator", None))
         if base is None or not hasattr(base, "coef_"):
             raise InvalidInputError(
                 f"the base of a CalibratedClassifierCV must be a linear classifier, got {type(base).__name__}"

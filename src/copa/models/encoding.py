@@ -94,7 +94,7 @@ def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", co
     """The change of the encoded vector per raw unit of a line."""
     numbers = _test_numbers(feature, column)
     like = column.astype(np.float64) if column.dtype.kind == "f" else column  # single precision looks crooked
-    entries = spell_numbers(numbers, like)
+    entries = spell_numbers(feature, numbers, like)
     rows = _vary(model, bases, feature.name, entries)
     slopes = (rows[:, -1] - rows[:, 0]) / (numbers[-1] - numbers[0])
     straight = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
@@ -122,7 +122,9 @@ def _test_numbers(feature: "Feature", column: "pd.Series[Any]") -> Array:
 def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
     """Encoded vectors of a choice's values, up to a vector that all of them share."""
     n_values = len(feature.values or ())
-    rows = _vary(model, bases, feature.name, spell_choices(feature, np.arange(n_values), column))
+    present = column.dropna() if column.notna().any() else column
+    sample = present.iloc[[0] * n_values]  # of how the column spells its values
+    rows = _vary(model, bases, feature.name, spell_choices(feature, np.arange(n_values), sample))
     codes = rows - rows[:, :1]
     _require_one_answer(feature.name, codes, max(1.0, float(np.abs(rows).max())))
     return np.asarray(codes[0])

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from copa.arrays import Array, as_floats
 from copa.exceptions import InvalidInputError
-from copa.models.calibration import calibrated_parameters, is_calibrated
+from copa.models.calibration import calibrated_parameters, is_calibrated, thawed
 from copa.models.parameters import parameter_vector
-from copa.schema.names import hint
+from copa.schema.names import hint, require_text, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows on which a probability is compared with the logistic function of the score, to see whether it is one.
+# Scores at which a probability is compared with the logistic function, to see whether it is one.
 PROBES = np.linspace(-3.0, 3.0, 7)
 
 
@@ -66,7 +66,7 @@ class LinearModel:
         _require_fitted(fitted)
         transformers, classifier = _take_apart(fitted)
         names = getattr(fitted, "feature_names_in_", None)
-        used = tuple(str(name) for name in (columns if names is None else names))
+        used = require_text(columns if names is None else names)
         _require_columns(used, columns)
         if names is None and getattr(fitted, "n_features_in_", len(used)) != len(used):
             raise InvalidInputError(
@@ -125,6 +125,16 @@ class LinearModel:
         return turned
 
 
+def is_linear(estimator: Any) -> bool:
+    """Whether an estimator is to be read as a linear model: it is one, or it has no probabilities to be asked for."""
+    fitted = getattr(estimator, "best_estimator_", estimator)
+    _, classifier = _take_apart(fitted)
+    if is_calibrated(classifier):
+        bases = [getattr(member, "estimator", None) for member in classifier.calibrated_classifiers_]
+        return all(hasattr(base, "coef_") for base in bases)
+    return hasattr(classifier, "coef_") or not hasattr(classifier, "predict_proba")
+
+
 def _require_fitted(estimator: Any) -> None:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
@@ -143,8 +153,9 @@ def _take_apart(estimator: Any) -> tuple[tuple[Any, ...], Any]:
     """Transformers in order, and the classifier at the end."""
     from sklearn.pipeline import Pipeline
 
+    estimator = thawed(estimator)
     if not isinstance(estimator, Pipeline):
-        return (), getattr(estimator, "best_estimator_", estimator)
+        return (), thawed(getattr(estimator, "best_estimator_", estimator))
     transformers = tuple(step for _, step in estimator.steps[:-1] if step not in ("passthrough", None))
     inner, classifier = _take_apart(estimator.steps[-1][1])
     return transformers + inner, classifier
@@ -169,35 +180,43 @@ def _orientation(classifier: Any, favourable: Any) -> tuple[float, Any]:
     for sign, label in ((-1.0, classes[0]), (1.0, classes[1])):
         if label == favourable:
             return sign, label
-    shown = " and ".join(repr(label) for label in classes.tolist())
-    raise InvalidInputError(f"favourable must be a label of the model, {shown}, got {favourable!r}")
+    labels = " and ".join(shown(label) for label in classes)
+    raise InvalidInputError(f"favourable must be a label of the model, {labels}, got {shown(favourable)}")
 
 
 def _checked_threshold(classifier: Any, threshold: Any) -> float | None:
     if threshold is None:
         return None
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
-        raise InvalidInputError(f"threshold must be a number or None, got {threshold!r}")
+        raise InvalidInputError(f"threshold must be a number or None, got {shown(threshold)}")
     if hasattr(classifier, "predict_proba") and not 0.0 < threshold < 1.0:
-        raise InvalidInputError(f"threshold is a probability of the favourable label, in (0, 1), got {threshold!r}")
+        raise InvalidInputError(
+            f"threshold is a probability of the favourable label, in (0, 1), got {shown(threshold)}"
+        )
     if not np.isfinite(threshold):
-        raise InvalidInputError(f"threshold must be finite, got {threshold!r}")
+        raise InvalidInputError(f"threshold must be finite, got {shown(threshold)}")
     return float(threshold)
 
 
 def _plain_parameters(classifier: Any, sign: float, threshold: float | None) -> tuple[Array, float]:
     """Oriented parameters and cutoff of a classifier that is linear by itself."""
-    theta = sign * parameter_vector(classifier)
+    own = parameter_vector(classifier)
     cutoff = 0.0
     if threshold is not None:
-        cutoff = _logit(classifier, theta.size - 1, threshold) if hasattr(classifier, "predict_proba") else threshold
+        cutoff = _logit(classifier, own, threshold) if hasattr(classifier, "predict_proba") else threshold
+    theta = sign * own
     theta[0] -= cutoff
     return theta, cutoff
 
 
-def _logit(classifier: Any, n_features: int, threshold: float) -> float:
+def _logit(classifier: Any, own: Array, threshold: float) -> float:
     """The decision value of a probability, for classifiers whose probability is the logistic function of it."""
-    rows = np.outer(PROBES, np.ones(n_features)) / n_features
+    intercept, slope = own[0], own[1:]
+    rows: Any = np.outer(PROBES - intercept, slope) / max(float(slope @ slope), np.finfo(np.float64).tiny)
+    if hasattr(classifier, "feature_names_in_"):
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=classifier.feature_names_in_)
     logistic = 1.0 / (1.0 + np.exp(-classifier.decision_function(rows)))
     if not np.allclose(classifier.predict_proba(rows)[:, 1], logistic, atol=1e-9):
         raise InvalidInputError(

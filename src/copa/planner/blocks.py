@@ -10,16 +10,28 @@ import numpy as np
 from copa.arrays import Array
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
-from copa.planner.fitted import FittedPlanner
-from copa.planner.statuses import ALREADY_VALID, ERROR, already_valid_message, judge
+from copa.planner.fitted import Fitted
+from copa.planner.statuses import ALREADY_VALID, ERROR, Explain, already_valid_message, judge
 from copa.plans import PlanBatch, PlanTerms
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Builder = Callable[[FittedPlanner, Applicants, Request], Construction]
-
 BLOCK = 512  # applicants whose rows are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """How menus are made for a kind of model.
+
+    Attributes
+    ----------
+    build : makes the menus of applicants who need one
+    explain : says what keeps applicants from the level
+    """
+
+    build: Callable[[Any, Applicants, Request], Construction]
+    explain: Explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +43,8 @@ class Verdicts:
     highest: Array  # (N,)
 
 
-def plan_block(
-    fitted: FittedPlanner, table: "pd.DataFrame", build: Builder, request: Request, terms: PlanTerms
-) -> PlanBatch:
-    """Plans for the applicants of a table, whatever they are: bad rows and accepted ones get a status.
-
-    Parameters
-    ----------
-    build : how menus are made for those who need one
-    """
+def plan_block(fitted: Fitted, table: "pd.DataFrame", engine: Engine, request: Request, terms: PlanTerms) -> PlanBatch:
+    """Plans for the applicants of a table, whatever they are: bad rows and accepted ones get a status."""
     started = perf_counter()
     n = len(table)
     message = np.array(fitted.schema.check(table), dtype=object)
@@ -52,24 +57,25 @@ def plan_block(
     valid = np.flatnonzero(accepted)
     if len(valid):
         status[valid] = ALREADY_VALID
-        message[valid] = already_valid_message(fitted, fitted.model.encode(table.iloc[valid]))
+        points = fitted.points(table.iloc[valid], np.arange(len(valid)), request.n_jobs)
+        message[valid] = already_valid_message(fitted, points)
     declined = np.flatnonzero((status == "") & ~accepted)
     if request.progress is not None:
         request.progress(n - len(declined))
     highest = np.full(n, np.nan)
     applicants = Applicants.read(fitted, table.iloc[declined])
-    made = build(fitted, applicants, request)
-    status[declined], message[declined] = judge(fitted, applicants, made, request)
+    made = engine.build(fitted, applicants, request)
+    status[declined], message[declined] = judge(fitted, applicants, made, request, engine.explain)
     highest[declined] = np.where(made.reached, np.nan, made.menus.highest)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     return assemble(fitted, table, declined, made, Verdicts(status, message, highest), terms, seconds)
 
 
-def encodable(fitted: FittedPlanner, table: "pd.DataFrame") -> tuple[Any, Any]:
+def encodable(fitted: Fitted, table: "pd.DataFrame") -> tuple[Any, Any]:
     """Messages and statuses of rows that the schema finds good, but the pipeline may not."""
     messages = np.full(len(table), "", dtype=object)
     try:
-        finite = np.isfinite(fitted.model.encode(table)).all(axis=1) if len(table) else np.ones(0, dtype=bool)
+        finite = np.isfinite(fitted.answers(table)).all(axis=1) if len(table) else np.ones(0, dtype=bool)
         messages[~finite] = "the pipeline encodes this row with a missing or infinite number; fill it in, or impute it"
     except (ValueError, TypeError):
         for i in range(len(table)):  # one bad row must not fail the others: find it
@@ -77,16 +83,16 @@ def encodable(fitted: FittedPlanner, table: "pd.DataFrame") -> tuple[Any, Any]:
     return messages, np.where(messages != "", ERROR, "").astype(object)
 
 
-def _refusal(fitted: FittedPlanner, row: "pd.DataFrame") -> str:
+def _refusal(fitted: Fitted, row: "pd.DataFrame") -> str:
     try:
-        encoded = fitted.model.encode(row)
+        encoded = fitted.answers(row)
     except (ValueError, TypeError) as error:
         return f"row {row.index[0]!r}: the pipeline refuses it: {error}"
     return "" if np.isfinite(encoded).all() else f"row {row.index[0]!r}: a missing or infinite number remains"
 
 
 def assemble(
-    fitted: FittedPlanner,
+    fitted: Fitted,
     table: "pd.DataFrame",
     whose: Any,
     made: Construction,
@@ -121,6 +127,7 @@ def assemble(
         certificates=certificates,
         seconds=seconds,
         terms=terms,
+        trials=None if made.trials is None else made.trials.spread(whose, n),
     )
 
 

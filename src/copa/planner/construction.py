@@ -7,10 +7,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
-from copa.planner.delivery import Applicants, Bounds, Delivered, Indices, bound_options, deliver
+from copa.arrays import Array, Indices
+from copa.bounds.single_option import single_option_lower
+from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver
 from copa.planner.fitted import FittedPlanner
 from copa.planning.menus import MET, Goals, Menus, search_menus
+from copa.plans.trials import Trials
 
 GuaranteeFor = Literal["each", "all", "any"]
 Flags = npt.NDArray[np.bool_]
@@ -44,6 +46,7 @@ class Construction:
     bounds: Bounds
     relaxed_lower: Array  # (N,) L* of the plans before they became rows
     reached: Flags  # (N,) whether the guarantee asked for holds
+    trials: Trials | None = None  # what held-out models say of the rows delivered
 
 
 def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
@@ -59,22 +62,33 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
     """Menus at the given levels whose options the model accepts.
 
     The search asks the model's own linear score; where the model is not quite that (calibration over folds) it is
-    asked for more until the model agrees.
+    asked for more until the model agrees. So it is where a row falls short of its level once it is written out, because
+    its columns hold fewer digits (single precision).
     """
-    floors = np.full(len(applicants), fitted.floor)
-    menus = _search(fitted, applicants, levels, floors, request)
+    floors, sought = np.full(len(applicants), fitted.floor), levels.copy()
+    menus = _search(fitted, applicants, sought, floors, request)
     for _ in range(ATTEMPTS):
         delivered = deliver(fitted, applicants, menus)
-        refused = np.zeros(len(applicants), dtype=bool)
-        refused[delivered.owner[~delivered.accepted]] = True
-        rows = np.flatnonzero(refused)
+        refused = ~delivered.accepted
+        scores = delivered.points @ fitted.model.theta
+        np.maximum.at(floors, delivered.owner[refused], 1.5 * scores[refused] + fitted.floor)
+        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - _lower_of_each(fitted, delivered)
+        short = missing > 0.0
+        np.maximum.at(sought, delivered.owner[short], (levels[delivered.owner] + 2.0 * missing)[short])
+        rows = np.unique(delivered.owner[refused | short])
         if len(rows) == 0:
             break
-        scores = delivered.points @ fitted.model.theta
-        np.maximum.at(floors, delivered.owner[~delivered.accepted], 1.5 * scores[~delivered.accepted] + fitted.floor)
-        again = _search(fitted, applicants.take(rows), levels[rows], floors[rows], replace(request, progress=None))
+        again = _search(fitted, applicants.take(rows), sought[rows], floors[rows], replace(request, progress=None))
         menus = menus.replaced(rows, again)
     return menus
+
+
+def _lower_of_each(fitted: FittedPlanner, delivered: Delivered) -> Array:
+    """Probability that each row holds with by itself, (M,)."""
+    ball, rows = fitted.ball, delivered.points[:, None]  # one product per row: the same to the last bit in any batch
+    spread = np.linalg.norm(ball.score_roots(rows), axis=-1)
+    lower: Array = single_option_lower(ball.mean_scores(rows), spread, ball.reaches(rows))[:, 0]
+    return lower
 
 
 def _search(fitted: FittedPlanner, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:

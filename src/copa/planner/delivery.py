@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.bounds import Certificate, validity_bounds
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.planner.fitted import FittedPlanner
+from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planning.actions import Places
 from copa.planning.menus import Menus
-from copa.planning.rows import relaxed_rows, write_rows
+from copa.planning.rows import make_room, relaxed_rows, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +29,11 @@ class Applicants:
     slack: Array  # (N, R)
 
     @classmethod
-    def read(cls, fitted: FittedPlanner, table: "pd.DataFrame") -> "Applicants":
-        """Read a checked table."""
+    def read(cls, fitted: Fitted, table: "pd.DataFrame") -> "Applicants":
+        """Read a checked table; an error, before any search, where it has no room for what options may hold."""
+        table = make_room(fitted.space, table)
         places = Places.read(fitted.space, table)
-        return cls(table, places, fitted.model.encode(table), fitted.space.slack(table))
+        return cls(table, places, fitted.start(table), fitted.space.slack(table))
 
     def take(self, rows: Any) -> "Applicants":
         """Some of the applicants."""

@@ -2,8 +2,6 @@
 
 import io
 import json
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,9 @@ from copa.exceptions import DataError, InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.planner.fitted import FittedPlanner
 from copa.planning.actions import ActionSpace
+from copa.plans.files import write_atomically
 from copa.schema import FeatureSchema
+from copa.schema.files import with_text_keys
 
 FORMAT, VERSION = "copa-planner", 1
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
@@ -27,13 +27,18 @@ CHANGED = 1e-9  # relative difference from which on the parameters are those of 
 
 def save_planner(planner: Any, path: str | Path) -> None:
     """Write a fitted planner to one file, all of it or nothing."""
+    write_atomically(Path(path), pack_planner(planner))
+
+
+def pack_planner(planner: Any) -> bytes:
+    """Return the bytes of a saved planner; the same planner gives the same bytes."""
     fitted: FittedPlanner = planner._fitted()  # noqa: SLF001 - its own file format
     settings = {name: _plain(value) for name, value in planner.get_params(deep=False).items() if name not in NOT_SAVED}
     content = {
         "format": FORMAT,
         "version": VERSION,
         "settings": settings,
-        "schema": fitted.schema.to_dict(),
+        "schema": with_text_keys(fitted.schema.to_dict()),
         "columns": list(fitted.model.columns),
         "radius": fitted.ball.radius,
         "radius_source": fitted.radius_source,
@@ -52,21 +57,22 @@ def save_planner(planner: Any, path: str | Path) -> None:
         arrays["drift"] = fitted.ball.drift
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the arrays for its flag
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-            bundle.writestr("planner.json", json.dumps(content, indent=1))
-            bundle.writestr("arrays.npz", buffer.getvalue())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, data in (("planner.json", json.dumps(content, indent=1).encode()), ("arrays.npz", buffer.getvalue())):
+            # A date of its own for every file would make the bytes differ.
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return whole.getvalue()
 
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
     """Read a planner for the model that it was fitted with."""
-    content, arrays = _read(Path(path))
+    return unpack_planner(planner_class, Path(path).read_bytes(), path, model)
+
+
+def unpack_planner(planner_class: Any, raw: bytes, path: str | Path, model: Any) -> Any:
+    """Read the bytes of a saved planner, for the model that it was fitted with; `path` names it in messages."""
+    content, arrays = _read(raw, path)
     _require_parts(content, arrays, planner_class, path)
     schema = FeatureSchema.from_dict(content["schema"])
     settings = content["settings"]
@@ -106,13 +112,13 @@ def _encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -
     return Encoding(lines, choices)
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read(raw: bytes, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with zipfile.ZipFile(path) as bundle:
-            content = json.loads(bundle.read("planner.json"))
-            with np.load(io.BytesIO(bundle.read("arrays.npz")), allow_pickle=False) as stored:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            content = json.loads(archive.read("planner.json"))
+            with np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
-    except (FileNotFoundError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
         raise DataError(f"{path} is not a saved planner, or is damaged: {error}") from error

@@ -1,31 +1,86 @@
 """What a planner knows once it is fitted: the model in force, the ball of the next ones, and what may be changed."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
-from copa.models.calibration import is_calibrated
+from copa.models.calibration import base_classifier
 from copa.moments import WeightMoments, resampling_radius, retrained_parameters
+from copa.planner.settings import FitSettings
 from copa.planning.actions import ActionSpace
 from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
     import pandas as pd
 
+N_MODELS = 1000  # refits for the moments where nothing is said
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
 SAFE_SHARE = 1e-6
 LARGEST_SAMPLES = 50  # bootstrap samples for the radius; one for every REFITS_PER_SAMPLE of the planner's refits
 REFITS_PER_SAMPLE = 20
 
 
+class Model(Protocol):
+    """The model in force, whatever it is."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Raw columns, in the model's order."""
+
+    @property
+    def favourable(self) -> Any:
+        """The label a person wants."""
+
+    @property
+    def threshold(self) -> float | None:
+        """Value from which on the model accepts; None where `predict` decides."""
+
+    def accepts(self, frame: "pd.DataFrame", /) -> npt.NDArray[np.bool_]:
+        """What the model itself says of raw rows, (N,)."""
+
+
+class Fitted(Protocol):
+    """What every fitted planner can say, whatever its model is."""
+
+    @property
+    def model(self) -> Model:
+        """The model in force."""
+
+    @property
+    def space(self) -> ActionSpace:
+        """The columns that may change."""
+
+    @property
+    def ball(self) -> AmbiguityBall:
+        """The distributions that the guarantees hold for."""
+
+    @property
+    def radius_source(self) -> str:
+        """In words, where the radius comes from."""
+
+    @property
+    def schema(self) -> FeatureSchema:
+        """The schema, with the spreads that it was fitted with."""
+
+    def start(self, table: "pd.DataFrame") -> Array:
+        """Applicants as the search sees them, (N, D)."""
+
+    def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:
+        """Rows as points of the ball, for the applicants whose options they are, (M, D)."""
+
+    def answers(self, table: "pd.DataFrame") -> Array:
+        """Numbers that the model makes of rows: where one is not finite, the row cannot be used, (N, k)."""
+
+
 @dataclass(frozen=True, eq=False)
 class FittedPlanner:
-    """Everything a plan is made from.
+    """Everything a plan for a linear model is made from.
 
     Attributes
     ----------
@@ -47,55 +102,61 @@ class FittedPlanner:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
 
+    def start(self, table: "pd.DataFrame") -> Array:
+        """Applicants as the model sees them, (N, D)."""
+        return self.model.encode(table)
 
-def fit_planner(  # noqa: PLR0913 - all but four by keyword
-    model: LinearModel,
-    schema: FeatureSchema,
-    X: "pd.DataFrame",
-    y: Any,
-    *,
-    moments: WeightMoments | None,
-    radius: Any,
-    drift: Any,
-    power: int,
-    n_models: int,
-    random_state: Any,
-    n_jobs: int | None,
+    def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - a row is the same for every owner
+        """Rows as the model sees them, (M, D)."""
+        return self.model.encode(rows)
+
+    def answers(self, table: "pd.DataFrame") -> Array:
+        """The encoded rows, (N, D)."""
+        return self.model.encode(table)
+
+
+def fit_planner(
+    model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
 ) -> FittedPlanner:
     """Estimate the moments and the radius, and ask the pipeline what each column does."""
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(settings.seed)
+    n_models = N_MODELS if settings.n_models is None else settings.n_models
     encoded = model.encode(X)
     labels = None if y is None else _labels(model, y, len(X))
     estimator = _to_refit(model.classifier)
-    raw = moments
+    raw = settings.moments
     if raw is None:
         raw = WeightMoments.from_samples(
             retrained_parameters(
-                estimator, encoded[:, 1:], _required(labels), n_models=n_models, random_state=rng, n_jobs=n_jobs
+                estimator,
+                encoded[:, 1:],
+                _required(labels),
+                n_models=n_models,
+                random_state=rng,
+                n_jobs=settings.n_jobs,
             )
         )
-    shape = _shape(drift, radius, raw)
+    elif raw.mean.size != encoded.shape[1]:
+        raise InvalidInputError(
+            f"moments must be of the model's {encoded.shape[1]} parameters (the intercept and one for each encoded "
+            f"column), got {raw.mean.size}"
+        )
+    shape = _shape(settings.drift, settings.radius, raw)
+    radius, source = settings.radius, "given"
     if isinstance(radius, str):
-        radius, source = _calibrated_radius(estimator, encoded, labels, raw, shape, n_models, rng, n_jobs)
-    else:
-        source = "given"
+        radius, source = _calibrated_radius(estimator, encoded, labels, raw, shape, n_models, rng, settings.n_jobs)
     ball = AmbiguityBall.read(model.oriented(raw.mean), raw.cov, radius, shape)
+    encoding = Encoding.probe(model, schema, X)
     space = ActionSpace.build(
-        schema, Encoding.probe(model, schema, X), model, mean=ball.mean, cov=ball.cov, drift=ball.drift, power=power
+        schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, power=settings.power
     )
     floor = SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta)))
     return FittedPlanner(model=model, space=space, ball=ball, radius_source=source, floor=floor)
 
 
-def with_radius(fitted: FittedPlanner, radius: float) -> FittedPlanner:
-    """The same planner under another radius."""
-    ball = AmbiguityBall.read(fitted.ball.mean, fitted.ball.cov, radius, fitted.ball.drift)
-    return replace(fitted, ball=ball, radius_source="given")
-
-
 def _to_refit(classifier: Any) -> Any:
     """The estimator whose refits stand for the next models."""
-    return classifier.estimator if is_calibrated(classifier) else classifier
+    return base_classifier(classifier)
 
 
 def _labels(model: LinearModel, y: Any, n_rows: int) -> Any:

@@ -5,10 +5,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa.adapters import GivenPlans
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
 from copa.planner.blocks import Verdicts, assemble, encodable
 from copa.planner.construction import Construction, Request
@@ -23,8 +22,6 @@ from copa.plans import PlanBatch, PlanTerms
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Indices = npt.NDArray[np.int64]
 
 METHODS = ("level", "requirement", "mahalanobis", "ascent")
 

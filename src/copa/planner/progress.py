@@ -7,7 +7,9 @@ from threading import Lock
 
 
 @contextmanager
-def progress_bar(total: int, what: str, wanted: bool | None) -> Iterator[Callable[[int], None]]:
+def progress_bar(
+    total: int, what: str, wanted: bool | None, unit: str = "applicant"
+) -> Iterator[Callable[[int], None]]:
     """Yield a function that is told how many are done; it may be called from any thread.
 
     Parameters
@@ -22,7 +24,7 @@ def progress_bar(total: int, what: str, wanted: bool | None) -> Iterator[Callabl
     from tqdm.auto import tqdm
 
     lock = Lock()
-    with tqdm(total=total, desc=what, unit="applicant") as bar:
+    with tqdm(total=total, desc=what, unit=unit) as bar:
 
         def advance(done: int) -> None:
             with lock:

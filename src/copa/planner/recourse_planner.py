@@ -1,5 +1,6 @@
 """`RecoursePlanner`: the front door."""
 
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -10,30 +11,32 @@ from sklearn.exceptions import NotFittedError
 
 from copa.adapters import read_plans
 from copa.exceptions import InvalidInputError
-from copa.models import LinearModel
+from copa.models.black_box import BlackBox
+from copa.models.linear import LinearModel, is_linear
 from copa.moments import WeightMoments
 from copa.planner import settings
-from copa.planner.blocks import BLOCK, Builder, plan_block
+from copa.planner.black_boxes.construction import construct_for_black_box, explain_tries
+from copa.planner.black_boxes.fitting import fit_black_box
+from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.blocks import BLOCK, Engine, plan_block
 from copa.planner.construction import Request, construct
 from copa.planner.files import load_planner, save_planner
-from copa.planner.fitted import FittedPlanner, fit_planner
+from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
 from copa.planner.given import METHODS, CorrectedPlans, audit_plans, correct_plans
+from copa.planner.obstacles import explain_obstacles
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
 from copa.planning.menus import price_multipliers
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
-from copa.workers import count_threads
+from copa.schema.fields import is_absent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
 
-OBJECTIVES = ("level", "paper")
-COSTS = ("l1", "l2")
-WHOM = ("each", "all", "any")
 # What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
 MENU_WEIGHT = 2.0
 PAPER_DIVERSITY = 5.0
@@ -44,10 +47,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     Parameters
     ----------
-    model : fitted scikit-learn Pipeline that ends in a linear classifier, or the classifier itself
-        LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, Perceptron, or CalibratedClassifierCV over one.
-    schema : FeatureSchema, or the path of one
-        What the raw columns are and what may happen to them; None infers it from the data given to `fit`.
+    model : fitted scikit-learn classifier, or Pipeline that ends in one
+        Linear: LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, Perceptron, or CalibratedClassifierCV
+        over one. Any other classifier with `predict_proba` is asked, never looked into.
+    schema : FeatureSchema, its dict, or the path of its file
+        What the raw columns are and what may happen to them. None infers the kinds and ranges from the data given to
+        `fit`, and lets *every* column change: state what is immutable before you show a plan to anyone.
     guarantee : float
         Probability that an option must hold with, for every distribution in the ball.
     guarantee_for : "each", "all" or "any"
@@ -74,8 +79,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         The outcome a person wants; `classes_[1]` if nothing is said.
     moments : WeightMoments, optional
         Of the classifier's parameters on the encoded columns, as scikit-learn has them; None retrains the model.
-    n_models : int
-        Refits for the moments.
+    n_models : int, optional
+        Refits for the moments; None: 1000 of a linear model, 40 of another (and half as many to try the options on).
     n_starts : int
         Rows that the search puts into each applicant's pool; more find better menus, in proportion to the time.
     time_limit : float, optional
@@ -114,7 +119,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         threshold: float | None = None,
         favourable: Any = None,
         moments: WeightMoments | None = None,
-        n_models: int = 1000,
+        n_models: int | None = None,
         n_starts: int = 16,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -155,24 +160,14 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         X : DataFrame of the model's raw columns, the data it was trained on
         y : labels; may be left out if `moments` and a number for `radius` are given
         """
-        self._check_settings()
+        settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
-        model = LinearModel.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-        schema = self._read_schema(table[list(model.columns)])
+        kind, fit = (LinearModel, fit_planner) if is_linear(self.model) else (BlackBox, fit_black_box)
+        model: Any = kind.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
+        schema = self._read_schema(table, model.columns)
         _require_good(schema, table)
-        self.fitted_ = fit_planner(
-            model,
-            schema,
-            table,
-            y,
-            moments=self.moments,
-            radius=self.radius,
-            drift=self.drift,
-            power=2 if self.cost == "l2" else 1,
-            n_models=self.n_models,
-            random_state=0 if self.random_state is None else self.random_state,
-            n_jobs=self.n_jobs,
-        )
+        self.fitted_ = fit(model, schema, table, y, settings.FitSettings.of(self))
+        self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
 
@@ -188,7 +183,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         PlanBatch, one plan per row, each with a status; a bad row never fails the others
         """
         fitted = self._fitted()
-        self._check_settings()
+        settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         deadline = perf_counter() + settings.read_time_limit(self.time_limit)
@@ -215,7 +210,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         guarantee asked for is not reached
         """
         fitted = self._fitted()
-        self._check_settings()
+        settings.check_settings(self)
         given = read_plans(plans, fitted.model.columns, applicants)
         return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
 
@@ -246,7 +241,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         CorrectedPlans with the plans `before` and `after`
         """
         fitted = self._fitted()
-        self._check_settings()
+        settings.check_settings(self)
         settings.read_word(method, METHODS, "method")
         settings.read_amount(budget, "budget")
         given = read_plans(plans, fitted.model.columns, applicants)
@@ -263,16 +258,21 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def load(cls, path: "str | Path", model: Any) -> "RecoursePlanner":
         """Load a saved planner for the model that it was fitted with; nothing in the file is executed."""
         planner: RecoursePlanner = load_planner(cls, path, model)
+        planner.fitted_for_ = settings.as_fitted(planner)
         _load_kernels()
         return planner
 
     def _plan_block(self, table: "pd.DataFrame", request: Request) -> PlanBatch:
-        return plan_block(self._fitted(), table, self._builder(), request, self._terms())
+        return plan_block(self._fitted(), table, self._engine(), request, self._terms())
 
-    def _builder(self) -> Builder:
+    def _engine(self) -> Engine:
         """How menus are made: at a level, or by the paper's objective."""
+        if isinstance(self._fitted(), BlackBoxPlanner):
+            if self.objective != "level":
+                raise InvalidInputError("objective='paper' is for linear models, and this model is not linear")
+            return Engine(construct_for_black_box, explain_tries)
         if self.objective == "level":
-            return construct
+            return Engine(construct, explain_obstacles)
         weights = PaperWeights(
             validity=float(self.validity_weight),
             diversity=float(PAPER_DIVERSITY if self.diversity_weight is None else self.diversity_weight),
@@ -280,14 +280,16 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cost=self.cost,
             random_state=self.random_state or 0,
         )
-        return partial(construct_by_objective, weights=weights)
+        return Engine(
+            partial(construct_by_objective, weights=weights), partial(explain_obstacles, margin=weights.margin)
+        )
 
     def _request(self, deadline: float, progress: Any) -> Request:
         fitted = self._fitted()
         weight = MENU_WEIGHT if self.diversity_weight is None else self.diversity_weight
         return Request(
             guarantee=float(self.guarantee),
-            guarantee_for=self.guarantee_for,  # type: ignore[arg-type]  # checked in `_check_settings`
+            guarantee_for=self.guarantee_for,  # type: ignore[arg-type]  # checked in `check_settings`
             n_options=self.n_options,
             diversity_weight=float(weight),
             multipliers=price_multipliers(self.n_starts, len(fitted.space.columns), self.random_state or 0),
@@ -305,43 +307,27 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             n_options=int(self.n_options),
             objective=self.objective,
             favourable=label.item() if hasattr(label, "item") else label,
-            threshold=self.threshold,
-            cost=self.cost,
+            threshold=fitted.model.threshold,
+            cost="l2" if fitted.space.power == 2 else "l1",
             radius_source=fitted.radius_source,
             schema=fitted.schema,
         )
 
-    def _check_settings(self) -> None:
-        settings.read_share(self.guarantee, "guarantee")
-        settings.read_word(self.guarantee_for, WHOM, "guarantee_for")
-        settings.read_word(self.objective, OBJECTIVES, "objective")
-        settings.read_word(self.cost, COSTS, "cost")
-        settings.read_radius(self.radius)
-        settings.read_drift(self.drift)
-        settings.read_count(self.n_options, "n_options")
-        settings.read_count(self.n_models, "n_models", 2)
-        settings.read_count(self.n_starts, "n_starts")
-        settings.read_time_limit(self.time_limit)
-        count_threads(self.n_jobs)
-        for name in ("validity_weight", "margin", "diversity_weight"):
-            if getattr(self, name) is not None:
-                settings.read_amount(getattr(self, name), name)
-        if self.random_state is not None:
-            settings.read_count(self.random_state, "random_state", 0)
-        if self.moments is not None and not isinstance(self.moments, WeightMoments):
-            raise InvalidInputError(f"moments must be WeightMoments or None, got {type(self.moments).__name__}")
-
-    def _read_schema(self, table: "pd.DataFrame") -> FeatureSchema:
-        if self.schema is None:
-            return FeatureSchema.infer(table)
-        schema = self.schema if isinstance(self.schema, FeatureSchema) else FeatureSchema.load(self.schema)
+    def _read_schema(self, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
+        if is_absent(self.schema):
+            return FeatureSchema.infer(table[list(columns)])
+        if isinstance(self.schema, FeatureSchema):
+            return self.schema.with_spreads(table)
+        read: Any = FeatureSchema.from_dict if isinstance(self.schema, Mapping) else FeatureSchema.load
+        schema: FeatureSchema = read(self.schema)
         return schema.with_spreads(table)
 
-    def _fitted(self) -> FittedPlanner:
+    def _fitted(self) -> Fitted:
         if not hasattr(self, "fitted_"):
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
-        fitted: FittedPlanner = self.fitted_
-        return fitted
+        settings.require_unchanged(self, self.fitted_for_)
+        fitted: FittedPlanner | BlackBoxPlanner = self.fitted_
+        return fitted.resized(int(self.n_options)) if isinstance(fitted, BlackBoxPlanner) else fitted
 
     @property
     def schema_(self) -> FeatureSchema:

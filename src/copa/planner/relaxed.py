@@ -1,17 +1,20 @@
 """The paper's objective through the front door: relaxed plans by `build_plans`, delivered as the nearest real rows."""
 
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.planner.construction import Construction, Request, finish
-from copa.planner.delivery import Applicants, Indices
+from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
 from copa.planning.actions import ActionSpace
 from copa.planning.build import build_plans
-from copa.planning.menus import MET, UNREACHABLE, Goals, Menus
+from copa.planning.menus import TIMED_OUT, UNREACHABLE, Goals, Menus
 from copa.planning.nearest import NearestRows, find_nearest_rows
+
+TOGETHER = 64  # applicants between two looks at the clock
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,30 @@ def construct_by_objective(
     fitted: FittedPlanner, applicants: Applicants, request: Request, weights: PaperWeights
 ) -> Construction:
     """Minimise the paper's objective over the relaxed space, and deliver the real rows nearest to the minimiser."""
+    n, n_options, space = len(applicants), request.n_options, fitted.space
+    menus = Menus.empty(n, n_options, len(space.lines), len(space.choices))
+    targets = np.zeros((n, n_options, fitted.ball.dimension))
+    for first in range(0, n, TOGETHER):
+        if perf_counter() > request.deadline:
+            break
+        some = np.arange(first, min(first + TOGETHER, n))
+        here = applicants.take(some)
+        targets[some] = _minimisers(fitted, here, request, weights)
+        owner = np.repeat(np.arange(len(some), dtype=np.int64), n_options)
+        flat = targets[some].reshape(-1, fitted.ball.dimension)
+        found = nearest_to(fitted, here, owner, flat, request, margin=weights.margin)
+        menus = menus.replaced(some, as_menus(found, owner, len(some), n_options))
+        if request.progress is not None:
+            request.progress(len(some))
+    begun = np.flatnonzero(menus.outcomes != TIMED_OUT)
+    relaxed = targets[begun].reshape(-1, fitted.ball.dimension), np.repeat(begun, n_options)
+    return finish(fitted, applicants, menus, request, relaxed=relaxed)
+
+
+def _minimisers(fitted: FittedPlanner, applicants: Applicants, request: Request, weights: PaperWeights) -> Array:
+    """Plans (N, J, D) that minimise the objective, rows or not."""
     lower, upper = relaxed_box(fitted.space, applicants)
-    plans = build_plans(
+    return build_plans(
         applicants.encoded,
         fitted.ball.mean,
         fitted.ball.cov,
@@ -43,14 +68,7 @@ def construct_by_objective(
         cost=weights.cost,
         random_state=weights.random_state,
         n_jobs=request.n_jobs,
-    )
-    owner = np.repeat(np.arange(len(applicants), dtype=np.int64), request.n_options)
-    targets = plans.points.reshape(-1, fitted.ball.dimension)
-    found = nearest_to(fitted, applicants, owner, targets, request, margin=weights.margin)
-    menus = as_menus(found, owner, len(applicants), request.n_options)
-    if request.progress is not None:
-        request.progress(len(applicants))
-    return finish(fitted, applicants, menus, request, relaxed=(targets, owner))
+    ).points
 
 
 def relaxed_box(space: ActionSpace, applicants: Applicants) -> tuple[Array, Array]:
@@ -103,7 +121,7 @@ def as_menus(found: NearestRows, owner: Indices, n_applicants: int, n_options: i
     for n in range(n_applicants):
         rows = np.flatnonzero(owner == n)
         outcomes = found.outcomes[rows]
-        menus.outcomes[n] = outcomes.max(initial=UNREACHABLE if len(rows) == 0 else MET)
+        menus.outcomes[n] = outcomes.min(initial=TIMED_OUT) if len(rows) else UNREACHABLE
         good = rows[outcomes < UNREACHABLE]
         both = np.column_stack([found.values[good], found.atoms[good]])
         _, first = np.unique(both, axis=0, return_index=True)

@@ -1,12 +1,85 @@
 """Checking what the planner was told, before any work."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from copa.exceptions import InvalidInputError
+from copa.moments import WeightMoments
 from copa.schema.names import hint, listed, shown
+from copa.workers import count_threads
+
+OBJECTIVES = ("level", "paper")
+COSTS = ("l1", "l2")
+WHOM = ("each", "all", "any")
+AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments")
+PLAIN = (str, int, float, bool, np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class FitSettings:
+    """What `fit` goes by; a change of one of these takes effect at the next `fit`."""
+
+    moments: WeightMoments | None
+    radius: Any
+    drift: Any
+    cost: str
+    n_options: int
+    n_models: int | None
+    seed: int
+    n_jobs: int | None
+    progress: bool | None
+
+    @classmethod
+    def of(cls, planner: Any) -> "FitSettings":
+        """Those of a `RecoursePlanner`."""
+        values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name != "seed"}
+        return cls(seed=planner.random_state or 0, **values)
+
+    @property
+    def power(self) -> int:
+        """1 where efforts add up, 2 where their squares do."""
+        return 2 if self.cost == "l2" else 1
+
+
+def check_settings(planner: Any) -> None:
+    """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
+    read_share(planner.guarantee, "guarantee")
+    read_word(planner.guarantee_for, WHOM, "guarantee_for")
+    read_word(planner.objective, OBJECTIVES, "objective")
+    read_word(planner.cost, COSTS, "cost")
+    read_radius(planner.radius)
+    read_drift(planner.drift)
+    read_count(planner.n_options, "n_options")
+    read_count(planner.n_starts, "n_starts")
+    read_time_limit(planner.time_limit)
+    count_threads(planner.n_jobs)
+    for name in ("validity_weight", "margin", "diversity_weight"):
+        if getattr(planner, name) is not None:
+            read_amount(getattr(planner, name), name)
+    for name, least in (("n_models", 2), ("random_state", 0)):
+        if getattr(planner, name) is not None:
+            read_count(getattr(planner, name), name, least)
+    if planner.moments is not None and not isinstance(planner.moments, WeightMoments):
+        raise InvalidInputError(f"moments must be WeightMoments or None, got {type(planner.moments).__name__}")
+
+
+def as_fitted(planner: Any) -> dict[str, Any]:
+    """Settings that a fitted planner was made from."""
+    return {name: getattr(planner, name) for name in AT_FIT}
+
+
+def require_unchanged(planner: Any, fitted_for: Mapping[str, Any]) -> None:
+    """Raise if a setting was changed that only `fit` takes up: a plan must not say what is not so."""
+    for name, old in fitted_for.items():
+        new = getattr(planner, name)
+        same = new is old or (isinstance(new, PLAIN) and isinstance(old, PLAIN) and new == old)
+        if not same and not (isinstance(new, np.ndarray) and np.array_equal(new, old)):
+            raise InvalidInputError(
+                f"{name} was changed to {shown(new)} after the planner was fitted with {shown(old)}; call fit again"
+            )
 
 
 def read_word(value: Any, known: Sequence[str], name: str) -> str:

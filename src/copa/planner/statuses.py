@@ -1,16 +1,22 @@
 """What is said of each applicant: a status, and in words why."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from copa.arrays import Array
 from copa.bounds.single_option import single_option_lower
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
-from copa.planner.fitted import FittedPlanner
-from copa.planner.obstacles import name_obstacles
-from copa.planning.menus import TIMED_OUT, UNREACHABLE
+from copa.planner.fitted import Fitted
+from copa.planning.menus import TIMED_OUT, UNREACHABLE, Menus
 
 Texts = npt.NDArray[np.object_]
+# What keeps applicants from their levels (-1: from being accepted at all), in words: of the planner, the applicants,
+# their menus, the levels, and the request.
+Explain = Callable[[Any, Applicants, Menus, Array, Request], list[str]]
 
 OK, ALREADY_VALID, INFEASIBLE, FRAGILE, TIME_LIMIT, ERROR = (
     "ok",
@@ -22,7 +28,9 @@ OK, ALREADY_VALID, INFEASIBLE, FRAGILE, TIME_LIMIT, ERROR = (
 )
 
 
-def judge(fitted: FittedPlanner, applicants: Applicants, made: Construction, request: Request) -> tuple[Texts, Texts]:
+def judge(
+    fitted: Fitted, applicants: Applicants, made: Construction, request: Request, explain: Explain
+) -> tuple[Texts, Texts]:
     """Statuses and messages of applicants for whom a menu was sought."""
     n = len(applicants)
     counts = np.bincount(made.delivered.owner, minlength=n)
@@ -40,29 +48,14 @@ def judge(fitted: FittedPlanner, applicants: Applicants, made: Construction, req
     blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
-        reasons = name_obstacles(
-            fitted, applicants.take(blocked), made.menus.take(blocked), levels, request.n_jobs, request.deadline
-        )
-        for i, reason in zip(blocked.tolist(), reasons, strict=True):
-            message[i] = _blocked(made, request, i, reason, unreachable=bool(unreachable[i]))
+        message[blocked] = explain(fitted, applicants.take(blocked), made.menus.take(blocked), levels, request)
     return status, message
 
 
-def _blocked(made: Construction, request: Request, i: int, reason: str, *, unreachable: bool) -> str:
-    if unreachable:
-        return f"today's model accepts nothing that is allowed. In the way: {reason}"
-    asked = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
-    highest = np.floor(made.menus.highest[i] * 1000.0) / 1000.0
-    return (
-        f"accepted today, but {asked} cannot be promised at {request.guarantee:g}: the highest level of an option that "
-        f"was found is {highest:.3f}. In the way: {reason}"
-    )
-
-
-def already_valid_message(fitted: FittedPlanner, encoded: npt.NDArray[np.float64]) -> list[str]:
+def already_valid_message(fitted: Fitted, points: Array) -> list[str]:
     """What is known of applicants whom the model accepts as they are."""
     ball = fitted.ball
-    rows = encoded[:, None]
+    rows = points[:, None]
     spread = np.linalg.norm(ball.score_roots(rows), axis=-1)
     lower = single_option_lower(ball.mean_scores(rows), spread, ball.reaches(rows))[:, 0]
     down = np.floor(lower * 1000.0) / 1000.0

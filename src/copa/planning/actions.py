@@ -84,7 +84,7 @@ class ActionSpace:
 
     @cached_property
     def terrain(self) -> tuple[Any, ...]:
-        """The fields of the kernels' `Terrain`."""
+        """The fields of the kernels' `Terrain`, all but `stop`."""
         atoms = self.directions
         return (
             self.ends[:-1],

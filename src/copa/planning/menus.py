@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.planning.actions import ActionSpace, Places
-from copa.workers import for_each_chunk
+from copa.workers import for_each_chunk, stopping_at
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
 
-# What became of an applicant; the first three are the kernel's.
+# What became of an applicant, as the kernels say it.
 MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
 
 
@@ -169,6 +169,7 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
             return
         kernel(
             *space.terrain,
+            stop,
             *space.prices,
             *(part[rows] for part in places.parts()),
             cap,
@@ -186,7 +187,8 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
             progress(len(encoded[rows]))
 
     chunk = CHUNK if np.isinf(deadline) else 1
-    for_each_chunk(work, len(encoded), chunk, n_jobs)
+    with stopping_at(deadline) as stop:
+        for_each_chunk(work, len(encoded), chunk, n_jobs)
     impossible = places.impossible(space, cap)
     menus.outcomes[impossible] = UNREACHABLE
     menus.counts[impossible] = 0

@@ -11,7 +11,7 @@ from copa.arrays import Array
 from copa.planning.actions import ActionSpace, Places
 from copa.planning.menus import TIMED_OUT, UNREACHABLE, Goals, search_inputs
 from copa.schema.steps import snap
-from copa.workers import for_each_chunk
+from copa.workers import for_each_chunk, stopping_at
 
 CHUNK = 64
 
@@ -67,6 +67,7 @@ def find_nearest_rows(
             return
         kernel(
             *space.terrain,
+            stop,
             *(part[rows] for part in places.parts()),
             space.cap,
             *(part[rows] for part in inputs),
@@ -84,7 +85,8 @@ def find_nearest_rows(
             found.highest[rows],
         )
 
-    for_each_chunk(work, m, CHUNK, n_jobs)
+    with stopping_at(deadline) as stop:
+        for_each_chunk(work, m, CHUNK, n_jobs)
     found.outcomes[places.impossible(space, space.cap)] = UNREACHABLE
     return found
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array
+from copa.models.categories import with_room
 from copa.models.spelling import spell_choices, spell_numbers
 from copa.planning.actions import ActionSpace, Places
 from copa.schema.steps import multiples
@@ -31,19 +32,22 @@ def write_rows(
 
     Returns
     -------
-    DataFrame of M rows with the columns and types of the table, numbered from 0
+    DataFrame of M rows with the columns of the table and, wherever these can hold the values, their types; numbered
+    from 0
     """
+    table = make_room(space, table)
     rows = table.iloc[owner].reset_index(drop=True)
     for k, feature in enumerate(space.lines):
         changed = values[:, k] != places.values[owner, k]
         if changed.any():
             numbers = _numbers(feature, values[changed, k])
-            rows[feature.name] = _overwritten(rows[feature.name], changed, spell_numbers(numbers, table[feature.name]))
+            words = spell_numbers(feature, numbers, rows[feature.name])
+            rows[feature.name] = overwritten(rows[feature.name], changed, words)
     for k, feature in enumerate(space.choices):
         changed = atoms[:, k] != places.atoms[owner, k]
         if changed.any():
-            words = spell_choices(feature, atoms[changed, k] - space.ends[k], table[feature.name])
-            rows[feature.name] = _overwritten(rows[feature.name], changed, words)
+            words = spell_choices(feature, atoms[changed, k] - space.ends[k], rows.loc[changed, feature.name])
+            rows[feature.name] = overwritten(rows[feature.name], changed, words)
     return rows
 
 
@@ -52,12 +56,27 @@ def _numbers(feature: "Feature", values: Array) -> Array:
     return values if feature.step is None else multiples(np.rint(values / feature.step), feature.step)
 
 
-def _overwritten(column: "pd.Series[Any]", changed: npt.NDArray[np.bool_], entries: "pd.Series[Any]") -> Any:
-    """The column with new entries, of the same type."""
+def make_room(space: ActionSpace, table: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with room in its categories for whatever options may move to; an error where that cannot be made."""
+    for feature in space.columns:
+        column = table[feature.name]
+        roomy = with_room(feature, column)
+        if roomy is not column:
+            table = table.assign(**{feature.name: roomy})
+    return table
+
+
+def overwritten(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_], entries: "pd.Series[Any]") -> Any:
+    """The column with new entries where the flags are, of its type, or of one that holds both."""
     import pandas as pd
 
+    if entries.dtype != column.dtype:
+        both = pd.concat([column, entries], ignore_index=True)
+        sources = np.arange(len(column))
+        sources[flags] = len(column) + np.arange(len(entries))
+        return both.iloc[sources].set_axis(column.index)
     array = column.array.copy()
-    array[changed] = entries.array
+    array[flags] = entries.array
     return pd.Series(array, index=column.index, dtype=column.dtype)  # a bare array of objects would be taken for text
 
 

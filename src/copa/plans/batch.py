@@ -20,6 +20,7 @@ from copa.plans.certificates import Certificates, same_ball
 from copa.plans.plan import Plan
 from copa.plans.segments import Positions, segment_rows
 from copa.plans.terms import PlanTerms
+from copa.plans.trials import Trials
 from copa.schema.names import shown
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class PlanBatch(Sequence[Plan]):
     certificates : N proofs of the bounds, None where there are no options
     seconds : (N,) time spent
     terms : what was asked
+    trials : what became of the options on held-out models, where there are some; None otherwise
 
     Where an applicant has no option, `lower`, `upper`, `any_lower` and `gap` are the empty statements 0, 1, 0 and 1.
     """
@@ -79,6 +81,7 @@ class PlanBatch(Sequence[Plan]):
     certificates: Sequence[Certificate | None]
     seconds: Array
     terms: PlanTerms
+    trials: Trials | None = None
 
     def __post_init__(self) -> None:
         consistency.require_same_columns(self.applicants, self.options)
@@ -164,6 +167,7 @@ class PlanBatch(Sequence[Plan]):
             certificate=self.certificates[i],
             seconds=float(self.seconds[i]),
             terms=self.terms,
+            trials=None if self.trials is None else self.trials.select(np.array([i]), np.arange(own.start, own.stop)),
         )
 
     def select(self, rows: Any) -> "PlanBatch":
@@ -183,6 +187,7 @@ class PlanBatch(Sequence[Plan]):
         chosen["applicants"] = self.applicants.iloc[positions]
         chosen["options"] = self.options.iloc[own].reset_index(drop=True)
         chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
+        chosen["trials"] = None if self.trials is None else self.trials.select(positions, own)
         chosen["certificates"] = Certificates.of(self.certificates).select(positions)
         return PlanBatch(**chosen)
 
@@ -209,6 +214,7 @@ class PlanBatch(Sequence[Plan]):
             options=pd.concat([batch.options for batch in batches], ignore_index=True),
             owner=np.concatenate([b.owner + offset for b, offset in zip(batches, offsets[:-1], strict=True)]),
             certificates=Certificates.chain([batch.certificates for batch in batches]),
+            trials=Trials.concat([batch.trials for batch in batches]),
             **joined,
         )
 
@@ -223,9 +229,14 @@ class PlanBatch(Sequence[Plan]):
         """
         return tables.summary_table(self)
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Return the batch as JSON for other programs, and write it to `path` where one is given."""
-        text = document.batch_document(self)
+    def to_json(self, path: str | Path | None = None, *, certificates: bool = False) -> str:
+        """Return the batch as JSON for other programs, and write it to `path` where one is given.
+
+        Parameters
+        ----------
+        certificates : write the proofs too, from which `copa verify` checks every bound
+        """
+        text = document.batch_document(self, certificates=certificates)
         if path is not None:
             files.write_atomically(Path(path), text.encode("utf-8"))
         return text

@@ -1,12 +1,17 @@
 """A batch as JSON, for other programs: plain names, full precision, null where there is nothing."""
 
+import io
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa.exceptions import DataError
 from copa.plans.cells import as_json, cells_of
+from copa.plans.certificates import FIELDS
 from copa.plans.changes import changed_cells
+from copa.plans.digests import Digest
 from copa.plans.tables import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 
@@ -19,10 +24,79 @@ FORMAT = "copa-plans"
 VERSION = 1
 
 
-def batch_document(batch: "PlanBatch") -> str:
+class TextFile(Protocol):
+    """What text is written to."""
+
+    def write(self, text: str, /) -> object:
+        """Take some text."""
+
+
+class DocumentWriter:
+    """Writes batches of the same terms as one JSON document, a line per applicant, its digest at the end.
+
+    Parameters
+    ----------
+    file : open for text
+    certificates : write the proofs too, so that `copa verify` can check the document alone
+    """
+
+    def __init__(self, file: TextFile, *, certificates: bool = False) -> None:
+        self._file = file
+        self._certificates = certificates
+        self._digest = Digest()
+        self._separator = ""
+
+    def add(self, batch: "PlanBatch") -> None:
+        """Write the applicants of a batch; the first batch also gives the header."""
+        if not self._separator:
+            header = _header(batch, certificates=self._certificates)
+            self._digest.add(header)
+            self._file.write(f'{_dumped(header)[:-1]}, "applicants": [')
+            self._separator = "\n"
+        for entry in _applicants(batch, certificates=self._certificates):
+            self._digest.add(entry)
+            self._file.write(f"{self._separator}{_dumped(entry)}")
+            self._separator = ",\n"
+
+    def close(self) -> None:
+        """Write the end."""
+        self._file.write(f'\n], "digest": "{self._digest.text()}"}}\n')
+
+
+def batch_document(batch: "PlanBatch", *, certificates: bool = False) -> str:
     """Return the batch as JSON text, one line per applicant."""
-    terms = batch.terms
-    header = {
+    text = io.StringIO()
+    writer = DocumentWriter(text, certificates=certificates)
+    writer.add(batch)
+    writer.close()
+    return text.getvalue()
+
+
+def require_document(content: Any) -> None:
+    """Raise if JSON content is not a document of plans, is newer, or was changed after it was written."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DataError(f"not a document of plans: it must be an object with format {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise DataError(
+            f"version {content.get('version')!r} of the document cannot be read, only {VERSION}; update COPA"
+        )
+    if not isinstance(content.get("applicants"), list) or "digest" not in content:
+        raise DataError("the document of plans has no list of applicants, or no digest; write the plans again")
+    if content["digest"] != document_digest(content):
+        raise DataError("the document was changed after it was written: its content does not have its digest")
+
+
+def document_digest(content: Mapping[str, Any]) -> str:
+    """Return the digest that belongs to the content of a document."""
+    digest = Digest().add({key: content[key] for key in content if key not in ("applicants", "digest")})
+    for entry in content["applicants"]:
+        digest.add(entry)
+    return digest.text()
+
+
+def _header(batch: "PlanBatch", *, certificates: bool) -> dict[str, Any]:
+    terms, ball = batch.terms, batch.ball
+    header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "asked": {
@@ -35,42 +109,53 @@ def batch_document(batch: "PlanBatch") -> str:
         "assumptions": {
             "favourable": as_json(terms.favourable),
             "threshold": as_json(terms.threshold),
-            "radius": batch.ball.radius,
+            "radius": ball.radius,
             "radius_source": terms.radius_source,
-            "drift": batch.ball.drift is not None,
+            "drift": ball.drift is not None,
             "guarantees_mean": GUARANTEES_MEAN,
-            "in_words": assumption(batch.ball, terms),
+            "in_words": assumption(ball, terms),
         },
     }
-    lines = ",\n".join(_dumped(entry) for entry in _applicants(batch))
-    return f'{_dumped(header)[:-1]}, "applicants": [\n{lines}\n]}}\n'
+    if certificates:
+        drift = None if ball.drift is None else ball.drift.tolist()
+        header["ball"] = {"mean": ball.mean.tolist(), "cov": ball.cov.tolist(), "radius": ball.radius, "drift": drift}
+    return header
 
 
 def _dumped(content: dict[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def _applicants(batch: "PlanBatch") -> list[dict[str, Any]]:
+def _applicants(batch: "PlanBatch", *, certificates: bool) -> Iterator[dict[str, Any]]:
     factuals = _columns(batch.applicants)
     options = _options(batch, factuals)
     ends = np.cumsum(batch.counts)
-    entries = []
     for i, label in enumerate(batch.applicants.index):
-        own = options[ends[i] - batch.counts[i] : ends[i]]
-        entries.append(
-            {
-                "applicant": as_json(label),
-                "status": str(batch.status[i]),
-                "message": batch.message[i],
-                "factual": {name: cells[i] for name, cells in factuals.items()},
-                "options": own,
-                "all": float(batch.lower[i]) if own else None,
-                "any": float(batch.any_lower[i]) if own else None,
-                "upper": float(batch.upper[i]) if own else None,
-                "highest_level": as_json(batch.highest_level[i]),
-            }
-        )
-    return entries
+        rows = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
+        own = options[rows]
+        entry = {
+            "applicant": as_json(label),
+            "status": str(batch.status[i]),
+            "message": batch.message[i],
+            "factual": {name: cells[i] for name, cells in factuals.items()},
+            "options": own,
+            "all": float(batch.lower[i]) if own else None,
+            "any": float(batch.any_lower[i]) if own else None,
+            "upper": float(batch.upper[i]) if own else None,
+            "highest_level": as_json(batch.highest_level[i]),
+        }
+        if certificates:
+            entry |= {"gap": float(batch.gap[i]) if own else None, "certificate": _certificate(batch, i, rows)}
+        yield entry
+
+
+def _certificate(batch: "PlanBatch", i: int, rows: slice) -> dict[str, Any] | None:
+    """The proof of a plan, without the ball, which is the same for all."""
+    certificate = batch.certificates[i]
+    if certificate is None:
+        return None
+    numbers = {name: np.asarray(getattr(certificate, name)).tolist() for name in FIELDS.values()}
+    return {"points": batch.points[rows].tolist(), **numbers}
 
 
 def _options(batch: "PlanBatch", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A batch as one file: a zip of JSON and arrays, in which there is nothing to execute."""
+"""A batch as one file: a zip of JSON and arrays with a digest, in which there is nothing to execute."""
 
 import io
 import json
@@ -12,23 +12,31 @@ import numpy as np
 
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import DataError
+from copa.plans import parts
 from copa.plans.certificates import pack_certificates, unpack_certificates
 from copa.plans.columns import pack_values, unpack_values
 from copa.plans.consistency import PER_APPLICANT, PER_OPTION
+from copa.plans.digests import digest_of
 from copa.plans.frames import pack_frame, unpack_frame
 from copa.plans.terms import PlanTerms
+from copa.plans.trials import Trials
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
 
 FORMAT = "copa-plan-file"
-VERSION = 1
+VERSION = 2
 CONTENT, ARRAYS = "plans.json", "arrays.npz"
 NUMBERS = ("owner", "status", "accepted", "points", *PER_APPLICANT, *PER_OPTION)
 
 
 def save(batch: "PlanBatch", path: Path) -> None:
     """Write a batch; the same batch gives the same bytes."""
+    write_atomically(path, pack(batch))
+
+
+def pack(batch: "PlanBatch") -> bytes:
+    """Return the bytes of a saved batch."""
     import pandas as pd
 
     arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
@@ -38,6 +46,8 @@ def save(batch: "PlanBatch", path: Path) -> None:
         arrays["ball/drift"] = ball.drift
     proofs = pack_certificates(batch.certificates, batch.points, ball, batch.counts)
     arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
+    if batch.trials is not None:
+        arrays |= {f"trials/{name}": array for name, array in batch.trials.pack().items()}
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -46,6 +56,9 @@ def save(batch: "PlanBatch", path: Path) -> None:
         "options": pack_frame(batch.options, "options", arrays),
         "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),
     }
+    # As the file holds it: names that JSON turns into text, lists in place of tuples.
+    content = json.loads(json.dumps(content, allow_nan=False))
+    content["digest"] = digest_of(content, arrays)
     members = io.BytesIO()
     np.savez(members, **arrays)
     whole = io.BytesIO()
@@ -53,17 +66,19 @@ def save(batch: "PlanBatch", path: Path) -> None:
         for name, data in ((CONTENT, json.dumps(content, allow_nan=False).encode()), (ARRAYS, members.getbuffer())):
             # A date of its own for every file would make the bytes differ.
             archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 1)
-    write_atomically(path, whole.getbuffer())
+    return whole.getvalue()
 
 
 def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
     """Read a batch, or say why the file is none."""
+    if parts.in_parts(path):
+        return cls.concat(list(parts.read_parts(cls, path)))
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"the plans {path} cannot be read: {error.strerror}") from error
     try:
-        return _read(cls, raw)
+        return read(cls, raw)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except MemoryError:
@@ -74,28 +89,33 @@ def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
         ) from error
 
 
-def _read(cls: "type[PlanBatch]", raw: bytes) -> "PlanBatch":
+def read(cls: "type[PlanBatch]", raw: bytes) -> "PlanBatch":
+    """Read the bytes of a saved batch; what goes wrong on the way is the caller's to name."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         content = json.loads(archive.read(CONTENT))
         if content["format"] != FORMAT:
             raise DataError(f"not a file of plans: its format is {content['format']!r}, not {FORMAT!r}")
         if content["version"] != VERSION:
-            raise DataError(
-                f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; update COPA"
-            )
+            newer = isinstance(content["version"], int) and content["version"] > VERSION
+            advice = "update COPA" if newer else "save the plans again"
+            raise DataError(f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; {advice}")
         with np.load(io.BytesIO(archive.read(ARRAYS)), allow_pickle=False) as members:
             arrays = {name: members[name] for name in members.files}
+    if content.get("digest") != digest_of(content, arrays):
+        raise DataError("the file was changed after it was saved, or is damaged: its content does not have its digest")
     ball = AmbiguityBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     counts = np.bincount(numbers["owner"].astype(np.intp), minlength=len(applicants)).astype(np.intp)
     proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
+    tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
     return cls(
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
         message=unpack_values(content["message"], "message", arrays).to_numpy(),
         ball=ball,
         certificates=unpack_certificates(proofs, numbers["points"], ball, counts),
+        trials=Trials.unpack(tried, len(applicants), len(numbers["owner"])),
         terms=PlanTerms.from_dict(content["terms"]),
         **numbers,
     )

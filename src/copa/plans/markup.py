@@ -15,15 +15,16 @@ max-width:76rem;overflow-wrap:anywhere;text-align:left}
 border-left:5px solid var(--copa-fill);border-radius:4px;background:var(--copa-soft)}
 .copa .copa-note.copa-warn{border-left-color:var(--copa-warn)}
 .copa .copa-note p{margin:0}
-.copa .copa-cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.8em;
-margin:0 0 .8em}
-.copa .copa-card{border:1px solid var(--copa-line);border-radius:8px;padding:.7em .9em;display:flex;
-flex-direction:column;gap:.5em;min-width:0}
+.copa .copa-cards{--copa-columns:4;display:grid;gap:.9em;margin:0 0 1em;grid-template-columns:repeat(auto-fill,
+minmax(min(100%,max(13rem,calc((100% - (var(--copa-columns) - 1)*.9em)/var(--copa-columns)))),1fr))}
+.copa .copa-card{border:1px solid var(--copa-line);border-top:3px solid var(--copa-fill);border-radius:6px 6px 8px 8px;
+padding:.7em .95em .8em;display:flex;flex-direction:column;gap:.55em;min-width:0}
 .copa .copa-head{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:0 1em}
-.copa .copa-head b{font-size:1.05em}
+.copa .copa-head b{font-size:1.1em}
+.copa .copa-tag{display:inline-block;border:1px solid var(--copa-warn);border-radius:1em;padding:0 .6em;font-weight:600}
 .copa .copa-small{font-size:.87em;opacity:.8}
 .copa ul.copa-changes{list-style:none;margin:0;padding:0;flex:1}
-.copa ul.copa-changes li{margin:0;padding:.3em 0;border-top:1px solid var(--copa-line)}
+.copa ul.copa-changes li{margin:0;padding:.35em 0;border-top:1px solid var(--copa-soft)}
 .copa ul.copa-changes li:first-child{border-top:0}
 .copa .copa-name{display:block;font-size:.87em;opacity:.8}
 .copa .copa-to{font-weight:600}

@@ -16,6 +16,7 @@ from copa.plans.changes import Change, changed_cells
 from copa.plans.plan_html import plan_html
 from copa.plans.probabilities import rounded_down
 from copa.plans.terms import PlanTerms
+from copa.plans.trials import Trials
 from copa.plans.wording import explain
 from copa.schema.names import shown
 
@@ -70,6 +71,7 @@ class Plan:
     certificate: Certificate | None
     seconds: float
     terms: PlanTerms
+    trials: Trials | None = None
 
     @property
     def n_options(self) -> int:

@@ -22,6 +22,7 @@ STATUS_SIGNS = {
     "error": "✕ error",
 }
 CALM = ("ok", "already_valid")
+IN_A_ROW = 4  # cards; five are shown as three and two
 
 
 def plan_html(plan: "Plan") -> str:
@@ -36,14 +37,24 @@ def plan_title(plan: "Plan") -> str:
 
 def plan_body(plan: "Plan", *, assumptions: bool = True) -> str:
     """Return everything below the title, with or without what the probabilities rest on."""
+    footer = terms_html(plan.ball, plan.terms) if assumptions and makes_promises(plan) else ""
+    return f"{notes_html(plan)}{cards_html(plan)}{_whole(plan)}{footer}"
+
+
+def notes_html(plan: "Plan") -> str:
+    """Return what became of the search, where there is more to say than the options do."""
     notes = "".join(f"<p>{safe(note)}</p>" for note in status_notes(plan))
     tone = "" if plan.status in CALM else " copa-warn"
-    banner = f'<div class="copa-note{tone}">{notes}</div>' if notes else ""
-    footer = terms_html(plan.ball, plan.terms) if assumptions and makes_promises(plan) else ""
+    return f'<div class="copa-note{tone}">{notes}</div>' if notes else ""
+
+
+def cards_html(plan: "Plan") -> str:
+    """Return the menu as cards, in rows of about the same length."""
     if not plan.n_options:
-        return f"{banner}{footer}"
+        return ""
+    columns = plan.n_options if plan.n_options <= IN_A_ROW else -(-plan.n_options // 2)
     cards = "".join(_card(plan, number) for number in range(1, plan.n_options + 1))
-    return f'{banner}<div class="copa-cards">{cards}</div>{_whole(plan)}{footer}'
+    return f'<div class="copa-cards" style="--copa-columns:{min(columns, IN_A_ROW)}">{cards}</div>'
 
 
 def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
@@ -66,9 +77,9 @@ def _card(plan: "Plan", option: int) -> str:
         f'{safe(change.before_text)} → <span class="copa-to">{safe(change.after_text)}</span></li>'
         for change in plan.changes(option)
     ]
-    notes = ["accepted today" if plan.accepted[j] else "! not accepted today"]
+    notes = ["✓ accepted today" if plan.accepted[j] else "! not accepted today"]
     if option == plan.breaks_first:
-        notes.append("breaks first")
+        notes.append('<span class="copa-tag">breaks first</span>')
     least = float(plan.option_lower[j])
     holds = labelled_bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each"))
     return (

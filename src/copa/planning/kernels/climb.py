@@ -8,8 +8,9 @@ from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.search import complete
 from copa.planning.kernels.terrain import TOLERANCE, Goal, copy_row, level_of, worth
 
-# What became of an applicant: the level is met, only a lower one can be, or no allowed row is accepted today.
-MET, BELOW, UNREACHABLE = 0, 1, 2
+# What became of an applicant: the level is met, only a lower one can be, no allowed row is accepted today, or the time
+# was up before that was known.
+MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
 ACCEPTED_ONLY = -1.0  # a goal without a level
 
 CLIMBS = 30

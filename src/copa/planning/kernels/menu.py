@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from copa.kernels.small_matrices import options
-from copa.planning.kernels.climb import MET, UNREACHABLE, attainable_goal
+from copa.planning.kernels.climb import MET, TIMED_OUT, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.pool import Pool, Prices, add_row, add_variants, applicant_cost, fill_pool, place_row
 from copa.planning.kernels.search import economise, enter, shrink
@@ -82,9 +82,18 @@ def cheapest_first(pool, menu, size):
             k -= 1
 
 
+@njit(**inner)
+def write_row(row, values, atoms):
+    """Write the values (L,) and choices (C,) of a row."""
+    for i in range(values.size):
+        values[i] = row.values[i]
+    for c in range(atoms.size):
+        atoms[c] = row.atoms[c]
+
+
 FLOATS, ROWS, CUBE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
 INTS, INT_ROWS, INT_CUBE, BOOL_ROWS = "int64[::1]", "int64[:,::1]", "int64[:,:,::1]", "boolean[:,::1]"
-TERRAIN = [INTS, INTS, ROWS, ROWS, FLOATS, FLOATS, ROWS, FLOATS]
+TERRAIN = [INTS, INTS, ROWS, ROWS, FLOATS, FLOATS, ROWS, FLOATS, INTS]
 PRICES = [FLOATS, ROWS, FLOATS, "int64"]
 PLACES = [ROWS, INT_ROWS, ROWS, ROWS, BOOL_ROWS, "int64", ROWS, ROWS, ROWS, ROWS]
 GOALS = [FLOATS, "float64", "float64", FLOATS]
@@ -95,7 +104,7 @@ SIGNATURE = f"void({', '.join(TERRAIN + PRICES + PLACES + GOALS + SEARCH + RESUL
 
 @njit(SIGNATURE, **options)
 def build_menus(
-    first, last, cov_gram, drift_gram, means, scores, rules, steps,
+    first, last, cov_gram, drift_gram, means, scores, rules, steps, stop,
     line_prices, gaps, fees, power,
     values, atoms, lower, upper, allowed, cap, numbers, cov_products, drift_products, slack,
     levels, radius, margin, floors,
@@ -106,13 +115,13 @@ def build_menus(
 
     Parameters
     ----------
-    first ... steps : the fields of `Terrain`
+    first ... stop : the fields of `Terrain`
     line_prices ... power : the fields of `Prices`
     values ... cap : the fields of `Place`, with a leading N
     numbers, cov_products, drift_products, slack : the applicants' own rows (`Row`), with a leading N
     levels : (N,) asked for;  radius, margin : floats;  floors : (N,) of today's score
     multipliers : (S, L + C) of the prices, one line per row of the pool;  weight : of diversity
-    outcomes : (N,), written: MET, BELOW or UNREACHABLE
+    outcomes : (N,), written: MET, BELOW, UNREACHABLE or TIMED_OUT
     counts : (N,), written: the number of options
     menu_values, menu_atoms : (N, J, L), (N, J, C), written: the options, cheapest first
     relaxed_values, relaxed_atoms : the same, written: the options without the grid of the steps
@@ -121,8 +130,8 @@ def build_menus(
     """
     n_lines, n_choices, n_atoms, n_rules = steps.size, first.size, means.size, rules.shape[0]
     n_options = menu_values.shape[1]
-    terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps)
-    smooth = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, np.zeros(n_lines))
+    terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps, stop)
+    smooth = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, np.zeros(n_lines), stop)
     prices = Prices(line_prices, gaps, fees, power)
     capacity = multipliers.shape[0] + 2 + VARIANTS * n_options
     pool = Pool(
@@ -148,11 +157,11 @@ def build_menus(
         honest = applicant_cost(terrain, place, prices, np.ones(n_lines + n_choices))
         outcome, level, highest[n] = attainable_goal(terrain, place, honest, asked, start, surest, trial, spare)
         outcomes[n] = outcome
-        for i in range(n_lines):
-            surest_values[n, i] = surest.values[i]
-        for c in range(n_choices):
-            surest_atoms[n, c] = surest.atoms[c]
+        write_row(surest, surest_values[n], surest_atoms[n])
         counts[n] = 0
+        if stop[0] != 0:
+            outcomes[n] = TIMED_OUT
+            continue
         if outcome == UNREACHABLE:
             continue
         size = 0
@@ -168,16 +177,13 @@ def build_menus(
             size = menu_from_pool(terrain, place, prices, goal, start, n_options, weight, pool, menu, row, spare)
             if size == n_options or outcome == MET or level < 0.0:
                 break
+        if stop[0] != 0:  # what there is was not finished
+            outcomes[n] = TIMED_OUT
+            continue
         cheapest_first(pool, menu, size)
         counts[n] = size
         for j in range(size):
             place_row(terrain, start, pool.values[menu[j]], pool.atoms[menu[j]], row)
-            for i in range(n_lines):
-                menu_values[n, j, i] = row.values[i]
-            for c in range(n_choices):
-                menu_atoms[n, j, c] = row.atoms[c]
+            write_row(row, menu_values[n, j], menu_atoms[n, j])
             shrink(smooth, place, honest, goal, row)
-            for i in range(n_lines):
-                relaxed_values[n, j, i] = row.values[i]
-            for c in range(n_choices):
-                relaxed_atoms[n, j, c] = row.atoms[c]
+            write_row(row, relaxed_values[n, j], relaxed_atoms[n, j])

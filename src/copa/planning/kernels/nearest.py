@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from copa.kernels.small_matrices import options
-from copa.planning.kernels.climb import MET, UNREACHABLE, attainable_goal
+from copa.planning.kernels.climb import MET, TIMED_OUT, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import Cost
 from copa.planning.kernels.menu import FLOATS, GOALS, INT_ROWS, INTS, PLACES, ROWS, TERRAIN
@@ -60,7 +60,7 @@ SIGNATURE = f"void({', '.join([*TERRAIN, *PLACES, *GOALS, ROWS, FLOATS, ROWS, *R
 
 @njit(SIGNATURE, **options)
 def nearest_rows(
-    first, last, cov_gram, drift_gram, means, scores, rules, steps,
+    first, last, cov_gram, drift_gram, means, scores, rules, steps, stop,
     values, atoms, lower, upper, allowed, cap, numbers, cov_products, drift_products, slack,
     levels, radius, margin, floors,
     targets, line_prices, choice_prices,
@@ -73,12 +73,12 @@ def nearest_rows(
     first ... floors : as in `menu.build_menus`, one applicant per target
     targets : (M, L) values of the lines, on the grid of their steps;  line_prices : (L,) per unit of distance
     choice_prices : (M, A) squared distance of every value of every choice
-    outcomes : (M,), written: MET, BELOW or UNREACHABLE
+    outcomes : (M,), written: MET, BELOW, UNREACHABLE or TIMED_OUT
     row_values, row_atoms : (M, L), (M, C), written: the row (where UNREACHABLE, the nearest attempt)
     highest : (M,), written: the highest level known to be reached, or the one asked for where it is met
     """
     n_lines, n_choices, n_atoms, n_rules = steps.size, first.size, means.size, rules.shape[0]
-    terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps)
+    terrain = Terrain(first, last, cov_gram, drift_gram, means, scores, rules, steps, stop)
     start = empty_row(n_lines, n_choices, n_atoms, n_rules)
     row = empty_row(n_lines, n_choices, n_atoms, n_rules)
     trial = empty_row(n_lines, n_choices, n_atoms, n_rules)
@@ -97,6 +97,9 @@ def nearest_rows(
         if outcome != UNREACHABLE:
             level = level if outcome == MET or level < 0.0 else NEARLY * level
             economise(terrain, place, cost, Goal(level, radius, margin, floors[n], 0.0), row, trial, spare)
+        if stop[0] != 0:
+            outcomes[n] = TIMED_OUT
+            continue
         for i in range(n_lines):
             row_values[n, i] = row.values[i]
         for c in range(n_choices):

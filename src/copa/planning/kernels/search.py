@@ -1,10 +1,11 @@
 """The cheapest row that meets a goal: greedy completion, then reduction and exchange (compiled)."""
 
+import numpy as np
 from numba import njit
 
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.costs import column_cost, farthest_for, line_cost, row_cost
-from copa.planning.kernels.lines import grid_floor, value_nearest, value_towards_goal
+from copa.planning.kernels.lines import grid_floor, on_grid, value_nearest, value_towards_goal
 from copa.planning.kernels.terrain import (
     TOLERANCE,
     copy_row,
@@ -96,6 +97,8 @@ def complete(terrain, place, cost, goal, row, barred, spare):
     for _ in range(ROUNDS):
         if worth(goal, row) >= -TOLERANCE:
             return True
+        if terrain.stop[0] != 0:
+            return False
         column, value, atom = best_addition(terrain, place, cost, goal, row, barred)
         if column >= 0:
             move(terrain, row, column, value, atom)
@@ -108,9 +111,10 @@ def complete(terrain, place, cost, goal, row, barred, spare):
 
 @njit(**inner)
 def leap(terrain, place, cost, goal, row, spare):
-    """Two moves at once, where no single one helps: a rule ties columns together, or the cap is reached.
+    """Several moves at once, where no single one helps: a rule ties columns together, or the cap is reached.
 
-    The first move takes a column to an end of its range, to another value, or back; the second is the best answer.
+    The first move takes a column to an end of its range, to another value, or back; then rules that it breaks are
+    mended by other columns, and the best further move is made.
     """
     if row.slack.size == 0 and count_changes(place, row) < place.cap:
         return False
@@ -122,8 +126,11 @@ def leap(terrain, place, cost, goal, row, spare):
             v, a = first_half(place, row, f, k)
             if (v == row.values[f]) if is_line else (a == row.atoms[f - n_lines] or not place.allowed[a]):
                 continue
+            if terrain.stop[0] != 0:
+                return False
             copy_row(row, spare)
             move(terrain, spare, f, v, a)
+            mend_rules(terrain, place, goal, spare, f)
             if count_changes(place, spare) > place.cap:
                 continue
             second, second_value, second_atom = best_addition(terrain, place, cost, goal, spare, f)
@@ -135,10 +142,41 @@ def leap(terrain, place, cost, goal, row, spare):
     if column < 0:
         return False
     move(terrain, row, column, value, atom)
+    mend_rules(terrain, place, goal, row, column)
     second, value, atom = best_addition(terrain, place, cost, goal, row, column)
     if second >= 0:
         move(terrain, row, second, value, atom)
     return True
+
+
+@njit(**inner)
+def mend_rules(terrain, place, goal, row, first):
+    """Make up for broken rules, one after another, by lines that have not moved yet: in a chain, each breaks the next.
+
+    `first` is the column whose move broke the first one; it stays.
+    """
+    n_lines, n_rules = row.values.size, row.slack.size
+    moved = np.zeros(n_lines, np.bool_)
+    for _ in range(n_rules):
+        broken, worst = -1, -TOLERANCE
+        for r in range(n_rules):
+            if row.slack[r] < worst:
+                broken, worst = r, row.slack[r]
+        if broken < 0:
+            return
+        best, line, value = -ANY_DISTANCE, -1, 0.0
+        for f in place.open:
+            if f >= n_lines or f == first or moved[f] or terrain.rules[broken, f] == 0.0:
+                continue
+            wanted = row.values[f] + row.slack[broken] / terrain.rules[broken, f]
+            v = on_grid(terrain, place, f, wanted, wanted > row.values[f])
+            result = worth_after(terrain, goal, row, f, v, -1)
+            if result > best:
+                best, line, value = result, f, v
+        if line < 0:
+            return
+        move_line(terrain, row, line, value)
+        moved[line] = True
 
 
 @njit(**inner)
@@ -278,5 +316,5 @@ def economise(terrain, place, cost, goal, row, trial, spare):
     """Lower the cost of a row that meets the goal, until no single move and no exchange of two does."""
     for _ in range(ROUNDS):
         shrink(terrain, place, cost, goal, row)
-        if not exchange(terrain, place, cost, goal, row, trial, spare):
+        if terrain.stop[0] != 0 or not exchange(terrain, place, cost, goal, row, trial, spare):
             return

@@ -26,6 +26,7 @@ Terrain = namedtuple(
         "scores",  # (A,) what it adds to today's score
         "rules",  # (R, A) what it takes from the slack of each rule
         "steps",  # (L,) new values are multiples of it; 0 for any value
+        "stop",  # (1,) not zero once the time is up: set from outside while the search runs
     ],
 )
 

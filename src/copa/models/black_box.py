@@ -1,0 +1,136 @@
+"""Any classifier with probabilities, taken as it is: what it says of raw rows, as a score that accepts from zero on."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array
+from copa.exceptions import InvalidInputError
+from copa.schema.names import hint, require_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Probabilities are cut off here before their logarithms are taken: a forest says 0 and 1.
+SHARPEST = 1e-3
+
+
+@dataclass
+class Calls:
+    """How often a model was asked, and about how many rows."""
+
+    calls: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBox:
+    """A fitted binary classifier that is only asked for its probabilities.
+
+    Attributes
+    ----------
+    estimator : the classifier or pipeline, as given
+    columns : raw columns, in the model's order
+    named : whether the estimator was fitted to a DataFrame, and so wants one
+    favourable : the label a person wants
+    position : of the favourable label in `classes_`
+    threshold : probability from which on the model accepts; None where `predict` decides
+    asked : calls of the model so far
+    """
+
+    estimator: Any
+    columns: tuple[str, ...]
+    named: bool
+    favourable: Any
+    position: int
+    threshold: float | None
+    asked: Calls = field(default_factory=Calls, repr=False)
+
+    @classmethod
+    def read(cls, estimator: Any, columns: Any, *, threshold: Any = None, favourable: Any = None) -> "BlackBox":
+        """Take a fitted classifier, or say at once why it cannot be used.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with `predict_proba` and two classes
+        columns : names of the raw columns that it is given
+        threshold : probability of the favourable label from which on it accepts; None: what `predict` says
+        favourable : label; None for `classes_[1]`
+        """
+        _require_probabilities(estimator)
+        classes = list(getattr(estimator, "classes_", ()))
+        if len(classes) != 2:
+            raise InvalidInputError(
+                f"the model must be fitted and choose between 2 classes, it has {len(classes)}; for more outcomes, "
+                "fit a model of the favourable one against the rest"
+            )
+        position = 1 if favourable is None else _position(classes, favourable)
+        named = getattr(estimator, "feature_names_in_", None)
+        used = require_text(columns if named is None else named)
+        given = [str(name) for name in columns]
+        for name in used:
+            if name not in given:
+                raise InvalidInputError(f"the model needs column {name!r}, which the table lacks; {hint(name, given)}")
+        if threshold is not None and not (isinstance(threshold, (int, float)) and 0.0 < threshold < 1.0):
+            raise InvalidInputError(f"threshold is a probability of the favourable label, in (0, 1), got {threshold!r}")
+        return cls(estimator, used, named is not None, classes[position], position, threshold)
+
+    def replaced(self, estimator: Any) -> "BlackBox":
+        """The same for another fit of the model, whose calls are counted together with this one's."""
+        return BlackBox(estimator, self.columns, self.named, self.favourable, self.position, self.threshold, self.asked)
+
+    def as_input(self, frame: "pd.DataFrame") -> Any:
+        """The raw columns in the form that the estimator was fitted to."""
+        rows = frame[list(self.columns)]
+        return rows if self.named else rows.to_numpy()
+
+    def scores(self, frame: "pd.DataFrame") -> Array:
+        """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
+
+        Where `predict` decides, the threshold is one half.
+        """
+        if len(frame) == 0:
+            return np.zeros(0)
+        self.asked.calls += 1
+        self.asked.rows += len(frame)
+        chance = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)[:, self.position]
+        cut = 0.5 if self.threshold is None else self.threshold
+        return log_odds(chance) - float(np.log(cut / (1.0 - cut)))
+
+    def accepts(self, frame: "pd.DataFrame") -> npt.NDArray[np.bool_]:
+        """What the estimator itself says of raw rows, (N,)."""
+        if len(frame) == 0:
+            return np.zeros(0, dtype=bool)
+        self.asked.calls += 1
+        self.asked.rows += len(frame)
+        rows = self.as_input(frame)
+        if self.threshold is None:
+            return np.asarray(np.asarray(self.estimator.predict(rows)) == self.favourable)
+        return np.asarray(self.estimator.predict_proba(rows)[:, self.position] >= self.threshold)
+
+
+def log_odds(chance: Array) -> Array:
+    """Logarithm of the odds of probabilities, finite also at 0 and 1."""
+    cut = np.clip(chance, SHARPEST, 1.0 - SHARPEST)
+    odds: Array = np.log(cut) - np.log1p(-cut)
+    return odds
+
+
+def _require_probabilities(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        raise InvalidInputError(f"the model must be a fitted classifier, got the class {estimator.__name__}")
+    if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "predict"):
+        raise InvalidInputError(
+            f"the model must be linear or have predict_proba, and {type(estimator).__name__} is neither; fit it with "
+            "probabilities, or wrap it in CalibratedClassifierCV"
+        )
+
+
+def _position(classes: list[Any], favourable: Any) -> int:
+    for k, label in enumerate(classes):
+        if label == favourable:
+            return k
+    shown = " and ".join(repr(label) for label in classes)
+    raise InvalidInputError(f"favourable must be a label of the model, {shown}, got {favourable!r}")

@@ -1,0 +1,97 @@
+"""Getting to know a black box: is every row readable, how does it vary when it is retrained."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.exceptions import InvalidInputError
+from copa.models.black_box import BlackBox
+from copa.planner.black_boxes.promises import standard_ball
+from copa.planner.black_boxes.retraining import draw_samples, fresh_data_radius, require_clonable, retrain
+from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
+from copa.planner.progress import progress_bar
+from copa.planner.settings import FitSettings
+from copa.planning.actions import Places
+from copa.planning.neighbourhood import Draws, rows_around
+from copa.planning.rows import write_rows
+from copa.schema import FeatureSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planning.actions import ActionSpace
+
+N_MODELS = 40  # refits for the moments where nothing is said
+PROBED, PER_ROW = 8, 8  # rows of the data, and rows drawn around each, that the model must be able to read
+HELD_OUT_SHARE = 0.5  # further refits, as a share of those for the moments
+
+
+def fit_black_box(
+    model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
+) -> BlackBoxPlanner:
+    """Check the model on rows such as it will be asked about, and retrain it."""
+    if settings.moments is not None:
+        raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
+    n_models = N_MODELS if settings.n_models is None else settings.n_models
+    space = local_space(schema, settings.power)
+    require_readable(model, space, X, settings.seed)
+    require_clonable(model)
+    target = read_target(model, y, len(X))
+    n_held_out = count_held_out(n_models)
+    samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))
+    with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
+        fits = retrain(model, X, y, samples, seed=settings.seed + 1, n_jobs=settings.n_jobs, advance=advance)
+    radius, source = settings.radius, "given"
+    if isinstance(radius, str):
+        radius = fresh_data_radius(n_models)
+        source = f"for a model trained on fresh data, known from {n_models} refits: {radius:.3g} standard deviations"
+    return BlackBoxPlanner(
+        model=model,
+        space=space,
+        retrained=fits[:n_models],
+        held_out=fits[n_models:],
+        ball=standard_ball(settings.n_options, float(radius)),
+        radius_source=source,
+        seed=settings.seed,
+    )
+
+
+def count_held_out(n_models: int) -> int:
+    """Refits on which the options are tried."""
+    return max(2, round(HELD_OUT_SHARE * n_models))
+
+
+def require_readable(model: BlackBox, space: "ActionSpace", X: "pd.DataFrame", seed: int) -> None:
+    """Raise, before any work, if the model cannot read rows such as the search will ask about."""
+    few = X.iloc[np.linspace(0, len(X) - 1, min(PROBED, len(X))).astype(int)]
+    good = [not message for message in space.schema.check(few)]
+    few = few.iloc[np.flatnonzero(good)]
+    places = Places.read(space, few)
+    draws = Draws.make(PER_ROW, len(space.lines), len(space.choices), seed)
+    values, atoms = rows_around(space, places, places.values, places.atoms, draws)
+    owner = np.repeat(np.arange(len(few)), PER_ROW)
+    rows = write_rows(space, few, places, owner, values.reshape(-1, values.shape[2]), atoms.reshape(-1, atoms.shape[2]))
+    try:
+        scores = model.scores(rows)
+    except Exception as error:
+        raise InvalidInputError(
+            f"the model cannot read rows that the schema allows ({type(error).__name__}: {error}); make the schema "
+            "narrower (allowed values, ranges), or the pipeline more tolerant (handle_unknown='ignore')"
+        ) from error
+    if not np.isfinite(scores).all():
+        raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
+
+
+def read_target(model: BlackBox, y: Any, n_rows: int) -> Any:
+    """1.0 where the label is the favourable one, (n,); needed to retrain."""
+    if y is None:
+        raise InvalidInputError("y is needed to retrain the model: how its answers vary is what a promise rests on")
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
+    known = np.isin(labels, model.estimator.classes_)
+    if not known.all():
+        row = int(np.argmin(known))
+        shown = " and ".join(repr(label) for label in model.estimator.classes_.tolist())
+        raise InvalidInputError(f"y must hold the model's labels, {shown}, got {labels[row]!r} in row {row}")
+    return (labels == model.favourable).astype(np.float64)

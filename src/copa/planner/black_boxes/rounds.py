@@ -1,0 +1,143 @@
+"""Search on a stand-in, ask the model, fit the stand-in again where it was wrong: until the options really hold."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from copa.arrays import Array, Indices
+from copa.bounds.single_option import single_option_lower
+from copa.models.surrogate import LocalFit, fit_locally
+from copa.planner.black_boxes.samples import Samples, ask, ask_beside, ask_retrained, explore
+from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.construction import ROUNDING, Request
+from copa.planner.delivery import Applicants
+from copa.planning.actions import ActionSpace
+from copa.planning.menus import Goals, Menus, search_menus
+from copa.planning.neighbourhood import Draws
+from copa.workers import for_each_chunk
+
+ROUNDS = 3
+FITTED_ROWS = 96  # nearest rows of an applicant that a stand-in is fitted to, and the retrained fits are asked about
+BESIDE = 3  # rows drawn beside each option, to see the model there
+WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rows near applicants with what all models say of them."""
+
+    samples: Samples
+    retrained: Array  # (K, M)
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        """These rows and others."""
+        return Evidence(self.samples.joined(other.samples), np.concatenate([self.retrained, other.retrained], axis=1))
+
+    def take(self, rows: Indices) -> "Evidence":
+        """Some of the rows."""
+        return Evidence(self.samples.take(rows), self.retrained[:, rows])
+
+
+def lower_of_rows(fitted: BlackBoxPlanner, retrained: Array) -> Array:
+    """Probability that each row holds for every distribution in the ball, from its scores by retrained fits, (M,)."""
+    centre, spread = retrained.mean(axis=0), retrained.std(axis=0, ddof=1)
+    lower: Array = single_option_lower(centre, spread, fitted.ball.radius * spread)
+    return lower
+
+
+def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Evidence:
+    """All rows met in ROUNDS of searching, with the options found among them."""
+    seed = fitted.seed
+    known = explore(fitted, applicants, seed)
+    nearest = _nearest(known, _sizes(known), len(applicants))
+    evidence = _asked(fitted, applicants, known.take(nearest), request)
+    focus = evidence.samples
+    floors = np.zeros(len(applicants))
+    for turn in range(ROUNDS):
+        menus = _search_all(fitted, applicants, evidence, focus, floors, request)
+        owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
+        if len(owner) == 0:
+            break
+        focus = ask(fitted, applicants, owner, menus.values[owner, option], menus.atoms[owner, option])
+        refused = focus.scores < 0.0
+        np.maximum.at(floors, focus.owner[refused], floors[focus.owner[refused]] - focus.scores[refused])
+        draws = Draws.make(BESIDE, len(fitted.space.lines), len(fitted.space.choices), seed + 10 + turn)
+        beside = ask_beside(fitted, applicants, focus, draws)
+        evidence = evidence.joined(_asked(fitted, applicants, focus.joined(beside), request))
+    return evidence
+
+
+def _asked(fitted: BlackBoxPlanner, applicants: Applicants, samples: Samples, request: Request) -> Evidence:
+    return Evidence(samples, ask_retrained(fitted, applicants, samples, request.n_jobs))
+
+
+def _sizes(samples: Samples) -> Array:
+    sizes: Array = np.abs(samples.points[:, 1:]).sum(axis=1)
+    return sizes
+
+
+def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
+    """Positions of the FITTED_ROWS rows of each applicant nearest to the boundary, in score and in distance."""
+    chosen = []
+    for i in range(n_applicants):
+        rows = np.flatnonzero(samples.owner == i)
+        scale = max(float(np.median(distance[rows])), 1e-9)
+        urgency = distance[rows] / scale + np.abs(samples.scores[rows])
+        chosen.append(rows[np.argsort(urgency, kind="stable")[:FITTED_ROWS]])
+    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+
+
+def _search_all(
+    fitted: BlackBoxPlanner, applicants: Applicants, evidence: Evidence, focus: Samples, floors: Array, request: Request
+) -> Menus:
+    """A menu for each applicant on a stand-in fitted near the focus."""
+    space = fitted.space
+    menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
+
+    def work(some: slice) -> None:
+        for i in range(*some.indices(len(applicants))):
+            mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
+            if len(mine.samples.owner) == 0:
+                continue
+            fit = stand_in(mine, focus.points[focus.owner == i])
+            found = _search(fitted, applicants.take([i]), _local(space, fit), floors[i], request)
+            for part, own in zip(menus.parts(slice(i, i + 1)), found.parts(slice(None)), strict=True):
+                part[:] = own
+
+    for_each_chunk(work, len(applicants), 1, request.n_jobs)
+    return menus
+
+
+def stand_in(evidence: Evidence, centres: Array) -> LocalFit:
+    """A linear stand-in for every model, fitted to the rows near some centres (P, D)."""
+    points = evidence.samples.points
+    distance = np.abs(points[:, None] - centres[None]).sum(axis=2).min(axis=1)
+    width = WIDTH * max(float(np.median(np.abs(centres[:, 1:]).sum(axis=1))), 1.0)
+    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(evidence.samples.scores))
+    return fit_locally(points, np.vstack([evidence.samples.scores, evidence.retrained]), nearness)
+
+
+def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
+    """The action space with the moments of the stand-ins."""
+    others = fit.weights[1:]
+    cov = np.cov(others, rowvar=False) + fit.cov
+    return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+
+
+def _search(
+    fitted: BlackBoxPlanner, applicant: Applicants, space: ActionSpace, floor: float, request: Request
+) -> Menus:
+    level = min(request.guarantee + ROUNDING, 1.0 - ROUNDING)
+    goals = Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([floor + ROUNDING]))
+    return search_menus(
+        space,
+        applicant.places,
+        applicant.encoded,
+        applicant.slack,
+        goals,
+        n_options=request.n_options,
+        diversity_weight=request.diversity_weight,
+        multipliers=request.multipliers,
+        n_jobs=1,
+        deadline=request.deadline,
+    )

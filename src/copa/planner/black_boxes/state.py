@@ -1,0 +1,122 @@
+"""What a planner knows of a black box once it is fitted."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array, Indices
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.models.black_box import BlackBox
+from copa.planner.black_boxes.promises import score_points, standard_ball
+from copa.planning.actions import ActionSpace, Places, unit_of_effort
+from copa.schema import FeatureSchema
+from copa.workers import for_each_chunk
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxPlanner:
+    """Everything a plan for a black box is made from.
+
+    Attributes
+    ----------
+    model : the model in force
+    space : the columns that may change, in local coordinates (see `local_space`)
+    retrained : K fits of the same model to resampled data: the moments of the next models' scores come from them
+    held_out : further fits, on which the options are tried and nothing is chosen by
+    ball : of standardised scores, whose radius counts standard deviations of retraining (see `standard_ball`)
+    radius_source : in words, where the radius comes from
+    seed : of the rows that are drawn
+    """
+
+    model: BlackBox
+    space: ActionSpace
+    retrained: tuple[BlackBox, ...]
+    held_out: tuple[BlackBox, ...]
+    ball: AmbiguityBall
+    radius_source: str
+    seed: int
+
+    @property
+    def schema(self) -> FeatureSchema:
+        """The schema, with the spreads that it was fitted with."""
+        return self.space.schema
+
+    def resized(self, n_options: int) -> "BlackBoxPlanner":
+        """The same for menus of another number of options."""
+        if self.ball.dimension == n_options + 1:
+            return self
+        return replace(self, ball=standard_ball(n_options, self.ball.radius))
+
+    def start(self, table: "pd.DataFrame") -> Array:
+        """The applicants in local coordinates, (N, D)."""
+        rows = np.zeros((len(table), self.space.mean.size))
+        rows[:, 0] = 1.0
+        return rows
+
+    def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:
+        """Rows as points of the ball, for the applicants whose options they are."""
+        scores = ask_all(self.retrained, rows, n_jobs)
+        return score_points(scores, owner, self.ball.dimension)
+
+    def answers(self, table: "pd.DataFrame") -> Array:
+        """What the model says of rows, to see whether it can read them, (N, 1)."""
+        return self.model.scores(table)[:, None]
+
+
+def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
+    """The changeable columns in coordinates around an applicant.
+
+    Coordinate 0 is 1; then a line's change in units of effort, and for each value of each choice whether it is taken
+    up (1), given up (-1) or neither (0). The applicant is (1, 0, ..., 0).
+    """
+    changeable = [feature for feature in schema.features if not feature.immutable]
+    lines = tuple(feature for feature in changeable if feature.is_line)
+    choices = tuple(feature for feature in changeable if feature.is_choice)
+    scales = [1.0 / unit_of_effort(feature) for feature in lines]
+    scales += [1.0 for feature in choices for _ in feature.values or ()]
+    n_atoms = len(scales)
+    directions = np.hstack([np.zeros((n_atoms, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n_atoms))])
+    nothing = np.zeros((n_atoms + 1, n_atoms + 1))
+    return ActionSpace(schema, lines, choices, directions, nothing[0], nothing, nothing, nothing[0], power)
+
+
+def local_rows(space: ActionSpace, places: Places, values: Array, atoms: Indices) -> Array:
+    """Rows (M, L), (M, C) of M applicants in local coordinates, (M, D)."""
+    rows = np.zeros((len(values), space.mean.size))
+    n_lines = len(space.lines)
+    rows[:, 0] = 1.0
+    rows[:, 1 : 1 + n_lines] = (values - places.values) * np.diagonal(space.directions[:n_lines, 1:])
+    everyone = np.arange(len(rows))
+    for k in range(len(space.choices)):
+        rows[everyone, 1 + atoms[:, k]] += 1.0
+        rows[everyone, 1 + places.atoms[:, k]] -= 1.0
+    return rows
+
+
+def accepted_by(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | None) -> npt.NDArray[np.bool_]:
+    """Whether each of several models accepts raw rows, (K, M)."""
+    accepted = np.zeros((len(models), len(rows)), dtype=np.bool_)
+
+    def work(some: slice) -> None:
+        for k in range(*some.indices(len(models))):
+            accepted[k] = models[k].accepts(rows)
+
+    for_each_chunk(work, len(models), 1, n_jobs)
+    return accepted
+
+
+def ask_all(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
+    """Scores of raw rows by several models, (K, M)."""
+    scores = np.zeros((len(models), len(rows)))
+
+    def work(some: slice) -> None:
+        for k in range(*some.indices(len(models))):
+            scores[k] = models[k].scores(rows)
+
+    for_each_chunk(work, len(models), 1, n_jobs)
+    return scores

@@ -1,0 +1,158 @@
+"""What saved plans claim, held against what their certificates prove.
+
+Every bound is computed again from the options, the ball and the certificate with plain linear algebra. That the options
+*as the model sees them* belong to the rows beside them, and what today's model says, cannot be told without the model.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.arrays import Array
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.certificate import Certificate, Verification
+from copa.bounds.single_option import single_option_lower
+from copa.exceptions import CopaError, DataError
+from copa.plans.cells import as_text
+
+if TYPE_CHECKING:
+    from copa.plans.batch import PlanBatch
+
+# Bounds come from two computations of the same numbers; they agree to about 1e-15, and this is far below what is shown.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What is claimed of one plan of J options, and its proof.
+
+    Attributes
+    ----------
+    label : the applicant's
+    status : str
+    asked : float, the guarantee asked for, None where none was
+    asked_for : "each", "all" or "any"
+    option_lower, weights : (J,)
+    lower, any_lower, upper, gap : float
+    certificate : None where there is no proof
+    """
+
+    label: Any
+    status: str
+    asked: float | None
+    asked_for: str
+    option_lower: Array
+    weights: Array
+    lower: float
+    any_lower: float
+    upper: float
+    gap: float
+    certificate: Certificate | None
+
+    def faults(self) -> list[str]:
+        """Say which numbers are not proven; an empty list where all are."""
+        if len(self.option_lower) == 0:
+            return []
+        if self.certificate is None:
+            return ["there is no certificate for its options"]
+        try:
+            proven = self.certificate.verify()
+        except CopaError as error:
+            return [str(error)]
+        return [*self._bound_faults(proven), *self._option_faults(self.certificate), *self._status_faults()]
+
+    def _bound_faults(self, proven: Verification) -> Iterator[str]:
+        least = "holds with at least {:.9g} is claimed, {:.9g} is proven"
+        most = "at most {:.9g} is claimed, {:.9g} is proven"
+        if not self.lower <= proven.lower + ROUNDING:
+            yield f"all options: {least.format(self.lower, proven.lower)}"
+        if not self.any_lower <= proven.any_lower + ROUNDING:
+            yield f"at least one option: {least.format(self.any_lower, proven.any_lower)}"
+        if not self.upper >= proven.all_upper - ROUNDING:
+            yield f"all options: {most.format(self.upper, proven.all_upper)}"
+        if not self.lower + self.gap >= proven.upper - ROUNDING:
+            yield f"the gap {self.gap:.3g} is claimed, up to {proven.upper - self.lower:.3g} is possible"
+
+    def _option_faults(self, certificate: Certificate) -> Iterator[str]:
+        ball, points = certificate.ball, certificate.points
+        if len(points) != len(self.option_lower):
+            yield f"{len(self.option_lower)} options are claimed, the certificate is about {len(points)}"
+            return
+        spread = np.linalg.norm(ball.score_roots(points), axis=-1)
+        exact = single_option_lower(ball.mean_scores(points), spread, ball.reaches(points))
+        for j in np.flatnonzero(~(self.option_lower <= exact + ROUNDING)).tolist():
+            yield f"option {j + 1}: at least {self.option_lower[j]:.9g} is claimed, {exact[j]:.9g} is proven"
+        if self.lower > 0.0:
+            mass = certificate.witness[:, -1, -1]
+            for j in np.flatnonzero(~(np.abs(self.weights - mass) <= ROUNDING)).tolist():
+                yield f"option {j + 1}: the weight {self.weights[j]:.9g} is claimed, {mass[j]:.9g} is right"
+
+    def _status_faults(self) -> Iterator[str]:
+        reached = {"each": float(self.option_lower.min()), "all": self.lower, "any": self.any_lower}[self.asked_for]
+        if self.status == "ok" and self.asked is not None and not reached >= self.asked:
+            yield f"the status is ok, but {self.asked_for} has {reached:.9g}, below the {self.asked:g} asked for"
+
+
+def claims_of_batch(batch: "PlanBatch") -> Iterator[Claim]:
+    """Yield what a batch claims, one applicant after another."""
+    ends = np.cumsum(batch.counts)
+    for i, label in enumerate(batch.applicants.index):
+        own = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
+        yield Claim(
+            label=label,
+            status=str(batch.status[i]),
+            asked=batch.terms.guarantee,
+            asked_for=batch.terms.guarantee_for,
+            option_lower=batch.option_lower[own],
+            weights=batch.option_weights[own],
+            lower=float(batch.lower[i]),
+            any_lower=float(batch.any_lower[i]),
+            upper=float(batch.upper[i]),
+            gap=float(batch.gap[i]),
+            certificate=batch.certificates[i],
+        )
+
+
+def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
+    """Yield what a JSON document with certificates claims, one applicant after another.
+
+    Raises
+    ------
+    DataError
+        If the document holds no certificates, or is damaged.
+    """
+    if "ball" not in content:
+        raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
+    try:
+        told = content["ball"]
+        ball = AmbiguityBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
+        asked = content["asked"]
+        for entry in content["applicants"]:
+            yield _claim_of_entry(entry, asked, ball)
+    except (CopaError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
+
+
+def _claim_of_entry(entry: Mapping[str, Any], asked: Mapping[str, Any], ball: AmbiguityBall) -> Claim:
+    options, proof = entry["options"], entry["certificate"]
+    some = len(options) > 0
+    return Claim(
+        label=entry["applicant"],
+        status=entry["status"],
+        asked=asked["guarantee"],
+        asked_for=asked["guarantee_for"],
+        option_lower=np.array([option["guarantee"] for option in options], dtype=np.float64),
+        weights=np.array([option["weight"] for option in options], dtype=np.float64),
+        lower=float(entry["all"]) if some else 0.0,
+        any_lower=float(entry["any"]) if some else 0.0,
+        upper=float(entry["upper"]) if some else 1.0,
+        gap=float(entry["gap"]) if some else 1.0,
+        certificate=None if proof is None else Certificate.from_numbers(proof, ball),
+    )
+
+
+def name_fault(claim: Claim, fault: str) -> str:
+    """Return a fault as a line that says whose it is."""
+    return f"applicant {as_text(claim.label)}: {fault}"
