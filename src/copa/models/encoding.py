@@ -13,6 +13,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.models.feature_maps.raw import raw_jacobian
 from copa.models.linear import LinearModel
 from copa.models.spelling import spell_choices, spell_numbers
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 BASES = 3  # rows at which each column is varied: their answers must agree
 SLACK = 1e-8  # relative to the largest encoded entry
+
+
+class NotStraightError(InvalidInputError):
+    """The encoded vector is not a sum of straight lines over the columns that may change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,30 @@ class Encoding:
                 if not feature.immutable:
                     raise
         return cls(lines, choices)
+
+    @classmethod
+    def without_directions(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":
+        """The columns that may change, for a model in which what they do depends on where one stands.
+
+        A line along which the encoded vector jumps (bins) has no slope to follow, and is refused.
+        """
+        bases = _bases(schema, table)
+        changeable = [f for f in schema.features if f.name in model.columns and not f.immutable]
+        lines = [feature for feature in changeable if feature.is_line]
+        slopes = raw_jacobian(model.transformers, bases[list(model.columns)], [feature.name for feature in lines])
+        for k, feature in enumerate(lines):
+            entries = spell_numbers(feature, _test_numbers(feature, table[feature.name]), table[feature.name])
+            rows = _vary(model, bases, feature.name, entries)
+            if not slopes[:, :, k].any() and np.ptp(rows, axis=1).max() > SLACK * max(1.0, float(np.abs(rows).max())):
+                raise InvalidInputError(
+                    f"column {feature.name!r} enters the model in steps (bins), without a slope to follow. Make it "
+                    "immutable, or list its possible values as an ordinal in the schema"
+                )
+        nothing = np.zeros(model.theta.size)
+        return cls(
+            {feature.name: nothing for feature in lines},
+            {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in changeable if f.is_choice},
+        )
 
 
 def _bases(schema: "FeatureSchema", table: "pd.DataFrame") -> "pd.DataFrame":
@@ -100,7 +129,7 @@ def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", co
     straight = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
     size = max(1.0, float(np.abs(rows).max()))
     if np.abs(rows - straight).max() > SLACK * size:
-        raise InvalidInputError(
+        raise NotStraightError(
             f"column {feature.name!r} enters the model in a way that is not a straight line (bins, a spline, a "
             "logarithm ...). Make it immutable, or list its possible values as an ordinal in the schema"
         )
@@ -133,7 +162,7 @@ def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column
 def _require_one_answer(name: str, answers: Array, size: float) -> None:
     """Raise if what a column does depends on the other columns."""
     if np.abs(answers - answers[:1]).max() > SLACK * size:
-        raise InvalidInputError(
+        raise NotStraightError(
             f"column {name!r} acts on the encoded row together with other columns (products, a normaliser ...): the "
             "model is not linear in it. Make it immutable in the schema, or take the interaction out of the pipeline"
         )

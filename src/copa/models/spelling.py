@@ -76,8 +76,8 @@ def _held(numbers: Array, dtype: Any) -> "pd.Series[Any]":
         with np.errstate(over="ignore"):
             rounded = numbers.astype(getattr(dtype, "numpy_dtype", dtype)).astype(np.float64)
         numbers = np.where(np.isfinite(rounded), rounded, numbers)
-    wider = ("int64", "float64") if isinstance(dtype, np.dtype) else ("Int64", "Float64")
-    for candidate in (dtype, *wider):
+    whole, decimal = ("int64", "float64") if isinstance(dtype, np.dtype) else ("Int64", "Float64")
+    for candidate in (dtype, decimal) if is_float_dtype(dtype) else (dtype, whole, decimal):
         column = _exactly(numbers, candidate)
         if column is not None:
             return column

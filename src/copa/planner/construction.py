@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array, Indices
 from copa.bounds.single_option import single_option_lower
-from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver
+from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, guarantee_holds
 from copa.planner.fitted import FittedPlanner
 from copa.planning.menus import MET, Goals, Menus, search_menus
 from copa.plans.trials import Trials
@@ -172,8 +172,5 @@ def finish(
     if not delivered.accepted.all():
         delivered = delivered.keep(delivered.accepted)
     bounds = _bounds(fitted, applicants, delivered, request)
-    lowest = np.ones(len(applicants))
-    np.minimum.at(lowest, delivered.owner, bounds.option_lower)
-    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
-    has_options = np.bincount(delivered.owner, minlength=len(applicants)) > 0
-    return Construction(menus, delivered, bounds, loose.lower, has_options & (value >= request.guarantee))
+    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
+    return Construction(menus, delivered, bounds, loose.lower, reached)

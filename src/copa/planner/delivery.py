@@ -138,3 +138,12 @@ def bound_options(
         if progress is not None:
             progress(len(whose))
     return bounds
+
+
+def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:
+    """Whether each plan has options, and they hold with the probability asked for: each, all or any of them, (N,)."""
+    n = len(bounds.lower)
+    lowest = np.ones(n)
+    np.minimum.at(lowest, owner, bounds.option_lower)
+    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[guarantee_for]
+    return np.asarray((np.bincount(owner, minlength=n) > 0) & (value >= guarantee))

@@ -16,6 +16,7 @@ from copa.planning.actions import ActionSpace
 from copa.plans.files import write_atomically
 from copa.schema import FeatureSchema
 from copa.schema.files import with_text_keys
+from copa.schema.names import shown
 
 FORMAT, VERSION = "copa-planner", 1
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
@@ -67,12 +68,7 @@ def pack_planner(planner: Any) -> bytes:
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
     """Read a planner for the model that it was fitted with."""
-    return unpack_planner(planner_class, Path(path).read_bytes(), path, model)
-
-
-def unpack_planner(planner_class: Any, raw: bytes, path: str | Path, model: Any) -> Any:
-    """Read the bytes of a saved planner, for the model that it was fitted with; `path` names it in messages."""
-    content, arrays = _read(raw, path)
+    content, arrays = _read(Path(path))
     _require_parts(content, arrays, planner_class, path)
     schema = FeatureSchema.from_dict(content["schema"])
     settings = content["settings"]
@@ -112,21 +108,23 @@ def _encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -
     return Encoding(lines, choices)
 
 
-def _read(raw: bytes, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        with zipfile.ZipFile(path) as archive:
             content = json.loads(archive.read("planner.json"))
             with np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
     except MemoryError:
         raise
+    except OSError as error:
+        raise DataError(f"the planner {path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
         raise DataError(f"{path} is not a saved planner, or is damaged: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path} is not a saved planner")
     if content.get("version") != VERSION:
         raise DataError(
-            f"{path} is of version {content.get('version')!r}, this copa reads version {VERSION}: update copa-recourse"
+            f"{path} is of version {shown(content.get('version'))}, this copa reads version {VERSION}: update copa-recourse"
         )
     return content, arrays
 

@@ -11,6 +11,7 @@ from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.calibration import base_classifier
+from copa.models.encoding import NotStraightError
 from copa.moments import WeightMoments, resampling_radius, retrained_parameters
 from copa.planner.settings import FitSettings
 from copa.planning.actions import ActionSpace
@@ -89,6 +90,8 @@ class FittedPlanner:
     ball : moments of the next models' parameters, turned towards the favourable label, and how far they may be off
     radius_source : in words, where the radius comes from
     floor : least score of today's model
+    curved : whether the model is linear in features that are no sums of straight lines over the columns (products,
+        splines): then the directions of `space` are empty, and are found anew at each row (`planner.feature_maps`)
     """
 
     model: LinearModel
@@ -96,6 +99,7 @@ class FittedPlanner:
     ball: AmbiguityBall
     radius_source: str
     floor: float
+    curved: bool = False
 
     @property
     def schema(self) -> FeatureSchema:
@@ -146,12 +150,16 @@ def fit_planner(
     if isinstance(radius, str):
         radius, source = _calibrated_radius(estimator, encoded, labels, raw, shape, n_models, rng, settings.n_jobs)
     ball = AmbiguityBall.read(model.oriented(raw.mean), raw.cov, radius, shape)
-    encoding = Encoding.probe(model, schema, X)
+    curved = False
+    try:
+        encoding = Encoding.probe(model, schema, X)
+    except NotStraightError:
+        encoding, curved = Encoding.without_directions(model, schema, X), True
     space = ActionSpace.build(
         schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, power=settings.power
     )
     floor = SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta)))
-    return FittedPlanner(model=model, space=space, ball=ball, radius_source=source, floor=floor)
+    return FittedPlanner(model, space, ball, radius_source=source, floor=floor, curved=curved)
 
 
 def _to_refit(classifier: Any) -> Any:

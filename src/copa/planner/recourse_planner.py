@@ -15,17 +15,19 @@ from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.moments import WeightMoments
 from copa.planner import settings
-from copa.planner.black_boxes.construction import construct_for_black_box, explain_tries
+from copa.planner.black_boxes.construction import construct_for_black_box
 from copa.planner.black_boxes.fitting import fit_black_box
 from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.blocks import BLOCK, Engine, plan_block
 from copa.planner.construction import Request, construct
+from copa.planner.feature_maps.construction import construct_on_feature_map
 from copa.planner.files import load_planner, save_planner
 from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
 from copa.planner.given import METHODS, CorrectedPlans, audit_plans, correct_plans
 from copa.planner.obstacles import explain_obstacles
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
+from copa.planner.tries.explaining import explain_tries
 from copa.planning.menus import price_multipliers
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
@@ -267,12 +269,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _engine(self) -> Engine:
         """How menus are made: at a level, or by the paper's objective."""
-        if isinstance(self._fitted(), BlackBoxPlanner):
-            if self.objective != "level":
-                raise InvalidInputError("objective='paper' is for linear models, and this model is not linear")
-            return Engine(construct_for_black_box, explain_tries)
-        if self.objective == "level":
-            return Engine(construct, explain_obstacles)
+        fitted = self._fitted()
+        if isinstance(fitted, FittedPlanner) and not fitted.curved:
+            return Engine(construct, explain_obstacles) if self.objective == "level" else self._paper_engine()
+        if self.objective != "level":
+            raise InvalidInputError(
+                "objective='paper' is for models that are linear in the columns, and this one is not; use 'level'"
+            )
+        if isinstance(fitted, FittedPlanner):
+            return Engine(construct_on_feature_map, explain_tries)
+        return Engine(construct_for_black_box, explain_tries)
+
+    def _paper_engine(self) -> Engine:
         weights = PaperWeights(
             validity=float(self.validity_weight),
             diversity=float(PAPER_DIVERSITY if self.diversity_weight is None else self.diversity_weight),

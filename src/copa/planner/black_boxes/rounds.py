@@ -7,10 +7,11 @@ import numpy as np
 from copa.arrays import Array, Indices
 from copa.bounds.single_option import single_option_lower
 from copa.models.surrogate import LocalFit, fit_locally
-from copa.planner.black_boxes.samples import Samples, ask, ask_beside, ask_retrained, explore
-from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.black_boxes.samples import ask, ask_beside, explore
+from copa.planner.black_boxes.state import BlackBoxPlanner, ask_all
 from copa.planner.construction import ROUNDING, Request
 from copa.planner.delivery import Applicants
+from copa.planner.tries.samples import Rows, Samples
 from copa.planning.actions import ActionSpace
 from copa.planning.menus import Goals, Menus, search_menus
 from copa.planning.neighbourhood import Draws
@@ -29,6 +30,14 @@ class Evidence:
     samples: Samples
     retrained: Array  # (K, M)
 
+    @classmethod
+    def ask(cls, fitted: BlackBoxPlanner, applicants: Applicants, samples: Samples, n_jobs: int | None) -> "Evidence":
+        """Ask the retrained fits about rows, and see from the moments of their scores how surely each holds."""
+        scores = ask_all(fitted.retrained, samples.frame(fitted.space, applicants), n_jobs)
+        spread = scores.std(axis=0, ddof=1)
+        lower = single_option_lower(scores.mean(axis=0), spread, fitted.ball.radius * spread)
+        return cls(replace(samples, lower=lower), scores)
+
     def joined(self, other: "Evidence") -> "Evidence":
         """These rows and others."""
         return Evidence(self.samples.joined(other.samples), np.concatenate([self.retrained, other.retrained], axis=1))
@@ -38,19 +47,12 @@ class Evidence:
         return Evidence(self.samples.take(rows), self.retrained[:, rows])
 
 
-def lower_of_rows(fitted: BlackBoxPlanner, retrained: Array) -> Array:
-    """Probability that each row holds for every distribution in the ball, from its scores by retrained fits, (M,)."""
-    centre, spread = retrained.mean(axis=0), retrained.std(axis=0, ddof=1)
-    lower: Array = single_option_lower(centre, spread, fitted.ball.radius * spread)
-    return lower
-
-
 def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Evidence:
     """All rows met in ROUNDS of searching, with the options found among them."""
     seed = fitted.seed
     known = explore(fitted, applicants, seed)
     nearest = _nearest(known, _sizes(known), len(applicants))
-    evidence = _asked(fitted, applicants, known.take(nearest), request)
+    evidence = Evidence.ask(fitted, applicants, known.take(nearest), request.n_jobs)
     focus = evidence.samples
     floors = np.zeros(len(applicants))
     for turn in range(ROUNDS):
@@ -58,17 +60,13 @@ def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) ->
         owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
         if len(owner) == 0:
             break
-        focus = ask(fitted, applicants, owner, menus.values[owner, option], menus.atoms[owner, option])
+        focus = ask(fitted, applicants, Rows(owner, menus.values[owner, option], menus.atoms[owner, option]))
         refused = focus.scores < 0.0
         np.maximum.at(floors, focus.owner[refused], floors[focus.owner[refused]] - focus.scores[refused])
         draws = Draws.make(BESIDE, len(fitted.space.lines), len(fitted.space.choices), seed + 10 + turn)
         beside = ask_beside(fitted, applicants, focus, draws)
-        evidence = evidence.joined(_asked(fitted, applicants, focus.joined(beside), request))
+        evidence = evidence.joined(Evidence.ask(fitted, applicants, focus.joined(beside), request.n_jobs))
     return evidence
-
-
-def _asked(fitted: BlackBoxPlanner, applicants: Applicants, samples: Samples, request: Request) -> Evidence:
-    return Evidence(samples, ask_retrained(fitted, applicants, samples, request.n_jobs))
 
 
 def _sizes(samples: Samples) -> Array:

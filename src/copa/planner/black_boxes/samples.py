@@ -1,20 +1,12 @@
 """What the model says near applicants: allowed rows around them, and around the boundary on their side of it."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 
 from copa.arrays import Array, Indices
-from copa.planner.black_boxes.state import BlackBoxPlanner, ask_all, local_rows
+from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.delivery import Applicants
-from copa.planning.actions import ActionSpace, Places
+from copa.planner.tries.samples import Rows, Samples, entered
 from copa.planning.neighbourhood import Draws, rows_around, rows_between
-from copa.planning.rows import write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted
 GATES = 16  # accepted rows towards which the boundary is looked for
@@ -22,44 +14,11 @@ HALVINGS = 4  # of the way to each
 BESIDE = 2  # rows drawn beside each place where the boundary was met
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """M rows near N applicants, and what the model and its retrained fits say of them.
-
-    Attributes
-    ----------
-    owner : (M,) position of each row's applicant
-    values, atoms : (M, L), (M, C) the rows
-    points : (M, D) in local coordinates
-    scores : (M,) by the model in force
-    """
-
-    owner: Indices
-    values: Array
-    atoms: Indices
-    points: Array
-    scores: Array
-
-    def take(self, rows: npt.NDArray[np.bool_] | Indices) -> "Samples":
-        """Some of the rows."""
-        return Samples(self.owner[rows], self.values[rows], self.atoms[rows], self.points[rows], self.scores[rows])
-
-    def joined(self, other: "Samples") -> "Samples":
-        """These rows and others."""
-        return Samples(*(np.concatenate([getattr(part, f.name) for part in (self, other)]) for f in fields(self)))
-
-    def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
-        """The rows as the model is given them."""
-        return write_rows(space, applicants.table, applicants.places, self.owner, self.values, self.atoms)
-
-
-def ask(fitted: BlackBoxPlanner, applicants: Applicants, owner: Indices, values: Array, atoms: Indices) -> Samples:
+def ask(fitted: BlackBoxPlanner, applicants: Applicants, rows: Rows) -> Samples:
     """Ask the model in force about rows."""
-    space, places = fitted.space, applicants.places
-    rows = write_rows(space, applicants.table, places, owner, values, atoms)
-    return Samples(
-        owner, values, atoms, local_rows(space, places.take(owner), values, atoms), fitted.model.scores(rows)
-    )
+    points = rows.coordinates(fitted.space, applicants)
+    scores = fitted.model.scores(rows.frame(fitted.space, applicants))
+    return Samples(rows.owner, rows.values, rows.atoms, points, scores, np.full(len(scores), np.nan))
 
 
 def ask_beside(
@@ -68,12 +27,7 @@ def ask_beside(
     """Ask the model in force about rows drawn beside others."""
     places = applicants.places.take(centres.owner)
     drawn = rows_around(fitted.space, places, centres.values, centres.atoms, draws, reach)
-    return ask(fitted, applicants, np.repeat(centres.owner, len(draws)), *_flat(*drawn))
-
-
-def ask_retrained(fitted: BlackBoxPlanner, applicants: Applicants, samples: Samples, n_jobs: int | None) -> Array:
-    """Ask the retrained fits about rows, (K, M)."""
-    return ask_all(fitted.retrained, samples.frame(fitted.space, applicants), n_jobs)
+    return ask(fitted, applicants, Rows(np.repeat(centres.owner, len(draws)), *_flat(*drawn)))
 
 
 def explore(fitted: BlackBoxPlanner, applicants: Applicants, seed: int) -> Samples:
@@ -97,23 +51,12 @@ def _around(fitted: BlackBoxPlanner, applicants: Applicants, whose: Indices, dra
     places = applicants.places.take(whose)
     values, atoms = entered(fitted.space, places)
     drawn = rows_around(fitted.space, places, values, atoms, draws, reach)
-    return ask(fitted, applicants, np.repeat(whose, len(draws)), *_flat(*drawn))
+    return ask(fitted, applicants, Rows(np.repeat(whose, len(draws)), *_flat(*drawn)))
 
 
 def _flat(values: Array, atoms: Indices) -> tuple[Array, Indices]:
     """(N, m, L), (N, m, C) as (N m, L), (N m, C)."""
     return values.reshape(-1, values.shape[2]), atoms.reshape(-1, atoms.shape[2])
-
-
-def entered(space: ActionSpace, places: Places) -> tuple[Array, Indices]:
-    """The applicants' rows, brought into the allowed ranges where they lie outside."""
-    values = np.clip(places.values, places.lower, places.upper)
-    atoms = places.atoms.copy()
-    for k in range(len(space.choices)):
-        flags = places.allowed[:, space.ends[k] : space.ends[k + 1]]
-        stays = flags[np.arange(len(atoms)), atoms[:, k] - space.ends[k]]
-        atoms[:, k] = np.where(stays, atoms[:, k], space.ends[k] + np.argmax(flags, axis=1))
-    return values, atoms
 
 
 def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
@@ -136,7 +79,7 @@ def _halve(fitted: BlackBoxPlanner, applicants: Applicants, gates: Samples, seed
     for _ in range(HALVINGS):
         share = 0.5 * (low + high)
         values, atoms = rows_between(fitted.space, places, gates.values, gates.atoms, share, order)
-        met.append(ask(fitted, applicants, gates.owner, values, atoms))
+        met.append(ask(fitted, applicants, Rows(gates.owner, values, atoms)))
         accepted = met[-1].scores >= 0.0
         high, low = np.where(accepted, share, high), np.where(accepted, low, share)
     everything = met[0]

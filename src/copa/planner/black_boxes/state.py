@@ -10,7 +10,7 @@ from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.models.black_box import BlackBox
 from copa.planner.black_boxes.promises import score_points, standard_ball
-from copa.planning.actions import ActionSpace, Places, unit_of_effort
+from copa.planning.actions import ActionSpace, unit_of_effort
 from copa.schema import FeatureSchema
 from copa.workers import for_each_chunk
 
@@ -69,11 +69,7 @@ class BlackBoxPlanner:
 
 
 def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
-    """The changeable columns in coordinates around an applicant.
-
-    Coordinate 0 is 1; then a line's change in units of effort, and for each value of each choice whether it is taken
-    up (1), given up (-1) or neither (0). The applicant is (1, 0, ..., 0).
-    """
+    """The changeable columns in coordinates around an applicant (see `Rows.coordinates`)."""
     changeable = [feature for feature in schema.features if not feature.immutable]
     lines = tuple(feature for feature in changeable if feature.is_line)
     choices = tuple(feature for feature in changeable if feature.is_choice)
@@ -83,19 +79,6 @@ def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
     directions = np.hstack([np.zeros((n_atoms, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n_atoms))])
     nothing = np.zeros((n_atoms + 1, n_atoms + 1))
     return ActionSpace(schema, lines, choices, directions, nothing[0], nothing, nothing, nothing[0], power)
-
-
-def local_rows(space: ActionSpace, places: Places, values: Array, atoms: Indices) -> Array:
-    """Rows (M, L), (M, C) of M applicants in local coordinates, (M, D)."""
-    rows = np.zeros((len(values), space.mean.size))
-    n_lines = len(space.lines)
-    rows[:, 0] = 1.0
-    rows[:, 1 : 1 + n_lines] = (values - places.values) * np.diagonal(space.directions[:n_lines, 1:])
-    everyone = np.arange(len(rows))
-    for k in range(len(space.choices)):
-        rows[everyone, 1 + atoms[:, k]] += 1.0
-        rows[everyone, 1 + places.atoms[:, k]] -= 1.0
-    return rows
 
 
 def accepted_by(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | None) -> npt.NDArray[np.bool_]:

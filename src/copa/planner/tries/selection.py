@@ -6,7 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array, Indices
-from copa.planner.black_boxes.rounds import Evidence
+from copa.planner.construction import Request
+from copa.planner.delivery import Applicants
+from copa.planner.tries.samples import Samples
+from copa.planning.actions import ActionSpace
+from copa.planning.menus import BELOW, MET, UNREACHABLE, Menus
 
 # Where the level is out of reach, rows are taken down to this share of the highest one: only there is a choice.
 ROOM = 0.9
@@ -18,35 +22,54 @@ class Candidates:
 
     Attributes
     ----------
-    rows : (P,) positions in the evidence
-    points : (P, D) in local coordinates
-    efforts : (P,);  lower : (P,) probability that each holds with
+    rows : (P,) positions among the rows tried
+    points : (P, D) coordinates around the applicant
+    efforts : (P,)
     """
 
     rows: Indices
     points: Array
     efforts: Array
-    lower: Array
 
 
-def candidates(
-    evidence: Evidence, allowed: npt.NDArray[np.bool_], efforts: Array, lower: Array, level: float
-) -> Candidates:
-    """Rows of one applicant that the model accepts and that reach the level, or nearly the highest one in reach.
+def level_of_each(request: Request) -> float:
+    """The level of every option that is enough for what is asked: for all of J together, Boole's."""
+    if request.guarantee_for == "all":
+        return 1.0 - (1.0 - request.guarantee) / request.n_options
+    return request.guarantee
 
-    Parameters
-    ----------
-    evidence : of one applicant;  allowed : (M,) whether rules and the cap on changes hold
-    efforts, lower : (M,)
-    """
-    good = np.flatnonzero(allowed & (evidence.samples.scores >= 0.0))
-    highest = lower[good].max(initial=0.0)
-    good = good[lower[good] >= (level if highest >= level else ROOM * highest)]
-    points = evidence.samples.points[good]
-    _, first = np.unique(points, axis=0, return_index=True)
-    good, points = good[np.sort(first)], points[np.sort(first)]
-    kept = ~_asks_for_more(points)
-    return Candidates(good[kept], points[kept], efforts[good[kept]], lower[good[kept]])
+
+def choose_menus(
+    space: ActionSpace, applicants: Applicants, samples: Samples, request: Request
+) -> tuple[Menus, Indices]:
+    """The menus of N applicants from the rows that were tried, and the positions of all their options among these."""
+    menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
+    here = applicants.places.take(samples.owner)
+    efforts = space.effort(here, samples.values[:, None], samples.atoms[:, None])[:, 0]
+    good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
+    level = level_of_each(request)
+    everyone = [np.zeros(0, dtype=np.int64)]
+    for i in range(len(applicants)):
+        rows = np.flatnonzero(good & (samples.owner == i))
+        found = candidates(samples.take(rows), efforts[rows], level)
+        menu = rows[choose(found, request.n_options, request.diversity_weight)]
+        menus.highest[i] = samples.lower[rows].max(initial=0.0)
+        menus.outcomes[i] = UNREACHABLE if len(menu) == 0 else MET if menus.highest[i] >= level else BELOW
+        menus.counts[i] = len(menu)
+        for values, atoms in ((menus.values, menus.atoms), (menus.relaxed_values, menus.relaxed_atoms)):
+            values[i, : len(menu)], atoms[i, : len(menu)] = samples.values[menu], samples.atoms[menu]
+        everyone.append(menu)
+    return menus, np.concatenate(everyone)
+
+
+def candidates(samples: Samples, efforts: Array, level: float) -> Candidates:
+    """Good rows of one applicant that reach the level, or nearly the highest one in reach, each once."""
+    highest = samples.lower.max(initial=0.0)
+    sure = np.flatnonzero(samples.lower >= (level if highest >= level else ROOM * highest))
+    _, first = np.unique(samples.points[sure], axis=0, return_index=True)
+    sure = sure[np.sort(first)]
+    kept = sure[~_asks_for_more(samples.points[sure])]
+    return Candidates(kept, samples.points[kept], efforts[kept])
 
 
 def _asks_for_more(points: Array) -> npt.NDArray[np.bool_]:
@@ -61,7 +84,7 @@ def _asks_for_more(points: Array) -> npt.NDArray[np.bool_]:
 
 
 def choose(found: Candidates, n_options: int, weight: float) -> Indices:
-    """Positions in the evidence of the menu: greedy, then exchanges of one row for another, cheapest first.
+    """Positions of the menu among the rows tried: greedy, then exchanges of one row for another, cheapest first.
 
     The criterion is that of the linear planner: mean effort in units of the cheapest, plus weight (1 - det K).
     """

@@ -1,0 +1,126 @@
+"""Menus on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from copa.bounds.single_option import single_option_lower
+from copa.planner.construction import ROUNDING, Construction, Request, finish
+from copa.planner.delivery import Applicants
+from copa.planner.feature_maps.slopes import Slopes, slopes_at
+from copa.planner.fitted import FittedPlanner
+from copa.planner.tries.samples import Rows, Samples, entered
+from copa.planner.tries.selection import choose_menus, level_of_each
+from copa.planning.actions import unit_of_effort
+from copa.planning.menus import TIMED_OUT, Goals, Menus, search_menus
+from copa.workers import for_each_chunk
+
+# How far lines may go from the row where the picture was drawn, in units of effort, turn by turn.
+REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
+WIDER = 2  # times as many options as are asked for are followed: some of them meet
+SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
+TOGETHER = 128  # applicants between two looks at the clock
+
+
+def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
+    """Build the menus of applicants, deliver them and bound what is delivered."""
+    space, n = fitted.space, len(applicants)
+    menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
+    for first in range(0, n, TOGETHER):
+        if perf_counter() > request.deadline:
+            break
+        some = np.arange(first, min(first + TOGETHER, n))
+        menus = menus.replaced(some, _menus(fitted, applicants.take(some), request))
+        if request.progress is not None:
+            request.progress(len(some))
+    owner, option = np.nonzero(np.arange(request.n_options) < menus.counts[:, None])
+    rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
+    points = fitted.points(rows.frame(space, applicants), owner)
+    return finish(fitted, applicants, menus, request, relaxed=(points, owner))
+
+
+def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Menus:
+    """Search in turns, choose, try every option with one change less, and choose again."""
+    everyone = np.arange(len(applicants))
+    focus = Rows(everyone, *entered(fitted.space, applicants.places))
+    tried = look_at(fitted, applicants, focus)
+    for turn, reach in enumerate(REACHES):
+        found = _search(fitted, applicants, focus, reach, request, first=turn == 0)
+        if len(found.owner) == 0:
+            break
+        seen = look_at(fitted, applicants, found)
+        tried = tried.joined(seen)
+        focus = seen
+    menus, chosen = choose_menus(fitted.space, applicants, tried, request)
+    lighter = tried.take(chosen).with_one_change_less(applicants)
+    if len(lighter.owner):
+        menus, _ = choose_menus(fitted.space, applicants, tried.joined(look_at(fitted, applicants, lighter)), request)
+    late = (menus.counts == 0) & (perf_counter() > request.deadline)
+    menus.outcomes[late] = TIMED_OUT
+    return menus
+
+
+def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Samples:
+    """What the model says of rows, and how surely each holds, from phi itself."""
+    ball, points = fitted.ball, fitted.points(rows.frame(fitted.space, applicants), rows.owner)
+    each = points[:, None]  # one product per row: the same to the last bit in any batch
+    spread = np.linalg.norm(ball.score_roots(each), axis=-1)
+    lower = single_option_lower(ball.mean_scores(each), spread, ball.reaches(each))[:, 0]
+    scores = (each @ fitted.model.theta)[:, 0] - fitted.floor
+    return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(fitted.space, applicants), scores, lower)
+
+
+def _search(
+    fitted: FittedPlanner, applicants: Applicants, focus: Rows, reach: float, request: Request, *, first: bool
+) -> Rows:
+    """The options found on pictures drawn at the rows of the focus, not far from there.
+
+    First a menu from the applicant's own row; later one option from each of these, at prices of its own, so that they
+    do not all become the same.
+    """
+    slopes = slopes_at(fitted, applicants, focus)
+    space, m = fitted.space, len(focus.owner)
+    n_options = WIDER * request.n_options if first else 1
+    rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
+    menus = Menus.empty(m, n_options, len(space.lines), len(space.choices))
+    near = _nearby(fitted, applicants.take(focus.owner), focus, reach)
+
+    def work(some: slice) -> None:
+        for k in range(*some.indices(m)):
+            prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
+            found = _search_one(fitted, near.take([k]), slopes, k, replace(request, multipliers=prices), n_options)
+            for part, own in zip(menus.parts(slice(k, k + 1)), found.parts(slice(None)), strict=True):
+                part[:] = own
+
+    for_each_chunk(work, m, 1, request.n_jobs)
+    which, option = np.nonzero(np.arange(n_options) < menus.counts[:, None])
+    return Rows(focus.owner[which], menus.values[which, option], menus.atoms[which, option])
+
+
+def _nearby(fitted: FittedPlanner, applicants: Applicants, focus: Rows, reach: float) -> Applicants:
+    """The same applicants with lines that may not go far from the focus."""
+    places = applicants.places
+    room = reach * np.array([unit_of_effort(feature) for feature in fitted.space.lines])
+    lower = np.clip(focus.values - room, places.lower, places.upper)
+    upper = np.clip(focus.values + room, places.lower, places.upper)
+    return replace(applicants, places=replace(places, lower=lower, upper=upper))
+
+
+def _search_one(
+    fitted: FittedPlanner, applicant: Applicants, slopes: Slopes, k: int, request: Request, n_options: int
+) -> Menus:
+    level = level_of_each(request)
+    level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
+    return search_menus(
+        slopes.space(fitted, k),
+        applicant.places,
+        slopes.encoded[[k]],
+        applicant.slack,
+        Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([2.0 * fitted.floor])),
+        n_options=n_options,
+        diversity_weight=request.diversity_weight,
+        multipliers=request.multipliers,
+        n_jobs=1,
+        deadline=request.deadline,
+    )

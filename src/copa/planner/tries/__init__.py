@@ -1,0 +1,1 @@
+"""Menus from rows that were tried one by one: for models of which no exact picture can be searched."""

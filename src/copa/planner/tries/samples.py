@@ -1,0 +1,114 @@
+"""Rows near applicants, and what is known of each."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.arrays import Array, Indices
+from copa.planner.delivery import Applicants
+from copa.planning.actions import ActionSpace, Places, unit_of_effort
+from copa.planning.rows import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RULE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """M rows near N applicants, as the search has them.
+
+    Attributes
+    ----------
+    owner : (M,) position of each row's applicant
+    values, atoms : (M, L), (M, C)
+    """
+
+    owner: Indices
+    values: Array
+    atoms: Indices
+
+    def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
+        """The rows as a model is given them."""
+        return write_rows(space, applicants.table, applicants.places, self.owner, self.values, self.atoms)
+
+    def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
+        """The rows around their applicants, (M, 1 + A), in the units of effort.
+
+        Coordinate 0 is 1; then a line's change, and for each value of each choice whether it is taken up (1), given up
+        (-1) or neither (0). The applicant is (1, 0, ..., 0).
+        """
+        own = applicants.places.take(self.owner)
+        n_lines = len(space.lines)
+        points = np.zeros((len(self.owner), 1 + space.ends[-1]))
+        points[:, 0] = 1.0
+        units = np.array([unit_of_effort(feature) for feature in space.lines])
+        points[:, 1 : 1 + n_lines] = (self.values - own.values) / units
+        everyone = np.arange(len(points))
+        for k in range(len(space.choices)):
+            points[everyone, 1 + self.atoms[:, k]] += 1.0
+            points[everyone, 1 + own.atoms[:, k]] -= 1.0
+        return points
+
+    def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
+        """Whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed."""
+        own = applicants.places.take(self.owner)
+        changes = (self.values != own.values).sum(axis=1) + (self.atoms != own.atoms).sum(axis=1)
+        shares = space.terrain[6]
+        slack = applicants.slack[self.owner] - (self.values - own.values) @ shares[:, : len(space.lines)].T
+        for k in range(len(space.choices)):
+            slack -= shares[:, self.atoms[:, k]].T - shares[:, own.atoms[:, k]].T
+        return np.asarray((changes <= space.cap) & (slack >= -RULE_TOLERANCE).all(axis=1))
+
+    def with_one_change_less(self, applicants: Applicants) -> "Rows":
+        """Every row with each of its changes taken back in turn."""
+        own = applicants.places.take(self.owner)
+        n_lines = self.values.shape[1]
+        changed = np.hstack([self.values != own.values, self.atoms != own.atoms])
+        rows, columns = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+        values, atoms = self.values[rows], self.atoms[rows]
+        for position, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+            if column < n_lines:
+                inside = np.clip(own.values[row, column], own.lower[row, column], own.upper[row, column])
+                values[position, column] = inside
+            elif own.allowed[row, own.atoms[row, column - n_lines]]:
+                atoms[position, column - n_lines] = own.atoms[row, column - n_lines]
+        return Rows(self.owner[rows], values, atoms)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Rows):
+    """Rows with what is known of them.
+
+    Attributes
+    ----------
+    points : (M, 1 + A) their coordinates around the applicants
+    scores : (M,) by the model in force, which accepts from zero on
+    lower : (M,) probability that each holds with; NaN where that was not asked
+    """
+
+    points: Array
+    scores: Array
+    lower: Array
+
+    def take(self, rows: npt.NDArray[np.bool_] | Indices) -> "Samples":
+        """Some of the rows."""
+        return Samples(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    def joined(self, other: "Samples") -> "Samples":
+        """These rows and others."""
+        return Samples(*(np.concatenate([getattr(part, f.name) for part in (self, other)]) for f in fields(self)))
+
+
+def entered(space: ActionSpace, places: Places) -> tuple[Array, Indices]:
+    """The applicants' rows (N, L), (N, C), brought into the allowed ranges where they lie outside."""
+    values = np.clip(places.values, places.lower, places.upper)
+    atoms = places.atoms.copy()
+    for k in range(len(space.choices)):
+        flags = places.allowed[:, space.ends[k] : space.ends[k + 1]]
+        stays = flags[np.arange(len(atoms)), atoms[:, k] - space.ends[k]]
+        atoms[:, k] = np.where(stays, atoms[:, k], space.ends[k] + np.argmax(flags, axis=1))
+    return values, atoms
