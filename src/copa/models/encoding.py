@@ -75,19 +75,28 @@ class Encoding:
         bases = _bases(schema, table)
         changeable = [f for f in schema.features if f.name in model.columns and not f.immutable]
         lines = [feature for feature in changeable if feature.is_line]
-        slopes = raw_jacobian(model.transformers, bases[list(model.columns)], [feature.name for feature in lines])
-        for k, feature in enumerate(lines):
-            entries = spell_numbers(feature, _test_numbers(feature, table[feature.name]), table[feature.name])
-            rows = _vary(model, bases, feature.name, entries)
-            if not slopes[:, :, k].any() and np.ptp(rows, axis=1).max() > SLACK * max(1.0, float(np.abs(rows).max())):
-                raise InvalidInputError(
-                    f"column {feature.name!r} enters the model in steps (bins), without a slope to follow. Make it "
-                    "immutable, or list its possible values as an ordinal in the schema"
-                )
+        for feature in lines:
+            _require_slope(model, feature, bases, table[feature.name])
         nothing = np.zeros(model.theta.size)
         return cls(
             {feature.name: nothing for feature in lines},
             {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in changeable if f.is_choice},
+        )
+
+
+def _require_slope(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> None:
+    """Raise if the encoded vector changes along a line, but only in jumps."""
+    rows = _vary(model, bases, feature.name, spell_numbers(feature, _test_numbers(feature, column), column))
+    if np.ptp(rows, axis=1).max() <= SLACK * max(1.0, float(np.abs(rows).max())):
+        return
+    try:
+        slopes = raw_jacobian(model.transformers, bases[list(model.columns)], [feature.name])
+    except InvalidInputError:  # a slope that is not finite is one
+        return
+    if not slopes.any():
+        raise InvalidInputError(
+            f"column {feature.name!r} enters the model in steps (bins), without a slope to follow. Make it immutable, "
+            "or list its possible values as an ordinal in the schema"
         )
 
 

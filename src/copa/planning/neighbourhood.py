@@ -59,7 +59,7 @@ def rows_around(
 
     Returns
     -------
-    values (N, m, L), atoms (N, m, C)
+    values (N m, L), atoms (N m, C): the m rows of the first centre, then those of the second, ...
     """
     n_lines, m = len(space.lines), len(draws)
     new_values = np.repeat(values[:, None], m, axis=1)
@@ -78,7 +78,7 @@ def rows_around(
         rank = np.cumsum(allowed, axis=1) - 1
         found = start + np.argmax(allowed[:, None] & (rank[:, None] == wanted[:, :, None]), axis=2)
         new_atoms[:, :, k] = np.where(draws.touch[:, n_lines + k], found, atoms[:, k, None])
-    return new_values, new_atoms
+    return new_values.reshape(len(values) * m, n_lines), new_atoms.reshape(len(values) * m, len(space.choices))
 
 
 def rows_between(

@@ -206,3 +206,8 @@ def test_a_file_is_plain_data_and_leaves_nothing_beside_it(saved):
     with np.load(io.BytesIO(contents["arrays.npz"]), allow_pickle=False) as stored:
         assert all(stored[name].dtype == np.float64 for name in stored.files)
     assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_a_file_that_is_not_there_is_named_in_one_line(tmp_path, model):
+    with pytest.raises(DataError, match=r"^the planner .*nowhere\.copa cannot be read: No such file or directory$"):
+        copa.RecoursePlanner.load(tmp_path / "nowhere.copa", model)

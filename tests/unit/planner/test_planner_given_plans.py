@@ -7,7 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import copa
+from copa import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
+from copa.planner.audits import audit_plans, read_given
+from copa.planner.given import correct_plans
 from unit.planner import loans
 from unit.planner.promises import Judge
 
@@ -61,6 +65,8 @@ def test_every_source_says_the_same(tmp_path, planner, batch, declined):
         "metadata": {"version": "2.0"},
     }
     sources = {
+        "batch": batch,
+        "batch as json": batch.to_json(),
         "csv": tmp_path / "plans.csv",
         "list": frames,
         "dice": SimpleNamespace(cf_examples_list=examples),
@@ -125,6 +131,39 @@ def test_an_unknown_applicant_is_refused(planner, batch, declined):
         planner.audit(as_table(batch[:1]).assign(applicant="nobody"), declined)
 
 
+def test_a_plan_of_ones_own_needs_no_applicants(planner, batch):
+    audit = planner.audit(batch)
+    assert audit.to_json() == planner.audit(as_table(batch), batch.applicants).to_json()
+    assert planner.audit(batch[3]).lower.tolist() == [batch.lower[3]]
+    assert planner.correct(batch[:2]).after.status.tolist() == ["ok", "ok"]
+
+
+@pytest.fixture(scope="module")
+def local(model):
+    """A planner whose schema has a column that the model does not use: the branch, which stays."""
+    schema = FeatureSchema(
+        [*loans.SCHEMA.features, Feature("branch", "categorical", values=["north", "south"], immutable=True)],
+        rules=loans.SCHEMA.rules,
+        max_changes=loans.SCHEMA.max_changes,
+    )
+    table = loans.people(300, 0)
+    planner = copa.RecoursePlanner(model, **loans.FAST | {"schema": schema})
+    return planner.fit(table.assign(branch="north"), loans.outcomes(table))
+
+
+def test_columns_of_the_schema_that_the_model_does_not_use_are_judged_too(local, declined):
+    people = declined.iloc[:3].assign(branch=["north", "south", "north"])
+    own = as_table(local.plan(people))
+    request, terms = local._request(np.inf, None), local._terms()
+    audits = [
+        audit_plans(local.fitted_, read_given(local.fitted_, options, people), request, terms)
+        for options in (own, own.drop(columns="branch"), own.assign(branch="north"))
+    ]
+    assert [audit.status.tolist() for audit in audits] == [["ok"] * 3, ["ok"] * 3, ["ok", "infeasible", "ok"]]
+    assert "branch" in audits[2].message[1]
+    assert audits[1].options["branch"].tolist() == ["north"] * 3 + ["south"] * 3 + ["north"] * 3
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_corrections", [None, 1])
 def test_a_correction_obeys_the_schema_and_never_lowers_the_guarantee(planner, declined, weak, method, n_corrections):
@@ -157,6 +196,78 @@ def test_the_requirement_correction_reaches_its_margin(planner, declined, weak):
     assert scores[1].min() >= 1.0 - 1e-9
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_corrections", [1, 2])
+def test_only_the_options_that_break_first_are_moved(planner, declined, weak, method, n_corrections):
+    people = declined.iloc[:20]
+    before = planner.audit(weak, people)
+    fixed = planner.correct(weak, people, method=method, budget=0.5, n_corrections=n_corrections)
+    for i, plan in enumerate(before):
+        moved = np.flatnonzero(fixed.moved[before.owner == i] > 0.0)
+        first = np.argsort(-plan.weights, kind="stable")[:n_corrections]
+        assert set(moved) <= set(first)
+    assert (fixed.moved > 0.0).any()
+    kept = fixed.moved == 0.0
+    pd.testing.assert_frame_equal(fixed.after.options[kept], before.options[kept])
+
+
+@pytest.mark.parametrize("method", ["mahalanobis", "ascent"])
+@pytest.mark.parametrize("budget", [0.05, 0.3])
+def test_good_plans_are_moved_within_the_budget(planner, declined, weak, method, budget):
+    fixed = planner.correct(weak, declined.iloc[:20], method=method, budget=budget)
+    judge = Judge.of(planner)
+    rows = judge.encode(fixed.after.options) - judge.encode(fixed.before.options)
+    assert np.linalg.norm(rows, axis=1).max() <= budget + 1e-9
+    assert fixed.lower_after.mean() > fixed.lower_before.mean()
+
+
+def test_the_margin_of_the_requirement_has_a_word_of_its_own(planner, declined, weak):
+    given = read_given(planner.fitted_, weak, declined.iloc[:20])
+    request, terms = planner._request(np.inf, None), planner._terms()
+    fixed = correct_plans(
+        planner.fitted_, given, request, terms, method="requirement", budget=0.1, n_corrections=None, margin=1.0
+    )
+    assert (fixed.after.points @ planner.moments_.mean).min() >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_time_limit_leaves_the_given_options_and_says_so(model, planner, declined, weak, method):
+    short = loans.planner(
+        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+    )
+    people = declined.iloc[:20]
+    fixed = short.correct(weak, people, method=method)
+    assert (fixed.moved == 0.0).all()
+    pd.testing.assert_frame_equal(fixed.after.options, fixed.before.options)
+    assert set(fixed.after.status) == {"time_limit"}
+    assert all(text.startswith("the time limit ended before option 1") for text in fixed.after.message)
+    assert "There is no option" not in fixed.after[0].explain()
+
+
+def test_options_that_are_good_already_need_no_time(model, planner, batch):
+    short = loans.planner(
+        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+    )
+    assert set(short.correct(batch).after.status) == {"ok"}
+
+
+def test_fractions_in_a_column_of_whole_numbers_survive_a_correction_that_keeps_them(model, planner, batch, declined):
+    halves = loans.planner(
+        model,
+        schema=loans.SCHEMA.replace({"debt": {"kind": "numeric", "step": 0.5}}),
+        moments=planner.moments_,
+        radius=planner.radius_,
+        drift=planner.drift_,
+    )
+    table = as_table(batch[:4]).astype({"debt": float})
+    table["debt"] = np.maximum(table["debt"] - 0.5, 0.0)
+    fixed = halves.correct(table, declined.iloc[:4], method="mahalanobis", budget=1e-6)
+    assert fixed.before.options["debt"].tolist() == table["debt"].tolist()
+    sound = np.isin(fixed.before.status, ["ok", "fragile"])[fixed.before.owner]
+    assert sound.any()
+    assert fixed.after.options["debt"][sound].tolist() == table["debt"].to_numpy()[sound].tolist()
+
+
 def test_a_plan_that_is_good_enough_stays_where_it_is(planner, batch, declined):
     fixed = planner.correct(as_table(batch), declined)
     assert (fixed.after.option_lower >= 0.8).all()
@@ -184,13 +295,19 @@ def test_one_bad_row_does_not_fail_a_correction(planner, batch, declined, method
     assert "'pilot'" in fixed.after.message[0]
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "a", True, np.int64(0)])
+def test_a_number_of_corrections_that_is_none_is_refused_by_every_method(planner, batch, declined, method, wrong):
+    with pytest.raises(InvalidInputError, match="n_corrections must be a whole number of at least 1") as raised:
+        planner.correct(as_table(batch[:1]), declined.iloc[:1], method=method, n_corrections=wrong)
+    assert "np.int64" not in str(raised.value)
+
+
 def test_wrong_words_and_budgets_are_refused(planner, batch, declined):
     table = as_table(batch[:1])
     with pytest.raises(InvalidInputError, match=r"method.*'mahalanobis'"):
         planner.correct(table, declined.iloc[:1], method="mahalanobi")
     with pytest.raises(InvalidInputError, match="budget"):
         planner.correct(table, declined.iloc[:1], budget=-1.0)
-    with pytest.raises(InvalidInputError, match="n_corrections"):
-        planner.correct(table, declined.iloc[:1], method="ascent", n_corrections=0)
     with pytest.raises(InvalidInputError, match="applicants"):
         planner.audit(table)

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, StandardScaler
+from sklearn.svm import SVC
 
 import copa
 from copa import Feature, FeatureSchema
@@ -115,34 +114,18 @@ def test_an_unfitted_model_is_refused():
         loans.planner(loans.pipeline())
 
 
-@pytest.mark.parametrize(
-    "model",
-    [RandomForestClassifier(5, random_state=0), KNeighborsClassifier(), LinearRegression()],
-    ids=lambda model: type(model).__name__,
-)
-def test_a_model_that_is_no_linear_classifier_is_refused(model):
+@pytest.mark.parametrize("model", [SVC(), LinearRegression()], ids=lambda model: type(model).__name__)
+def test_a_model_that_is_neither_linear_nor_has_probabilities_is_refused(model):
     with pytest.raises(InvalidInputError, match=type(model).__name__):
         loans.planner(loans.fitted_pipeline(model))
 
 
-@pytest.mark.parametrize(
-    ("transformer", "words"),
-    [
-        (PolynomialFeatures(2, interaction_only=True), "together with other columns"),
-        (PolynomialFeatures(2), "not a straight line|together with other columns"),
-        (Normalizer(), "not a straight line|together with other columns"),
-        (FunctionTransformer(np.log1p), "not a straight line"),
-        (KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), "not a straight line"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_pipeline_that_is_not_linear_in_its_columns_is_refused(transformer, words):
-    model = make_pipeline(transformer, StandardScaler(with_mean=False), LogisticRegression(max_iter=2000))
-    model.fit(LINES, LABELS)
+def test_bins_have_no_slope_to_follow_and_are_refused_with_the_name_of_the_column():
+    bins = KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf")
+    model = make_pipeline(bins, StandardScaler(with_mean=False), LogisticRegression(max_iter=2000)).fit(LINES, LABELS)
     planner = copa.RecoursePlanner(model, schema=LINE_SCHEMA, **loans.FAST)
-    with pytest.raises(InvalidInputError, match=words) as caught:
+    with pytest.raises(InvalidInputError, match="'income' enters the model in steps"):
         planner.fit(LINES, LABELS)
-    assert "'income'" in str(caught.value)
 
 
 def test_a_column_that_is_not_linear_may_be_immutable():

@@ -1,5 +1,6 @@
 """Getting to know a black box: is every row readable, how does it vary when it is retrained."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +12,15 @@ from copa.planner.black_boxes.retraining import draw_samples, fresh_data_radius,
 from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
 from copa.planner.progress import progress_bar
 from copa.planner.settings import FitSettings
-from copa.planning.actions import Places
-from copa.planning.neighbourhood import Draws, rows_around
+from copa.planning.actions import ActionSpace, Places
 from copa.planning.rows import write_rows
 from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.planning.actions import ActionSpace
-
 N_MODELS = 40  # refits for the moments where nothing is said
-PROBED, PER_ROW = 8, 8  # rows of the data, and rows drawn around each, that the model must be able to read
+PROBED = 8  # rows of the data around which the model must be able to read rows
 HELD_OUT_SHARE = 0.5  # further refits, as a share of those for the moments
 
 
@@ -34,13 +32,14 @@ def fit_black_box(
         raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
     n_models = N_MODELS if settings.n_models is None else settings.n_models
     space = local_space(schema, settings.power)
-    require_readable(model, space, X, settings.seed)
+    require_readable([model], space, X)
     require_clonable(model)
     target = read_target(model, y, len(X))
     n_held_out = count_held_out(n_models)
     samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))
     with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
         fits = retrain(model, X, y, samples, seed=settings.seed + 1, n_jobs=settings.n_jobs, advance=advance)
+    require_readable([model, *fits], space, X)
     radius, source = settings.radius, "given"
     if isinstance(radius, str):
         radius = fresh_data_radius(n_models)
@@ -61,25 +60,41 @@ def count_held_out(n_models: int) -> int:
     return max(2, round(HELD_OUT_SHARE * n_models))
 
 
-def require_readable(model: BlackBox, space: "ActionSpace", X: "pd.DataFrame", seed: int) -> None:
-    """Raise, before any work, if the model cannot read rows such as the search will ask about."""
+def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.DataFrame") -> None:
+    """Raise, before any work, if a model cannot read rows such as the search will ask about."""
+    rows = probes(space, X)
+    for model in models:
+        try:
+            scores = model.scores(rows)
+        except Exception as error:
+            raise InvalidInputError(
+                f"the model{'' if model is models[0] else ', retrained,'} cannot read rows that the schema allows "
+                f"({type(error).__name__}: {error}); make the schema narrower (allowed values, ranges), or the "
+                "pipeline more tolerant (handle_unknown='ignore')"
+            ) from error
+        if not np.isfinite(scores).all():
+            raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
+
+
+def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+    """Rows of the data, and one of them with each line at each end of its range, and with each value of each choice."""
     few = X.iloc[np.linspace(0, len(X) - 1, min(PROBED, len(X))).astype(int)]
-    good = [not message for message in space.schema.check(few)]
-    few = few.iloc[np.flatnonzero(good)]
+    few = few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
     places = Places.read(space, few)
-    draws = Draws.make(PER_ROW, len(space.lines), len(space.choices), seed)
-    values, atoms = rows_around(space, places, places.values, places.atoms, draws)
-    owner = np.repeat(np.arange(len(few)), PER_ROW)
-    rows = write_rows(space, few, places, owner, values.reshape(-1, values.shape[2]), atoms.reshape(-1, atoms.shape[2]))
-    try:
-        scores = model.scores(rows)
-    except Exception as error:
-        raise InvalidInputError(
-            f"the model cannot read rows that the schema allows ({type(error).__name__}: {error}); make the schema "
-            "narrower (allowed values, ranges), or the pipeline more tolerant (handle_unknown='ignore')"
-        ) from error
-    if not np.isfinite(scores).all():
-        raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
+    varied = [(places.values, places.atoms)]
+    for k in range(len(space.lines) if len(few) else 0):
+        for end in (places.lower, places.upper):
+            values = places.values.copy()
+            values[:, k] = end[:, k]
+            varied.append((values, places.atoms))
+    for k in range(len(space.choices) if len(few) else 0):
+        for atom in range(space.ends[k], space.ends[k + 1]):
+            atoms = places.atoms.copy()
+            atoms[:, k] = np.where(places.allowed[:, atom], atom, atoms[:, k])
+            varied.append((places.values, atoms))
+    owner = np.tile(np.arange(len(few)), len(varied))
+    values, atoms = (np.concatenate([pair[part] for pair in varied]) for part in (0, 1))
+    return write_rows(space, few, places, owner, values, atoms)
 
 
 def read_target(model: BlackBox, y: Any, n_rows: int) -> Any:

@@ -60,12 +60,13 @@ def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) ->
         owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
         if len(owner) == 0:
             break
-        focus = ask(fitted, applicants, Rows(owner, menus.values[owner, option], menus.atoms[owner, option]))
-        refused = focus.scores < 0.0
-        np.maximum.at(floors, focus.owner[refused], floors[focus.owner[refused]] - focus.scores[refused])
+        found = ask(fitted, applicants, Rows(owner, menus.values[owner, option], menus.atoms[owner, option]))
+        refused = found.scores < 0.0
+        np.maximum.at(floors, found.owner[refused], floors[found.owner[refused]] - found.scores[refused])
         draws = Draws.make(BESIDE, len(fitted.space.lines), len(fitted.space.choices), seed + 10 + turn)
-        beside = ask_beside(fitted, applicants, focus, draws)
-        evidence = evidence.joined(Evidence.ask(fitted, applicants, focus.joined(beside), request.n_jobs))
+        beside = ask_beside(fitted, applicants, found, draws)
+        evidence = evidence.joined(Evidence.ask(fitted, applicants, found.joined(beside), request.n_jobs))
+        focus = focus.take(~np.isin(focus.owner, owner)).joined(found)
     return evidence
 
 

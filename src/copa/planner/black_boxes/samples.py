@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from copa.arrays import Array, Indices
+from copa.arrays import Indices
 from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples, entered
@@ -27,7 +27,7 @@ def ask_beside(
     """Ask the model in force about rows drawn beside others."""
     places = applicants.places.take(centres.owner)
     drawn = rows_around(fitted.space, places, centres.values, centres.atoms, draws, reach)
-    return ask(fitted, applicants, Rows(np.repeat(centres.owner, len(draws)), *_flat(*drawn)))
+    return ask(fitted, applicants, Rows(np.repeat(centres.owner, len(draws)), *drawn))
 
 
 def explore(fitted: BlackBoxPlanner, applicants: Applicants, seed: int) -> Samples:
@@ -51,12 +51,7 @@ def _around(fitted: BlackBoxPlanner, applicants: Applicants, whose: Indices, dra
     places = applicants.places.take(whose)
     values, atoms = entered(fitted.space, places)
     drawn = rows_around(fitted.space, places, values, atoms, draws, reach)
-    return ask(fitted, applicants, Rows(np.repeat(whose, len(draws)), *_flat(*drawn)))
-
-
-def _flat(values: Array, atoms: Indices) -> tuple[Array, Indices]:
-    """(N, m, L), (N, m, C) as (N m, L), (N m, C)."""
-    return values.reshape(-1, values.shape[2]), atoms.reshape(-1, atoms.shape[2])
+    return ask(fitted, applicants, Rows(np.repeat(whose, len(draws)), *drawn))
 
 
 def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:

@@ -14,12 +14,15 @@ from copa.planner.tries.samples import Rows, Samples, entered
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
 from copa.planning.menus import TIMED_OUT, Goals, Menus, search_menus
+from copa.planning.neighbourhood import Draws, rows_around
 from copa.workers import for_each_chunk
 
 # How far lines may go from the row where the picture was drawn, in units of effort, turn by turn.
 REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
+SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
+SEED = 0  # of these draws: the same for everyone
 TOGETHER = 128  # applicants between two looks at the clock
 
 
@@ -42,16 +45,16 @@ def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, requ
 
 def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Menus:
     """Search in turns, choose, try every option with one change less, and choose again."""
-    everyone = np.arange(len(applicants))
-    focus = Rows(everyone, *entered(fitted.space, applicants.places))
-    tried = look_at(fitted, applicants, focus)
-    for turn, reach in enumerate(REACHES):
-        found = _search(fitted, applicants, focus, reach, request, first=turn == 0)
-        if len(found.owner) == 0:
+    own = Rows(np.arange(len(applicants)), *entered(fitted.space, applicants.places))
+    tried = look_at(fitted, applicants, own)
+    scattered = _scattered(fitted, applicants, own)
+    focus = in_order(_search(fitted, applicants, own, REACHES[0], request, first=True), promising(scattered))
+    tried = tried.joined(scattered)
+    for reach in REACHES:
+        focus = _search(fitted, applicants, focus, reach, request, first=False)
+        if len(focus.owner) == 0:
             break
-        seen = look_at(fitted, applicants, found)
-        tried = tried.joined(seen)
-        focus = seen
+        tried = tried.joined(look_at(fitted, applicants, focus))
     menus, chosen = choose_menus(fitted.space, applicants, tried, request)
     lighter = tried.take(chosen).with_one_change_less(applicants)
     if len(lighter.owner):
@@ -59,6 +62,35 @@ def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> M
     late = (menus.counts == 0) & (perf_counter() > request.deadline)
     menus.outcomes[late] = TIMED_OUT
     return menus
+
+
+def _scattered(fitted: FittedPlanner, applicants: Applicants, own: Rows) -> Samples:
+    """Allowed rows all around the applicants: where the slopes at home lead nowhere, others may lead somewhere."""
+    space = fitted.space
+    draws = Draws.make(SCATTERED, len(space.lines), len(space.choices), SEED)
+    drawn = rows_around(space, applicants.places, own.values, own.atoms, draws, reach=2.0)
+    return look_at(fitted, applicants, Rows(np.repeat(own.owner, SCATTERED), *drawn))
+
+
+def promising(samples: Samples) -> Rows:
+    """Of each applicant's rows the surest, and the cheapest of those that are accepted today."""
+    size = np.abs(samples.points[:, 1:]).sum(axis=1)
+    chosen = []
+    for i in np.unique(samples.owner):
+        rows = np.flatnonzero(samples.owner == i)
+        surest = rows[np.argsort(-samples.lower[rows], kind="stable")[:FOLLOWED]]
+        accepted = rows[samples.scores[rows] >= 0.0]
+        chosen.append(np.union1d(surest, accepted[np.argsort(size[accepted], kind="stable")[:FOLLOWED]]))
+    rows = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+    return samples.take(rows)
+
+
+def in_order(*parts: Rows) -> Rows:
+    """Rows put together, those of one applicant next to each other."""
+    owner = np.concatenate([part.owner for part in parts])
+    order = np.argsort(owner, kind="stable")
+    values, atoms = (np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "atoms"))
+    return Rows(owner[order], values[order], atoms[order])
 
 
 def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Samples:

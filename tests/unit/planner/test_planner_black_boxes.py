@@ -1,0 +1,258 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+import copa
+from copa.exceptions import InvalidInputError, RetrainingError
+from copa.planner.black_boxes.promises import score_points, standard_ball
+from copa.planner.black_boxes.retraining import fresh_data_radius
+from unit.planner import loans
+
+FAST = {"n_models": 12, "n_starts": 6, "n_options": 3, "guarantee": 0.6}
+
+
+def forest() -> RandomForestClassifier:
+    return RandomForestClassifier(15, min_samples_leaf=5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return loans.fitted_pipeline(forest())
+
+
+@pytest.fixture(scope="module")
+def planner(model):
+    return loans.planner(model, **FAST)
+
+
+@pytest.fixture(scope="module")
+def declined(model):
+    table = loans.people(80, 7)
+    return table[~model.predict(table)].iloc[:12]
+
+
+@pytest.fixture(scope="module")
+def batch(planner, declined):
+    return planner.plan(declined)
+
+
+def test_every_option_is_allowed_and_accepted_by_the_model_itself(model, declined, batch):
+    assert model.predict(batch.options).all()
+    assert batch.accepted.all()
+    assert not any(loans.SCHEMA.violations(declined.iloc[batch.owner], batch.options))
+    assert (batch.status == "ok").sum() >= len(batch) // 2
+    assert len(batch.options) > 2 * len(batch)
+
+
+def test_columns_keep_their_types_and_the_factual_is_untouched(declined, batch):
+    assert batch.options.dtypes.equals(declined.dtypes)
+    pd.testing.assert_frame_equal(batch.applicants, declined, check_exact=True)
+
+
+def test_guarantees_are_those_of_the_scores_of_the_retrained_fits(planner, batch):
+    """Recomputed from the fits themselves, one menu at a time: the moments of the scores are the moments of theta."""
+    ids = np.flatnonzero(batch.counts == 3)[:4]
+    assert len(ids) > 0
+    for i in ids:
+        plan = batch[int(i)]
+        chances = np.array([fit.estimator.predict_proba(plan.options)[:, 1] for fit in planner.fitted_.retrained])
+        clipped = np.clip(chances, 1e-3, 1.0 - 1e-3)
+        scores = np.log(clipped / (1.0 - clipped))
+        mean, cov = scores.mean(axis=0), np.cov(scores, rowvar=False)
+        again = copa.validity_bounds(np.eye(3), mean, cov, planner.radius_, cov)
+        np.testing.assert_allclose(plan.option_lower, again.option_lower, atol=1e-7)
+        assert plan.lower == pytest.approx(again.lower, abs=1e-6)
+        assert plan.any_lower == pytest.approx(again.any_lower, abs=1e-6)
+        assert plan.certificate.verify().lower == pytest.approx(plan.lower, abs=1e-9)
+
+
+def test_an_option_marked_ok_reaches_the_level(batch):
+    ok = batch.status == "ok"
+    assert (batch.option_lower[ok[batch.owner]] >= 0.6).all()
+    assert (batch.option_lower[~ok[batch.owner]] < 0.6).any() or ok.all()
+
+
+def test_held_out_fits_are_asked_about_the_rows_delivered(planner, batch):
+    fits = planner.fitted_.held_out
+    accepted = np.array([fit.estimator.predict(batch.options) for fit in fits])
+    assert batch.trials.n_models == len(fits)
+    np.testing.assert_array_equal(batch.trials.option_share, accepted.mean(axis=0))
+    first = np.flatnonzero(batch.owner == batch.owner[0])
+    assert batch.trials.all_share[batch.owner[0]] == accepted[:, first].all(axis=1).mean()
+    assert batch.trials.any_share[batch.owner[0]] == accepted[:, first].any(axis=1).mean()
+    assert np.nanmean(batch.trials.fidelity) > 0.65
+
+
+def test_a_plan_does_not_depend_on_the_others_or_on_threads(planner, declined, batch):
+    alone = planner.plan(declined.iloc[[3]])
+    pd.testing.assert_frame_equal(alone[0].options, batch[3].options)
+    np.testing.assert_allclose(alone.lower, batch.lower[3:4], atol=1e-9)
+    planner.set_params(n_jobs=2)
+    again = planner.plan(declined.iloc[::-1])
+    planner.set_params(n_jobs=1)
+    pd.testing.assert_frame_equal(again[len(declined) - 1 - 3].options, batch[3].options)
+
+
+def test_a_saved_batch_keeps_its_trials(batch, tmp_path):
+    batch.save(tmp_path / "plans.copa")
+    loaded = copa.PlanBatch.load(tmp_path / "plans.copa")
+    np.testing.assert_array_equal(loaded.trials.option_share, batch.trials.option_share)
+    assert loaded[0].trials.n_models == batch.trials.n_models
+    joined = copa.PlanBatch.concat([loaded[:2], loaded[2:]])
+    np.testing.assert_array_equal(joined.trials.fidelity, batch.trials.fidelity)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        GradientBoostingClassifier(n_estimators=15, max_depth=2, random_state=0),
+        MLPClassifier((8,), alpha=1.0, solver="lbfgs", max_iter=2000, random_state=0),
+        GaussianNB(),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_any_classifier_with_probabilities_will_do(classifier):
+    onehot = {"sparse_output": False}
+    model = loans.fitted_pipeline(classifier, **onehot)
+    table = loans.people(60, 3)
+    declined = table[~model.predict(table)].iloc[:5]
+    batch = loans.planner(model, **(FAST | {"n_models": 6})).plan(declined)
+    assert model.predict(batch.options).all()
+    assert not any(loans.SCHEMA.violations(declined.iloc[batch.owner], batch.options))
+    assert set(batch.status) <= {"ok", "fragile"}
+
+
+def test_a_threshold_and_the_other_label_are_honoured():
+    table = loans.people(300, 0)
+    labels = np.where(loans.outcomes(table), "no risk", "risk")
+    model = loans.pipeline(forest()).fit(table, labels)
+    planner = copa.RecoursePlanner(
+        model, schema=loans.SCHEMA, **(loans.FAST | FAST), threshold=0.7, favourable="no risk"
+    ).fit(table, labels)
+    people = loans.people(40, 5)
+    chance = model.predict_proba(people)[:, list(model.classes_).index("no risk")]
+    batch = planner.plan(people)
+    assert (batch.status[chance >= 0.7] == "already_valid").all()
+    reached = model.predict_proba(batch.options)[:, list(model.classes_).index("no risk")]
+    assert (reached >= 0.7).all()
+    assert len(reached) > 0
+
+
+def test_nobody_is_said_to_be_without_a_way_as_if_it_were_proven(model, declined):
+    schema = copa.FeatureSchema(
+        [f if f.name == "debt" else f.replace(immutable=True, transitions=None) for f in loans.SCHEMA.features]
+    )
+    batch = loans.planner(model, **FAST, schema=schema).plan(declined)
+    stuck = batch.status == "infeasible"
+    assert stuck.any()
+    assert all("tried" in message for message in batch.message[stuck])
+    assert (batch.counts[stuck] == 0).all()
+
+
+def test_the_time_limit_holds(planner, declined):
+    planner.set_params(time_limit=1e-6)
+    batch = planner.plan(declined)
+    planner.set_params(time_limit=None)
+    assert (batch.status == "time_limit").all()
+
+
+class WithoutProbabilities(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):  # noqa: ARG002 - the signature of an estimator
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": loans.fitted_pipeline(SVC())}, "SVC|predict_proba"),
+        ({"model": loans.fitted_pipeline(WithoutProbabilities())}, "predict_proba|linear"),
+        ({"model": loans.pipeline(forest())}, "fitted"),
+        ({"objective": "paper"}, "linear"),
+        ({"favourable": "yes"}, "favourable must be a label"),
+        ({"threshold": 1.5}, "threshold is a probability"),
+        ({"moments": copa.WeightMoments(np.zeros(3), np.eye(3))}, "moments"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_at_once(model, declined, change, words):
+    table = loans.people(300, 0)
+    settings = {"model": model, "schema": loans.SCHEMA, **(loans.FAST | FAST), **change}
+    with pytest.raises(InvalidInputError, match=words):
+        copa.RecoursePlanner(**settings).fit(table, loans.outcomes(table)).plan(declined)
+
+
+def test_more_than_two_classes_are_refused():
+    table = loans.people(200, 0)
+    model = loans.pipeline(forest()).fit(table, np.arange(200) % 3)
+    with pytest.raises(InvalidInputError, match="2 classes"):
+        copa.RecoursePlanner(model, schema=loans.SCHEMA).fit(table, np.arange(200) % 3)
+
+
+def test_labels_are_needed(model):
+    with pytest.raises(InvalidInputError, match="y is needed"):
+        copa.RecoursePlanner(model, schema=loans.SCHEMA, **FAST).fit(loans.people(300, 0))
+
+
+class Picky(RandomForestClassifier):
+    """Refuses rows with much income, as a model behind a checked service might."""
+
+    def predict_proba(self, X):
+        if np.max(np.abs(X[:, 0])) > 2.8:
+            raise ValueError("income out of range")
+        return super().predict_proba(X)
+
+
+def test_a_model_that_cannot_read_what_the_schema_allows_is_refused_before_any_work():
+    table = loans.people(300, 0)
+    model = loans.pipeline(Picky(5, random_state=0), sparse_output=False).fit(table, loans.outcomes(table))
+    with pytest.raises(InvalidInputError, match=r"cannot read rows that the schema allows.*income out of range"):
+        copa.RecoursePlanner(model, schema=loans.SCHEMA, **FAST).fit(table, loans.outcomes(table))
+
+
+def test_a_refit_that_fails_says_why():
+    table = loans.people(60, 0)
+    rare = table.assign(job=np.where(np.arange(60) == 0, "pilot", table["job"]))
+    schema = copa.FeatureSchema(
+        [
+            f.replace(values=[*loans.JOBS, "pilot"], transitions=None) if f.name == "job" else f
+            for f in loans.SCHEMA.features
+        ]
+    )
+    model = loans.pipeline(forest()).fit(rare, loans.outcomes(rare))
+    planner = copa.RecoursePlanner(model, schema=schema, **FAST)
+    with pytest.raises((RetrainingError, InvalidInputError), match=r"pilot|handle_unknown"):
+        planner.fit(rare, loans.outcomes(rare)).plan(rare[~model.predict(rare)])
+
+
+def test_points_have_the_moments_of_the_scores():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((20, 7)) @ rng.standard_normal((7, 7)) + 1.0
+    owner = np.array([0, 0, 0, 2, 2, 2, 2])
+    points = score_points(scores, owner, 6)
+    ball = standard_ball(5, 0.4)
+    np.testing.assert_allclose(ball.mean_scores(points), scores.mean(axis=0))
+    for own in (owner == 0, owner == 2):
+        cov = np.cov(scores[:, own], rowvar=False)
+        np.testing.assert_allclose(points[own] @ ball.cov @ points[own].T, cov, atol=1e-12)
+    np.testing.assert_allclose(ball.reaches(points), 0.4 * scores.std(axis=0, ddof=1))
+
+
+def test_the_radius_covers_the_score_of_a_model_trained_on_fresh_data():
+    """The mean of n normal numbers, seen from one sample: moments over fresh pairs of samples against the nominal."""
+    rng = np.random.default_rng(1)
+    n, n_models, inside = 1000, 40, []
+    for _ in range(200):
+        data, fresh = rng.standard_normal((2, n))
+        refits = data[rng.integers(0, n, (n_models, n))].mean(axis=1)
+        moved = np.hypot(refits.mean() - data.mean(), np.sqrt(2.0 / n) - refits.std(ddof=1)) / refits.std(ddof=1)
+        inside.append(moved <= fresh_data_radius(n_models))
+        assert abs(fresh.mean()) < 1.0
+    assert np.mean(inside) > 0.85
