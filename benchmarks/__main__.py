@@ -4,6 +4,7 @@ import argparse
 
 from benchmarks import (
     batch,
+    black_boxes,
     construction,
     dimension,
     end_to_end,
@@ -25,6 +26,7 @@ QUESTIONS = {
     "construction": construction,
     "mahalanobis": mahalanobis,
     "end_to_end": end_to_end,
+    "black_boxes": black_boxes,
     "start_up": start_up,
     "robustness": robustness,
 }

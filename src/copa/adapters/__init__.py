@@ -1,4 +1,4 @@
-"""Plans that others made, in one common form: tables, CSV files, and the results of DiCE."""
+"""Given plans in one common form: tables, CSV files, and the results of COPA itself and of DiCE."""
 
 from copa.adapters.given_plans import GivenPlans, read_plans
 

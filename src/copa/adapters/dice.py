@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from copa.adapters.applicants import require_columns
 from copa.adapters.casting import cast_like
-from copa.adapters.tables import Owned, read_list
+from copa.adapters.tables import Owned, Wanted, read_list
 from copa.exceptions import InvalidInputError
 from copa.schema.names import listed, shown
 
@@ -27,16 +27,16 @@ def is_dice_result(source: Any) -> bool:
     return hasattr(source, "cf_examples_list")
 
 
-def read_dice_result(result: Any, columns: list[str], factuals: "pd.DataFrame | None") -> Owned:
+def read_dice_result(result: Any, wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
     """Read DiCE's `CounterfactualExplanations`."""
     entries = []
     for example in result.cf_examples_list:
         sparse = example.final_cfs_df_sparse
         entries.append((example.test_instance_df, example.final_cfs_df if sparse is None else sparse))
-    return _read_entries(entries, columns, factuals)
+    return _read_entries(entries, wanted, factuals)
 
 
-def read_dice_json(content: Mapping[str, Any], columns: list[str], factuals: "pd.DataFrame | None") -> Owned:
+def read_dice_json(content: Mapping[str, Any], wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
     """Read the JSON object that DiCE's `to_json` writes, in version 1.0 or 2.0."""
     if "cf_examples_list" not in content and not VERSION_2_KEYS.issubset(content):
         raise InvalidInputError(
@@ -50,7 +50,7 @@ def read_dice_json(content: Mapping[str, Any], columns: list[str], factuals: "pd
             entries = _entries_of_version_2(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"the JSON object from DiCE is damaged: {type(error).__name__}: {error}") from error
-    return _read_entries(entries, columns, factuals)
+    return _read_entries(entries, wanted, factuals)
 
 
 def _entry_of_version_1(text: str) -> Entry:
@@ -79,22 +79,22 @@ def _entries_of_version_2(content: Mapping[str, Any]) -> list[Entry]:
     ]
 
 
-def _read_entries(entries: Sequence[Entry], columns: list[str], factuals: "pd.DataFrame | None") -> Owned:
+def _read_entries(entries: Sequence[Entry], wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
     import pandas as pd
 
     if not entries:
         raise InvalidInputError("the DiCE result must have at least one query, got none")
     for i, (query, _) in enumerate(entries):
-        require_columns(query, columns, f"query {i} of the DiCE result")
+        require_columns(query, wanted.names, f"query {i} of the DiCE result")
         if len(query) != 1:
             raise InvalidInputError(f"query {i} of the DiCE result must be one row, got {len(query)}")
-    queries = pd.concat([query[columns] for query, _ in entries], ignore_index=True)
+    queries = pd.concat([wanted.of(query) for query, _ in entries], ignore_index=True)
     if factuals is None:
         _require_no_truths(queries)
         factuals = queries
     else:
         _require_same_applicants(queries, factuals)
-    return read_list([options for _, options in entries], columns, factuals)
+    return read_list([options for _, options in entries], wanted, factuals)
 
 
 def _require_no_truths(queries: "pd.DataFrame") -> None:

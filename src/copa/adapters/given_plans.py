@@ -12,7 +12,8 @@ from copa.adapters.applicants import read_applicants, read_columns
 from copa.adapters.casting import cast_like
 from copa.adapters.dice import is_dice_result, read_dice_json, read_dice_result
 from copa.adapters.files import read_csv, read_json_file, read_json_text
-from copa.adapters.tables import Owned, read_list, read_table
+from copa.adapters.own_plans import is_own_document, is_own_result, read_own_document, read_own_result
+from copa.adapters.tables import Owned, Wanted, read_list, read_table
 from copa.exceptions import InvalidInputError
 from copa.schema.names import shown
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMS = (
     "a DataFrame of options, a list of DataFrames (one per applicant), a path to a .csv or .json file, "
-    "a DiCE result (CounterfactualExplanations), or its JSON as text or dict"
+    "a PlanBatch or Plan, a DiCE result (CounterfactualExplanations), or the JSON of one of these as text or dict"
 )
 
 
@@ -46,8 +47,10 @@ def read_plans(
     source: Any,
     columns: Sequence[str],
     applicants: "pd.DataFrame | None" = None,
+    *,
+    others: Sequence[str] = (),
 ) -> GivenPlans:
-    """Read plans from a table, a file or DiCE, as raw rows of the model's columns.
+    """Read plans from a table, a file, COPA or DiCE, as raw rows of the model's columns.
 
     Other columns of the source, such as an outcome, are left out. An applicant without options is kept.
 
@@ -58,10 +61,14 @@ def read_plans(
         left out if there is only one of them;
         a list of DataFrames, one per applicant, in the order of `applicants`;
         a path to a .csv file of such a table;
-        DiCE's `CounterfactualExplanations`, its `to_json()` as text or dict, or a path to a .json file of it
+        a `PlanBatch` or `Plan`, DiCE's `CounterfactualExplanations`, what `to_json()` of a batch or of DiCE's result
+        gives (as text or dict), or a path to a .json file of it
     columns : names of the model's raw feature columns, in order
     applicants : DataFrame of N rows, with the dtypes that the model takes
-        Only a source from DiCE can do without: it carries its queries, though without labels and with rounded decimals.
+        Only a source from COPA or DiCE can do without. DiCE carries its queries, though without labels and with rounded
+        decimals. Where COPA's plans are given with applicants, those are found by their labels.
+    others : names of further columns, which the model does not use, to be kept; the applicants must have them, and an
+        option that lacks one has its applicant's value
 
     Returns
     -------
@@ -75,24 +82,28 @@ def read_plans(
     import pandas as pd
 
     names = read_columns(columns)
-    factuals = None if applicants is None else read_applicants(applicants, names)
-    owned = _read(source, names, factuals)
-    rows = owned.options.reset_index(drop=True)
-    options = pd.DataFrame({name: cast_like(rows[name], owned.factuals[name]) for name in names})
+    wanted = Wanted(names, [name for name in others if name not in names])
+    factuals = None if applicants is None else read_applicants(applicants, [*names, *wanted.others])
+    owned = _read(source, wanted, factuals)
     owner = np.asarray(owned.owner, dtype=np.intp)
     owner.setflags(write=False)
+    rows, own = owned.options.reset_index(drop=True), owned.factuals.iloc[owner].reset_index(drop=True)
+    given = {name: rows[name] if name in rows.columns else own[name] for name in owned.factuals.columns}
+    options = pd.DataFrame({name: cast_like(column, owned.factuals[name]) for name, column in given.items()})
     return GivenPlans(owned.factuals, options, owner)
 
 
-def _read(source: Any, columns: list[str], factuals: "pd.DataFrame | None") -> Owned:
+def _read(source: Any, wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
     import pandas as pd
 
     if isinstance(source, (str, Path)):
         source = _load(source)
     if isinstance(source, Mapping):
-        return read_dice_json(source, columns, factuals)
-    if is_dice_result(source):
-        return read_dice_result(source, columns, factuals)
+        read = read_own_document if is_own_document(source) else read_dice_json
+        return read(source, wanted, factuals)
+    if is_own_result(source) or is_dice_result(source):
+        read_result = read_own_result if is_own_result(source) else read_dice_result
+        return read_result(source, wanted, factuals)
     if not isinstance(source, (pd.DataFrame, list, tuple)):
         raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
     if factuals is None:
@@ -101,8 +112,8 @@ def _read(source: Any, columns: list[str], factuals: "pd.DataFrame | None") -> O
             "pass the DataFrame of their rows, as the model takes them"
         )
     if isinstance(source, pd.DataFrame):
-        return read_table(source, columns, factuals)
-    return read_list(source, columns, factuals)
+        return read_table(source, wanted, factuals)
+    return read_list(source, wanted, factuals)
 
 
 def _load(source: str | Path) -> Any:

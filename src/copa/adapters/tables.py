@@ -15,20 +15,31 @@ if TYPE_CHECKING:
 LABEL = "applicant"
 
 
+class Wanted(NamedTuple):
+    """Columns that are read: those that must be there, and others that are kept where a source has them."""
+
+    names: list[str]
+    others: list[str]
+
+    def of(self, table: "pd.DataFrame") -> "pd.DataFrame":
+        """The columns of a table that are wanted."""
+        return table[[*self.names, *(name for name in self.others if name in table.columns)]]
+
+
 class Owned(NamedTuple):
-    """Applicants, options in the model's columns as the source has them, and the position of each option's owner."""
+    """Applicants, options in the wanted columns as the source has them, and the position of each option's owner."""
 
     factuals: "pd.DataFrame"
     options: "pd.DataFrame"
     owner: Sequence[int]
 
 
-def read_table(table: "pd.DataFrame", columns: list[str], factuals: "pd.DataFrame") -> Owned:
+def read_table(table: "pd.DataFrame", wanted: Wanted, factuals: "pd.DataFrame") -> Owned:
     """Read a table of all options, labelled with their owners by a column or an index level "applicant"."""
     if len(table) == 0:
         raise InvalidInputError("the table of options must have at least one row, got none")
-    require_columns(table, columns, "the table of options")
-    if LABEL in table.columns and LABEL not in columns:
+    require_columns(table, wanted.names, "the table of options")
+    if LABEL in table.columns and LABEL not in wanted.names:
         require_columns(table, [LABEL], "the table of options")
         owner = positions(table[LABEL], factuals.index)
     elif LABEL in table.index.names:
@@ -40,10 +51,10 @@ def read_table(table: "pd.DataFrame", columns: list[str], factuals: "pd.DataFram
             f"there are {len(factuals)} applicants, so the options need a column (or an index level) {LABEL!r} with "
             f"the label of each one's applicant; got the columns {listed(list(table.columns))}"
         )
-    return Owned(factuals, table[columns], owner)
+    return Owned(factuals, wanted.of(table), owner)
 
 
-def read_list(tables: Sequence[Any], columns: list[str], factuals: "pd.DataFrame") -> Owned:
+def read_list(tables: Sequence[Any], wanted: Wanted, factuals: "pd.DataFrame") -> Owned:
     """Read one table per applicant, in the order of the applicants; an empty one (or None) is no options."""
     import pandas as pd
 
@@ -57,7 +68,9 @@ def read_list(tables: Sequence[Any], columns: list[str], factuals: "pd.DataFrame
             raise InvalidInputError(f"entry {i} of the list of options must be a DataFrame, got {type(table).__name__}")
     filled = {i: table for i, table in enumerate(tables) if table is not None and len(table)}
     for i, table in filled.items():
-        require_columns(table, columns, f"entry {i} of the list of options")
+        require_columns(table, wanted.names, f"entry {i} of the list of options")
+    shared = [name for name in wanted.others if all(name in table.columns for table in filled.values())]
+    columns = [*wanted.names, *shared]
     # As objects, so that putting tables of different dtypes together changes no value.
     blocks = [table[columns].astype(object) for table in filled.values()]
     options = pd.concat(blocks) if blocks else pd.DataFrame(columns=columns, dtype=object)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from copa.arrays import Array, as_floats, require_size
 from copa.bounds.points import complaints, read_points, require_plan
 from copa.exceptions import InvalidInputError
+from copa.schema.names import shown
 
 
 def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
@@ -38,7 +39,7 @@ def read_count(value: Any, name: str, largest: int | None = None) -> int:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < 1 or (largest is not None and value > largest):
         allowed = "at least 1" if largest is None else f"between 1 and the number of options, {largest}"
-        raise InvalidInputError(f"{name} must be an integer {allowed}, got {value!r}")
+        raise InvalidInputError(f"{name} must be an integer {allowed}, got {shown(value)}")
     return int(value)
 
 

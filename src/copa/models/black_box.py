@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
-from copa.schema.names import hint, require_text
+from copa.schema.names import hint, require_text, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,9 @@ class BlackBox:
             if name not in given:
                 raise InvalidInputError(f"the model needs column {name!r}, which the table lacks; {hint(name, given)}")
         if threshold is not None and not (isinstance(threshold, (int, float)) and 0.0 < threshold < 1.0):
-            raise InvalidInputError(f"threshold is a probability of the favourable label, in (0, 1), got {threshold!r}")
+            raise InvalidInputError(
+                f"threshold is a probability of the favourable label, in (0, 1), got {shown(threshold)}"
+            )
         return cls(estimator, used, named is not None, classes[position], position, threshold)
 
     def replaced(self, estimator: Any) -> "BlackBox":
@@ -132,5 +134,5 @@ def _position(classes: list[Any], favourable: Any) -> int:
     for k, label in enumerate(classes):
         if label == favourable:
             return k
-    shown = " and ".join(repr(label) for label in classes)
-    raise InvalidInputError(f"favourable must be a label of the model, {shown}, got {favourable!r}")
+    labels = " and ".join(shown(label) for label in classes)
+    raise InvalidInputError(f"favourable must be a label of the model, {labels}, got {shown(favourable)}")

@@ -16,6 +16,7 @@ from copa.exceptions import InvalidInputError
 from copa.models.feature_maps.raw import raw_jacobian
 from copa.models.linear import LinearModel
 from copa.models.spelling import spell_choices, spell_numbers
+from copa.schema.names import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,9 +122,9 @@ def _vary(model: LinearModel, bases: "pd.DataFrame", name: str, entries: "pd.Ser
     try:
         encoded = model.encode(concat(blocks, ignore_index=True))
     except (ValueError, TypeError) as error:
-        shown = ", ".join(repr(entry) for entry in entries.tolist()[:8])
+        some = listed(entries.tolist()[:8])
         raise InvalidInputError(
-            f"column {name!r}: the pipeline refuses some of the values {shown} that the schema allows: {error}"
+            f"column {name!r}: the pipeline refuses some of the values {some} that the schema allows: {error}"
         ) from error
     return encoded.reshape(len(bases), len(entries), -1)
 

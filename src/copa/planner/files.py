@@ -124,7 +124,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise DataError(f"{path} is not a saved planner")
     if content.get("version") != VERSION:
         raise DataError(
-            f"{path} is of version {shown(content.get('version'))}, this copa reads version {VERSION}: update copa-recourse"
+            f"{path} is of version {shown(content.get('version'))}, this copa reads version {VERSION}: "
+            "update copa-recourse"
         )
     return content, arrays
 

@@ -1,7 +1,7 @@
 """`RecoursePlanner`: the front door."""
 
-from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from copa.adapters import read_plans
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.moments import WeightMoments
 from copa.planner import settings
+from copa.planner.audits import read_given
 from copa.planner.black_boxes.construction import construct_for_black_box
 from copa.planner.black_boxes.fitting import fit_black_box
 from copa.planner.black_boxes.state import BlackBoxPlanner
@@ -27,12 +27,12 @@ from copa.planner.given import METHODS, CorrectedPlans, audit_plans, correct_pla
 from copa.planner.obstacles import explain_obstacles
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
+from copa.planner.schemas import read_schema
 from copa.planner.tries.explaining import explain_tries
 from copa.planning.menus import price_multipliers
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
-from copa.schema.fields import is_absent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
 MENU_WEIGHT = 2.0
 PAPER_DIVERSITY = 5.0
+KERNELS = ("copa.bounds.kernels.lower", "copa.bounds.kernels.mixture", "copa.planning.kernels.menu")
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -166,8 +167,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         kind, fit = (LinearModel, fit_planner) if is_linear(self.model) else (BlackBox, fit_black_box)
         model: Any = kind.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-        schema = self._read_schema(table, model.columns)
-        _require_good(schema, table)
+        schema = read_schema(self.schema, table, model.columns)
         self.fitted_ = fit(model, schema, table, y, settings.FitSettings.of(self))
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
@@ -203,8 +203,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Parameters
         ----------
         plans : DataFrame of options (with a column "applicant" of index labels), a list of DataFrames,
-            the path of a CSV, or the result of DiCE or its JSON
-        applicants : DataFrame of the applicants today; a DiCE result can do without
+            the path of a CSV, the result of DiCE or its JSON, or a PlanBatch, a Plan or their JSON
+        applicants : DataFrame of the applicants today; results of DiCE and of COPA can do without
 
         Returns
         -------
@@ -213,7 +213,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         fitted = self._fitted()
         settings.check_settings(self)
-        given = read_plans(plans, fitted.model.columns, applicants)
+        given = read_given(fitted, plans, applicants)
+        if isinstance(fitted, BlackBoxPlanner):
+            fitted = fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
         return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
 
     def correct(
@@ -223,6 +225,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         *,
         method: str = "level",
         budget: float = 0.1,
+        margin: float = 0.1,
         n_corrections: int | None = None,
     ) -> CorrectedPlans:
         """Repair plans that someone else made, and say what it did.
@@ -231,11 +234,13 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         ----------
         plans, applicants : as in `audit`
         method : what to do with the options
-            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until its score
-            has mean `budget`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards more
-            score per standard deviation or along the gradient of L*. The result is delivered as the nearest real
+            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until the mean of
+            its score is `margin`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards
+            more score per standard deviation or along the gradient of L*. The result is delivered as the nearest real
             rows; where that would lower L*, the plan stays as it was.
         budget : float
+            Exact for options that are allowed and accepted as given; others go as far as they must to become so.
+        margin : float
         n_corrections : how many options of a plan may move, those that break first; None for all
 
         Returns
@@ -246,10 +251,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         settings.check_settings(self)
         settings.read_word(method, METHODS, "method")
         settings.read_amount(budget, "budget")
-        given = read_plans(plans, fitted.model.columns, applicants)
+        settings.read_amount(margin, "margin")
+        given = read_given(fitted, plans, applicants)
         request = self._request(perf_counter() + settings.read_time_limit(self.time_limit), None)
         return correct_plans(
-            fitted, given, request, self._terms(), method=method, budget=budget, n_corrections=n_corrections
+            fitted,
+            given,
+            request,
+            self._terms(),
+            method=method,
+            budget=budget,
+            margin=margin,
+            n_corrections=n_corrections,
         )
 
     def save(self, path: "str | Path") -> None:
@@ -319,16 +332,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cost="l2" if fitted.space.power == 2 else "l1",
             radius_source=fitted.radius_source,
             schema=fitted.schema,
+            basis="scores" if isinstance(fitted, BlackBoxPlanner) else "parameters",
         )
-
-    def _read_schema(self, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
-        if is_absent(self.schema):
-            return FeatureSchema.infer(table[list(columns)])
-        if isinstance(self.schema, FeatureSchema):
-            return self.schema.with_spreads(table)
-        read: Any = FeatureSchema.from_dict if isinstance(self.schema, Mapping) else FeatureSchema.load
-        schema: FeatureSchema = read(self.schema)
-        return schema.with_spreads(table)
 
     def _fitted(self) -> Fitted:
         if not hasattr(self, "fitted_"):
@@ -364,20 +369,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return self._fitted().radius_source
 
 
-def _require_good(schema: FeatureSchema, table: "pd.DataFrame") -> None:
-    """Raise if the schema does not fit the training data."""
-    complaints = [message for message in schema.check(table) if message]
-    if len(complaints) > len(table) // 2:
-        raise InvalidInputError(
-            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it. The first: "
-            f"{complaints[0]}"
-        )
-
-
 def _load_kernels() -> None:
     """Load (the first time: compile) the machine code now, so that a time limit of `plan` is not spent on it."""
-    from copa.bounds.kernels import lower, mixture
-    from copa.planning.kernels import menu
-
-    for module in (lower, mixture, menu):
-        np.asarray(module.__name__)
+    for name in KERNELS:
+        import_module(name)

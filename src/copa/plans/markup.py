@@ -23,12 +23,12 @@ padding:.7em .95em .8em;display:flex;flex-direction:column;gap:.55em;min-width:0
 .copa .copa-head b{font-size:1.1em}
 .copa .copa-tag{display:inline-block;border:1px solid var(--copa-warn);border-radius:1em;padding:0 .6em;font-weight:600}
 .copa .copa-small{font-size:.87em;opacity:.8}
-.copa ul.copa-changes{list-style:none;margin:0;padding:0;flex:1}
+.copa ul.copa-changes{list-style:none;margin:.2em 0 0;padding:.1em 0 0;border-top:1px solid var(--copa-line)}
 .copa ul.copa-changes li{margin:0;padding:.35em 0;border-top:1px solid var(--copa-soft)}
 .copa ul.copa-changes li:first-child{border-top:0}
 .copa .copa-name{display:block;font-size:.87em;opacity:.8}
 .copa .copa-to{font-weight:600}
-.copa .copa-line{display:flex;justify-content:space-between;gap:1em}
+.copa .copa-line{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 .6em;overflow-wrap:normal}
 .copa .copa-line b{white-space:nowrap}
 .copa .copa-track{position:relative;height:.7em;border:1px solid var(--copa-line);border-radius:3px;
 background:var(--copa-soft);overflow:hidden;margin-top:.15em}

@@ -7,7 +7,7 @@ from copa.plans.cells import as_text
 from copa.plans.markup import STYLE, labelled_bar, safe
 from copa.plans.probabilities import rounded_down, rounded_up
 from copa.plans.terms import PlanTerms
-from copa.plans.wording import asked, assumption, makes_promises, status_notes
+from copa.plans.wording import asked, assumption, makes_promises, status_notes, tried_words
 
 if TYPE_CHECKING:
     from copa.plans.plan import Plan
@@ -38,7 +38,9 @@ def plan_title(plan: "Plan") -> str:
 def plan_body(plan: "Plan", *, assumptions: bool = True) -> str:
     """Return everything below the title, with or without what the probabilities rest on."""
     footer = terms_html(plan.ball, plan.terms) if assumptions and makes_promises(plan) else ""
-    return f"{notes_html(plan)}{cards_html(plan)}{_whole(plan)}{footer}"
+    tried = tried_words(plan)
+    trials = f'<div class="copa-small">{safe(tried)}</div>' if tried else ""
+    return f"{notes_html(plan)}{cards_html(plan)}{_whole(plan)}{trials}{footer}"
 
 
 def notes_html(plan: "Plan") -> str:
@@ -54,7 +56,7 @@ def cards_html(plan: "Plan") -> str:
         return ""
     columns = plan.n_options if plan.n_options <= IN_A_ROW else -(-plan.n_options // 2)
     cards = "".join(_card(plan, number) for number in range(1, plan.n_options + 1))
-    return f'<div class="copa-cards" style="--copa-columns:{min(columns, IN_A_ROW)}">{cards}</div>'
+    return f'<div class="copa-cards" style="--copa-columns:{min(max(columns, 2), IN_A_ROW)}">{cards}</div>'
 
 
 def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
@@ -85,8 +87,8 @@ def _card(plan: "Plan", option: int) -> str:
     return (
         f'<div class="copa-card"><div class="copa-head"><b>Option {option}</b>'
         f'<span class="copa-small">effort {plan.effort[j]:.2f}</span></div>'
-        f'<ul class="copa-changes">{"".join(items) or "<li>nothing changes</li>"}</ul>'
-        f'{holds}<div class="copa-small">{" · ".join(notes)}</div></div>'
+        f'{holds}<div class="copa-small">{" · ".join(notes)}</div>'
+        f'<ul class="copa-changes">{"".join(items) or "<li>nothing changes</li>"}</ul></div>'
     )
 
 

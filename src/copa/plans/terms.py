@@ -13,6 +13,7 @@ from copa.schema.names import listed, shown
 GUARANTEES = ("each", "all", "any")
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
+BASES = ("parameters", "scores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,8 @@ class PlanTerms:
     cost : "l1" where the efforts of an option's changes add up, "l2" where their squares do
     radius_source : str, where the radius of the ball comes from, in words
     schema : FeatureSchema
+    basis : what the ball is about: the "parameters" of the next model, or (of a model that is only asked) the "scores"
+        that it gives these very rows
     """
 
     guarantee: float
@@ -41,13 +44,15 @@ class PlanTerms:
     cost: str
     radius_source: str
     schema: FeatureSchema
+    basis: str = "parameters"
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, FeatureSchema):
             raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
         for name in ("guarantee", "n_options", "favourable", "threshold"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        for name, known in (("guarantee_for", GUARANTEES), ("objective", OBJECTIVES), ("cost", COSTS)):
+        words = {"guarantee_for": GUARANTEES, "objective": OBJECTIVES, "cost": COSTS, "basis": BASES}
+        for name, known in words.items():
             if getattr(self, name) not in known:
                 raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(getattr(self, name))}")
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
@@ -74,5 +79,6 @@ class PlanTerms:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanTerms":
         """Read what `to_dict` returned."""
-        arguments = {f.name: content[f.name] for f in fields(cls) if f.name != "schema"}
+        arguments = {f.name: content[f.name] for f in fields(cls) if f.name not in ("schema", "basis")}
+        arguments["basis"] = content.get("basis", "parameters")
         return cls(**arguments, schema=FeatureSchema.from_dict(content["schema"]))

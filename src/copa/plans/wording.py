@@ -17,16 +17,27 @@ GUARANTEES_MEAN = (
     "for every distribution of its parameters that the assumption allows; it says nothing about other distributions."
 )
 
-HEADLINES = {
+# Of a model that is only asked: the ball is around the moments of what its refits say of these very rows.
+SCORES = "the scores that the next model gives these rows (known from refits to resampled data)"
+
+# What became of an applicant, where there are options and where there are none. Options of an applicant who is not "ok"
+# are given ones, or what was found before the search ended.
+WITH_OPTIONS = {
     "ok": "",
     "already_valid": "Nothing needs to change.",
     "fragile": "These options do not reach the guarantee asked for.",
+    "infeasible": "These options cannot all be offered.",
+    "time_limit": "The time limit ended before the work on these options was finished.",
+    "error": "Not everything that was given for this applicant can be used.",
+}
+WITHOUT_OPTIONS = {
+    "ok": "There is no option.",
+    "already_valid": "Nothing needs to change.",
+    "fragile": "There is no option that reaches the guarantee asked for.",
     "infeasible": "There is no option to offer.",
     "time_limit": "The search for options was not finished.",
     "error": "No plan could be made for this applicant.",
 }
-# Where such an applicant has no options, the headline must not speak of them.
-WITHOUT_OPTIONS = {"ok": "There is no option.", "fragile": "There is no option that reaches the guarantee asked for."}
 
 
 def explain(plan: "Plan", option: int | None = None) -> str:
@@ -53,9 +64,7 @@ def makes_promises(plan: "Plan") -> bool:
 
 def status_notes(plan: "Plan") -> list[str]:
     """Say what became of the search where there is more to say than the options do."""
-    headline = HEADLINES[plan.status]
-    if not plan.n_options:
-        headline = WITHOUT_OPTIONS.get(plan.status, headline)
+    headline = (WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status]
     if plan.message:
         reason = _sentence(plan.message)
     elif not math.isnan(plan.highest_level):
@@ -128,7 +137,21 @@ def whole_words(plan: "Plan") -> str:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
     if plan.terms.objective == "level":
         sentences.append(asked(plan.terms))
-    return " ".join(sentences) or "No level was asked for."
+    sentences.append(tried_words(plan))
+    return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
+
+
+def tried_words(plan: "Plan") -> str:
+    """Say what became of the options on held-out models; "" where there are none."""
+    trials = plan.trials
+    if trials is None or plan.n_options == 0:
+        return ""
+    held = [f"option {j + 1} by {share:.0%}" for j, share in enumerate(trials.option_share)]
+    return (
+        f"Tried on {trials.n_models} retrained models that were held out, a frequency and no promise: accepted is "
+        f"{', '.join(held)}; all of them by {float(trials.all_share[0]):.0%}. Near these options the local stand-in "
+        f"that was searched on answers as the model does in {float(trials.fidelity[0]):.0%} of rows."
+    )
 
 
 def asked(terms: PlanTerms) -> str:
@@ -148,8 +171,9 @@ def assumption(ball: AmbiguityBall, terms: PlanTerms) -> str:
     else:
         shape = "equally in every direction" if ball.drift is None else "in units of the drift between models"
         family = f"whose mean and covariance are within a distance of {ball.radius:.3g} of the estimated ones, {shape}"
+    what = "the parameters of the next model" if terms.basis == "parameters" else SCORES
     return (
-        f"Assumption: the parameters of the next model come from a distribution {family} "
+        f"Assumption: {what} come from a distribution {family} "
         f"(radius: {terms.radius_source}). The probabilities are proven for every such distribution, "
         f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
     )

@@ -49,3 +49,15 @@ def require_known(names: Iterable[Any], known: Sequence[str], what: str) -> None
     for name in names:
         if name not in known:
             raise InvalidInputError(f"{what} {shown(name)} is not known; {hint(name, known)}")
+
+
+def require_text(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of columns, or raise if one is not text: schema, options and files know columns by text."""
+    names = tuple(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"column names must be text, got {shown(name)}; rename the columns, for example with "
+                "`X.columns = [f'x{name}' for name in X.columns]`, and fit the model to that table"
+            )
+    return tuple(str(name) for name in names)

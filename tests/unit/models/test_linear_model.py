@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from copa.exceptions import InvalidInputError
 from copa.models import LinearModel
+from copa.models.calibration import base_classifier
 
 rng = np.random.default_rng(0)
 TABLE = pd.DataFrame(rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1], columns=["a", "b", "c"])
@@ -109,3 +111,44 @@ def test_a_missing_column_and_an_unknown_label_are_named():
         LinearModel.read(pipeline, ["a", "b", "cc"])
     with pytest.raises(InvalidInputError, match="'no' and 'yes', got 'maybe'"):
         LinearModel.read(pipeline, TABLE.columns, favourable="maybe")
+
+
+@pytest.mark.parametrize("steepness", [0.01, 1.0, 60.0, 1e4])
+def test_a_threshold_on_a_probability_that_is_not_logistic_is_refused_however_steep_it_is(steepness):
+    classifier = SGDClassifier(loss="modified_huber", random_state=0).fit(TABLE.to_numpy(), LABELS)
+    # Where the scores are far from zero, this probability and the logistic function are 0 and 1 alike.
+    classifier.coef_, classifier.intercept_ = np.full((1, 3), steepness), np.array([0.5 * steepness])
+    with pytest.raises(InvalidInputError, match="SGDClassifier is another one"):
+        LinearModel.read(classifier, TABLE.columns, threshold=0.2)
+
+
+@pytest.mark.parametrize("shift", [-30.0, 0.0, 30.0])
+def test_a_threshold_on_a_logistic_probability_is_accepted_wherever_the_scores_lie(shift):
+    table = TABLE + shift
+    classifier = LogisticRegression(C=1e3).fit(table, LABELS)
+    model = LinearModel.read(classifier, table.columns, threshold=0.8)
+    assert model.cutoff == pytest.approx(np.log(4.0))
+
+
+def test_names_of_columns_that_are_not_text_are_refused():
+    table = TABLE.set_axis([0, 1, 2], axis=1)
+    classifier = LogisticRegression().fit(table, LABELS)
+    with pytest.raises(InvalidInputError, match="column names must be text, got 0; rename"):
+        LinearModel.read(classifier, table.columns)
+
+
+def test_a_frozen_classifier_is_read_and_refitted_as_the_one_inside():
+    inner = LogisticRegression().fit(TABLE, LABELS)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(inner)).fit(TABLE, LABELS)
+    for estimator in (FrozenEstimator(inner), calibrated):
+        model = LinearModel.read(estimator, TABLE.columns)
+        assert model.accepts(TABLE).tolist() == (estimator.predict(TABLE) == "yes").tolist()
+        np.testing.assert_allclose(model.theta[1:], inner.coef_[0], rtol=1e-12)
+        assert base_classifier(model.classifier) is inner
+
+
+def test_the_base_of_a_calibrated_model_that_was_not_named_is_the_one_scikit_learn_takes():
+    calibrated = CalibratedClassifierCV(cv=3).fit(TABLE, LABELS)
+    assert isinstance(base_classifier(calibrated), LinearSVC)
+    named = CalibratedClassifierCV(LogisticRegression(C=0.3), cv=3).fit(TABLE, LABELS)
+    assert base_classifier(named).C == 0.3

@@ -190,7 +190,7 @@ def test_the_level_correction_reaches_the_guarantee(planner, declined, weak):
 
 
 def test_the_requirement_correction_reaches_its_margin(planner, declined, weak):
-    fixed = planner.correct(weak, declined.iloc[:20], method="requirement", budget=1.0)
+    fixed = planner.correct(weak, declined.iloc[:20], method="requirement", margin=1.0)
     scores = fixed.before.points @ planner.moments_.mean, fixed.after.points @ planner.moments_.mean
     assert np.median(scores[0]) < 1.0
     assert scores[1].min() >= 1.0 - 1e-9

@@ -23,7 +23,7 @@ def read(text):
 
 def test_the_document_names_its_format_what_was_asked_and_the_assumptions(batch):
     content = read(batch.to_json())
-    assert list(content) == ["format", "version", "asked", "assumptions", "applicants"]
+    assert list(content) == ["format", "version", "asked", "assumptions", "applicants", "digest"]
     assert (content["format"], content["version"]) == ("copa-plans", 1)
     assert content["asked"] == {
         "guarantee": 0.6,

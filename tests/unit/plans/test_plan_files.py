@@ -12,6 +12,7 @@ import copa
 from copa.plans import PlanBatch
 from copa.plans.certificates import Certificates
 from copa.plans.columns import pack_values, unpack_values
+from copa.plans.digests import digest_of
 from copa.plans.files import write_atomically
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
@@ -182,9 +183,17 @@ def test_members_of_other_names_are_ignored(german, saved, tmp_path):
 
 def test_a_newer_version_says_to_update(saved, tmp_path):
     content = members(saved)
-    newer = json.loads(content["plans.json"]) | {"version": 2, "cells": "moved"}
+    newer = json.loads(content["plans.json"]) | {"version": 3, "cells": "moved"}
     path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
-    with pytest.raises(copa.DataError, match="version 2 of the plan file cannot be read, only 1; update COPA"):
+    with pytest.raises(copa.DataError, match="version 3 of the plan file cannot be read, only 2; update COPA"):
+        PlanBatch.load(path)
+
+
+def test_an_older_version_says_to_save_again(saved, tmp_path):
+    content = members(saved)
+    older = json.loads(content["plans.json"]) | {"version": 1}
+    path = write(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
+    with pytest.raises(copa.DataError, match="version 1 of the plan file cannot be read, only 2; save the plans again"):
         PlanBatch.load(path)
 
 
@@ -242,14 +251,19 @@ def test_a_flipped_byte_is_noticed_or_harmless(german, saved, tmp_path):
     assert noticed > 100
 
 
-def doctored(saved, path, *, arrays=len, plans=len):
-    """A copy of a saved file in which the arrays or the content went through a function that changes them."""
+def doctored(saved, path, *, arrays=len, plans=len, forged=True):
+    """A copy of a saved file in which the arrays or the content went through a function that changes them.
+
+    `forged` writes the digest of the changed content, as whoever changes a file on purpose would.
+    """
     content = members(saved)
     with np.load(io.BytesIO(content["arrays.npz"])) as file:
         stored = dict(file)
     arrays(stored)
     told = json.loads(content["plans.json"])
     plans(told)
+    if forged:
+        told["digest"] = digest_of(told, stored)
     buffer = io.BytesIO()
     np.savez(buffer, **stored)
     return write(path, {"plans.json": json.dumps(told), "arrays.npz": buffer.getvalue()})
@@ -288,6 +302,48 @@ def test_arrays_that_do_not_fit_are_data_errors(saved, tmp_path, change):
 def test_content_that_does_not_fit_is_a_data_error(saved, tmp_path, change):
     with pytest.raises(copa.DataError, match="damaged"):
         PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", plans=change))
+
+
+UNFORGED_ARRAY_CHANGES = [
+    lambda arrays: arrays["batch/lower"].__setitem__(0, np.nextafter(arrays["batch/lower"][0], 1.0)),
+    lambda arrays: arrays["batch/option_lower"].__setitem__(0, 0.99),
+    lambda arrays: arrays["batch/points"].__setitem__((0, 1), 1.25),
+    lambda arrays: arrays["batch/effort"].__setitem__(0, 7.5),
+    lambda arrays: arrays["batch/accepted"].__setitem__(0, ~arrays["batch/accepted"][0]),
+    lambda arrays: arrays["ball/mean"].__setitem__(0, arrays["ball/mean"][0] + 1e-9),
+    lambda arrays: arrays.update({"ball/radius": np.float64(0.01)}),
+    lambda arrays: arrays["certificates/penalties/3"].__setitem__(0, 0.0),
+    lambda arrays: arrays["options/1"].__setitem__(0, arrays["options/1"][0] + 1),
+    lambda arrays: arrays.update({"batch/effort": arrays["batch/effort"].astype(np.float32)}),
+]
+UNFORGED_CONTENT_CHANGES = [
+    lambda plans: plans["terms"].update(guarantee=0.99),
+    lambda plans: plans["terms"].update(favourable="bad"),
+    lambda plans: plans["terms"]["schema"]["columns"]["age"].pop("immutable"),
+    lambda plans: plans["terms"]["schema"]["columns"].update(age=plans["terms"]["schema"]["columns"].pop("age")),
+    lambda plans: plans["message"]["distinct"].__setitem__(0, "all is well"),
+    lambda plans: plans.update(digest="sha256:" + "0" * 64),
+    lambda plans: plans.pop("digest"),
+]
+
+
+@pytest.mark.parametrize("change", UNFORGED_ARRAY_CHANGES)
+def test_the_digest_notices_a_change_of_any_array(saved, tmp_path, change):
+    with pytest.raises(copa.DataError, match="changed after it was saved"):
+        PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", arrays=change, forged=False))
+
+
+@pytest.mark.parametrize("change", UNFORGED_CONTENT_CHANGES)
+def test_the_digest_notices_a_change_of_any_content(saved, tmp_path, change):
+    with pytest.raises(copa.DataError, match="changed after it was saved"):
+        PlanBatch.load(doctored(saved, tmp_path / "doctored.copa", plans=change, forged=False))
+
+
+def test_the_digest_does_not_depend_on_how_the_json_is_laid_out(german, saved, tmp_path):
+    content = members(saved)
+    again = json.dumps(json.loads(content["plans.json"]), indent=3, ensure_ascii=False)
+    assert again.encode() != content["plans.json"]
+    assert_same(german, PlanBatch.load(write(tmp_path / "laid_out.copa", content | {"plans.json": again})))
 
 
 def test_a_doctored_certificate_proves_less_and_not_more(german, saved, tmp_path):

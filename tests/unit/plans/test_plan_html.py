@@ -85,7 +85,7 @@ def test_each_option_is_a_card_with_changes_effort_and_guarantee(batch):
     text = Page(html).text
     assert html.count('class="copa-card"') == 3
     changes = "credit amount (DM) 5951 → 2000 time in present job 1 to 4 years → 4 to 7 years"
-    assert f"Option 2 effort 0.75 {changes} guarantee at least 0.607" in text
+    assert re.search(rf"Option 2 effort 0.75 guarantee at least 0.607 ✓ accepted today [^>]*{re.escape(changes)}", text)
     assert "at least one option holds at least 0.942 all options hold at least 0.557" in text
     assert text.count("breaks first") == 1
     assert "Assumption: the parameters of the next model" in text

@@ -164,6 +164,16 @@ def test_a_fragile_plan_without_options_does_not_speak_of_these_options(batch):
     assert "There is no option that reaches the guarantee asked for." in moved[1].explain()
 
 
+@pytest.mark.parametrize("status", ["ok", "already_valid", "fragile", "infeasible", "time_limit", "error"])
+def test_a_plan_with_options_never_says_that_there_is_none(batch, status):
+    given = changed(batch, status=np.full(7, status), message=np.full(7, ""))
+    text = given[0].explain()
+    assert "Option 1" in text
+    assert "no option" not in text.lower()
+    assert "No plan" not in text
+    assert ("These options cannot all be offered." in text) == (status == "infeasible")
+
+
 def test_an_option_without_a_guarantee_gets_no_promise(batch):
     bare = changed(batch, option_lower=np.zeros(6), accepted=np.zeros(6, dtype=bool))
     text = bare[0].explain(1)

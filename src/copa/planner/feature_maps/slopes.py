@@ -46,7 +46,7 @@ def slopes_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Slop
     here = model.encode(frame)
     if n_lines:
         slopes = _slopes(fitted, frame)
-        unknown = np.isnan(slopes).any(axis=(1, 2))
+        unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
         directions[:, :n_lines] = np.where(
             unknown[:, None, None], _secants(fitted, applicants, rows, here) if unknown.any() else 0.0, slopes
         )

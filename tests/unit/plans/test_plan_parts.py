@@ -1,0 +1,84 @@
+import io
+import json
+import zipfile
+
+import pytest
+
+import copa
+from copa.plans import PlanBatch
+from copa.plans.files import pack
+from copa.plans.parts import PartsWriter, in_parts, read_parts
+from unit.plans.plan_batches import german_batch
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return german_batch()
+
+
+def write_parts(path, batches):
+    with zipfile.ZipFile(path, "w") as archive:
+        writer = PartsWriter(archive)
+        for batch in batches:
+            writer.add(pack(batch))
+        writer.close()
+    return path
+
+
+@pytest.fixture
+def path(batch, tmp_path):
+    return write_parts(tmp_path / "parts.zip", [batch[:3], batch[3:]])
+
+
+def changed(path, name, change):
+    """A copy of a zip file in which one member went through a function."""
+    with zipfile.ZipFile(path) as archive:
+        content = {member: archive.read(member) for member in archive.namelist()}
+    content[name] = change(content[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in content.items():
+            archive.writestr(member, data)
+    return path
+
+
+def test_parts_are_read_one_by_one_and_as_a_whole(batch, path):
+    assert [len(part) for part in read_parts(PlanBatch, path)] == [3, 4]
+    assert PlanBatch.load(path).to_json() == batch.to_json()
+
+
+def test_only_a_file_of_parts_is_one(batch, path, tmp_path):
+    batch.save(tmp_path / "plans.copa")
+    (tmp_path / "text").write_text("text")
+    files = (path, tmp_path / "plans.copa", tmp_path / "text", tmp_path / "none")
+    assert [in_parts(file) for file in files] == [True, False, False, False]
+
+
+def test_the_same_parts_give_the_same_bytes(batch, path, tmp_path):
+    assert write_parts(tmp_path / "again.zip", [batch[:3], batch[3:]]).read_bytes() == path.read_bytes()
+
+
+def test_a_changed_part_is_noticed(path):
+    def weaken(raw):
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return archive.read("plans.json")
+
+    with pytest.raises(copa.DataError, match=r"part-000001\.copa was changed after it was saved"):
+        list(read_parts(PlanBatch, changed(path, "part-000001.copa", weaken)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"parts": []}, "the list of parts was changed"),
+        ({"version": 2}, "version 2 of the plan file cannot be read, only 1; update COPA"),
+        ({"format": "cake"}, "its format is 'cake'"),
+    ],
+)
+def test_a_changed_list_of_parts_is_noticed(path, change, words):
+    with pytest.raises(copa.DataError, match=words):
+        PlanBatch.load(changed(path, "parts.json", lambda raw: json.dumps(json.loads(raw) | change)))
+
+
+def test_a_damaged_list_of_parts_is_a_data_error(path):
+    with pytest.raises(copa.DataError, match="damaged"):
+        PlanBatch.load(changed(path, "parts.json", lambda raw: raw[:9]))

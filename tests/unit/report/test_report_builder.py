@@ -1,0 +1,163 @@
+import gc
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import copa
+from copa.report import ReportBuilder, write_report
+from unit.plans.plan_batches import german_batch
+from unit.report.pages import Page
+
+
+def test_batches_one_after_another_give_the_page_of_all_of_them_together(german):
+    whole, parts = ReportBuilder(group="age"), ReportBuilder(group="age")
+    whole.add(german)
+    for first in range(len(german)):
+        parts.add(german[first : first + 1])
+    assert parts.html() == whole.html()
+
+
+def test_only_the_first_applicants_have_pages_and_the_page_says_so(german):
+    builder = ReportBuilder(max_cards=3)
+    builder.add(german)
+    builder.add(german)
+    page = Page(builder.html())
+    assert [name for name in page.ids if name.startswith("applicant-")] == [f"applicant-{k}" for k in range(3)]
+    assert "The first 3 of 14 applicants are listed here" in page.text
+
+
+def test_statuses_are_counted_over_all_applicants(german):
+    builder = ReportBuilder(max_cards=1)
+    for _ in range(3):
+        builder.add(german)
+    text = Page(builder.html()).text
+    assert "✓ options found 6 28.6 %" in text
+    assert "◷ time limit 3 14.3 %" in text
+
+
+def test_memory_does_not_grow_with_the_number_of_batches(german):
+    rows = np.tile(np.arange(7), 30)
+    builder = ReportBuilder(max_cards=10)
+    builder._totals.sample.size = 1000
+    held = []
+    tracemalloc.start()
+    for k in range(30):
+        builder.add(german.select(rows))
+        if k in {9, 29}:
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] - held[0] < 50_000  # bytes; four numbers of 4200 more applicants would take 130,000
+    assert builder._totals.n_applicants == 30 * len(rows)
+
+
+def test_a_sample_is_said_to_be_one(german):
+    builder = ReportBuilder()
+    builder._totals.sample.size = 5
+    builder.add(german)
+    assert "a random sample of 5 applicants" in Page(builder.html()).text
+
+
+def test_plans_made_otherwise_do_not_go_into_one_report(german):
+    builder = ReportBuilder()
+    builder.add(german)
+    with pytest.raises(copa.InvalidInputError, match="another ball or other terms"):
+        builder.add(german_batch(guarantee=0.7))
+
+
+def test_a_planner_that_did_not_make_the_plans_is_refused(german, bank):
+    with pytest.raises(copa.InvalidInputError, match="not the one that made these plans"):
+        ReportBuilder(planner=bank).add(german)
+
+
+@pytest.mark.parametrize("planner", [42, copa.RecoursePlanner(None)])
+def test_a_planner_must_be_fitted(planner):
+    with pytest.raises(copa.InvalidInputError, match="planner must be a fitted RecoursePlanner"):
+        ReportBuilder(planner=planner)
+
+
+def test_a_group_must_be_a_column_and_the_nearest_one_is_named(german):
+    with pytest.raises(copa.InvalidInputError, match=r"'agee'.*'age'"):
+        ReportBuilder(group="agee").add(german)
+
+
+@pytest.mark.parametrize("max_cards", [-1, 2.5, True, "many"])
+def test_the_number_of_cards_is_a_whole_number(max_cards):
+    with pytest.raises(copa.InvalidInputError, match="max_cards must be a whole number"):
+        ReportBuilder(max_cards=max_cards)
+
+
+def test_nothing_added_and_something_else_added_are_said_plainly():
+    with pytest.raises(copa.InvalidInputError, match="nothing to report yet"):
+        ReportBuilder().html()
+    with pytest.raises(copa.InvalidInputError, match="batch must be a PlanBatch"):
+        ReportBuilder().add("plans")
+
+
+def test_a_report_replaces_an_older_one_and_leaves_nothing_else_behind(german, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+    write_report(german, path, title="New")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_cannot_be_written_leaves_the_older_one(german, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(copa.DataError, match="No space left on device"):
+        write_report(german, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_nobody_and_nobody_with_options_make_pages_too(german):
+    for batch, words in ((german[:0], "Plans for 0 applicants"), (german[3:4], "Plans for 1 applicant")):
+        builder = ReportBuilder()
+        builder.add(batch)
+        assert words in Page(builder.html()).text
+
+
+def test_without_cards_the_page_is_about_all_applicants_only(german):
+    builder = ReportBuilder(max_cards=0)
+    builder.add(german)
+    page = Page(builder.html())
+    assert "applicants" not in page.ids
+    assert set(page.figures()) == {"guarantees", "efforts", "features"}
+
+
+def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_plans, tmp_path):
+    given = [plan.options for plan in loan_plans if plan.n_options]
+    people = loan_plans.applicants[loan_plans.counts > 0]
+    corrected = bank.correct(given, people, method="ascent", budget=0.5)
+    path = tmp_path / "corrected.html"
+    write_report(corrected.after, path, planner=bank, corrected=corrected)
+    page = Page(path.read_text(encoding="utf-8"))
+    raised = int((corrected.lower_after > corrected.lower_before).sum())
+    assert raised > 0
+    assert f"Of {len(given)} plans, {raised} got surer as a whole" in page.text
+    figure = page.data["figures"]["corrections"]["data"]
+    assert figure[1]["x"] == pytest.approx(corrected.lower_before[:30], abs=1e-4)
+    assert figure[2]["x"] == pytest.approx(corrected.lower_after[:30], abs=1e-4)
+
+
+def test_all_refused_options_have_upper_bounds_below_one_on_the_page(german):
+    ball = replace(german.ball, mean=-german.ball.mean)
+    bounds = [copa.validity_bounds(plan.points, ball.mean, ball.cov, ball.radius) for plan in german if plan.n_options]
+    some = np.flatnonzero(german.counts)
+    upper, lower = german.upper.copy(), np.zeros(7)
+    upper[some] = [bound.upper for bound in bounds]
+    refused = replace(german, ball=ball, upper=upper, lower=lower, any_lower=lower, option_lower=np.zeros(6))
+    builder = ReportBuilder()
+    builder.add(refused)
+    slider = Page(builder.html()).data["slider"]
+    highest = slider["upper"][0][slider["own"]]
+    assert highest[-1] == np.ceil(1000 * upper[0])
+    assert all(value < 1000 for value in highest)

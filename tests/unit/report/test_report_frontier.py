@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from copa.report.frontier import frontier
+
+
+@pytest.fixture(scope="module")
+def found(bank, loan_plans):
+    return frontier(bank, loan_plans.applicants.iloc[:8], levels=(0.5, 0.7, 0.9))
+
+
+def test_the_planners_own_level_is_among_the_levels(bank, found):
+    assert found.levels.tolist() == [0.5, 0.7, 0.8, 0.9]
+    assert bank.guarantee == 0.8
+
+
+def test_at_the_planners_own_level_the_effort_is_at_most_that_of_its_plan(loan_plans, found):
+    cheapest = np.array([plan.effort.min() if plan.status == "ok" else np.nan for plan in loan_plans[:8]])
+    reached = np.isfinite(cheapest)
+    assert reached.sum() > 3
+    assert (found.effort[reached, 2] <= cheapest[reached] + 1e-12).all()
+
+
+def test_a_higher_level_never_costs_less_and_is_never_in_reach_alone(found):
+    reached = np.isfinite(found.effort)
+    assert (reached[:, :-1] | ~reached[:, 1:]).all()
+    steps = np.diff(found.effort, axis=1)
+    assert (steps[np.isfinite(steps)] >= 0.0).all()
+    assert steps[np.isfinite(steps)].max() > 0.0
+
+
+def test_without_time_nothing_is_claimed(bank, loan_plans):
+    late = frontier(bank, loan_plans.applicants.iloc[:2], seconds=0.0)
+    assert not late.complete
+    assert np.isnan(late.effort).all()

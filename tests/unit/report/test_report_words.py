@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+import copa
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.report.curves import ShelfLife
+from copa.report.sections.applicant import life_words
+from copa.report.words import condition, counted, percent, rounded_radius, shortened
+from unit.plans.plan_batches import terms
+
+
+@pytest.mark.parametrize(
+    ("kind", "life", "words"),
+    [
+        (
+            "each",
+            ShelfLife(0.9, open_ended=False),
+            "Each option keeps it up to radius 0.9: the next models may drift 1.80",
+        ),
+        ("any", ShelfLife(2.0, open_ended=True), "At least one option keeps it up to at least radius 2"),
+        ("all", ShelfLife(0.2, open_ended=False), "All options together keep it up to radius 0.2 only: 0.40 times"),
+        (
+            "all",
+            ShelfLife(float("nan"), open_ended=False),
+            "not reached, even if the estimated moments are exactly right",
+        ),
+    ],
+)
+def test_a_shelf_life_is_told_in_multiples_of_what_was_assumed(kind, life, words):
+    assert words in life_words(kind, life, 0.5)
+
+
+def test_without_an_assumed_radius_there_are_no_multiples():
+    assert "times" not in life_words("each", ShelfLife(0.9, open_ended=False), 0.0)
+
+
+@pytest.mark.parametrize("radius", [0.72245, 0.9999, 1.0, 123.456, 0.00012349, 0.3])
+def test_a_radius_is_never_rounded_up(radius):
+    shown = float(rounded_radius(radius))
+    assert radius * 0.99 < shown <= radius
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0.0 %"), (1e-5, "under 0.1 %"), (0.5, "50.0 %"), (0.99999, "over 99.9 %"), (1.0, "100.0 %")],
+)
+def test_a_share_is_not_called_nobody_or_everybody_unless_it_is(share, text):
+    assert percent(share) == text
+
+
+def test_the_condition_names_the_radius_and_its_unit():
+    mean, cov, asked = np.ones(2), np.eye(2), terms(copa.datasets.load_german().schema)
+    assert "exactly the estimated ones" in condition(AmbiguityBall.read(mean, cov, 0.0), asked)
+    assert "within radius 0.25 of" in condition(AmbiguityBall.read(mean, cov, 0.25), asked)
+    assert "in units of the drift" in condition(AmbiguityBall.read(mean, cov, 0.25, cov), asked)
+
+
+def test_the_condition_says_whether_parameters_or_scores_are_meant():
+    ball, schema = AmbiguityBall.read(np.ones(2), np.eye(2), 0.25), copa.datasets.load_german().schema
+    assert condition(ball, terms(schema)).startswith("if the next models' mean and covariance stay")
+    assert "of the scores that the next models give these rows stay" in condition(ball, terms(schema, basis="scores"))
+
+
+def test_numbers_are_counted_and_long_names_cut():
+    assert (counted(1, "option"), counted(12345, "option")) == ("1 option", "12,345 options")
+    assert (shortened("short", 10), shortened("a very long name", 10)) == ("short", "a very lo…")
