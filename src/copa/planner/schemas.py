@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
-    """Return the schema with the spreads of the training data; inferred from the model's columns where none is given."""
+    """Return the schema with the spreads of the data; inferred from the model's columns where none is given."""
     if is_absent(given):
         schema = FeatureSchema.infer(table[list(columns)])
     elif isinstance(given, FeatureSchema):

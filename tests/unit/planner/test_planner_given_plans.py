@@ -168,7 +168,7 @@ def test_columns_of_the_schema_that_the_model_does_not_use_are_judged_too(local,
 @pytest.mark.parametrize("n_corrections", [None, 1])
 def test_a_correction_obeys_the_schema_and_never_lowers_the_guarantee(planner, declined, weak, method, n_corrections):
     people = declined.iloc[:20]
-    fixed = planner.correct(weak, people, method=method, budget=0.5, n_corrections=n_corrections)
+    fixed = planner.correct(weak, people, method=method, budget=0.5, margin=0.5, n_corrections=n_corrections)
     assert fixed.after.options.dtypes.equals(people.dtypes)
     assert (fixed.lower_after >= fixed.lower_before - 1e-12).all()
     assert fixed.lower_after.mean() > fixed.lower_before.mean()
@@ -201,7 +201,7 @@ def test_the_requirement_correction_reaches_its_margin(planner, declined, weak):
 def test_only_the_options_that_break_first_are_moved(planner, declined, weak, method, n_corrections):
     people = declined.iloc[:20]
     before = planner.audit(weak, people)
-    fixed = planner.correct(weak, people, method=method, budget=0.5, n_corrections=n_corrections)
+    fixed = planner.correct(weak, people, method=method, budget=0.5, margin=0.5, n_corrections=n_corrections)
     for i, plan in enumerate(before):
         moved = np.flatnonzero(fixed.moved[before.owner == i] > 0.0)
         first = np.argsort(-plan.weights, kind="stable")[:n_corrections]
