@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow lint types contract unit bench clean
+.PHONY: demo test test-slow lint types contract unit docs bench clean
 
 demo: $(VENV)/.runtime
-	$(BIN)/python examples/german_credit_menus.py
+	$(BIN)/copa demo
 
-test: lint types contract unit
+test: lint types contract docs unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -28,6 +28,9 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
 
+docs: $(VENV)/.test
+	$(BIN)/mkdocs build --strict
+
 bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
@@ -35,7 +38,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python

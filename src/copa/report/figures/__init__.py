@@ -1,0 +1,1 @@
+"""Figures as plain dictionaries, which the page's script hands to plotly.js."""

@@ -1,0 +1,267 @@
+"""What a user does with the command, from data to report."""
+
+import hashlib
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.svm import LinearSVC
+
+from copa import RecoursePlanner
+from copa.cli.bundles import load_bundle
+from copa.plans import PlanBatch
+from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, write_bank
+from unit.planner import loans
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    return write_bank(tmp_path_factory.mktemp("bank"))
+
+
+@pytest.fixture(scope="module")
+def bundle(bank):
+    return fit_bank(bank)
+
+
+@pytest.fixture(scope="module")
+def plans(bank, bundle):
+    """Plans as a table, as JSON and with their proofs."""
+    saved = {ending: bank / f"plans.{ending}" for ending in ("csv", "json", "copa")}
+    copa("plan", bundle, bank / "people.csv", "--id", "name", "-o", saved["csv"], "--certificates", saved["copa"])
+    copa("plan", bundle, bank / "people.csv", "--id", "name", "-o", saved["json"])
+    return saved
+
+
+@pytest.fixture(scope="module")
+def expected(bundle):
+    """What the library itself makes of the same applicants."""
+    people = loans.people(60, 7)
+    return load_bundle(bundle).planner.plan(people)
+
+
+def test_fit_says_how_good_the_model_is_and_what_it_assumes(bank, tmp_path):
+    schema = ("--schema", bank / "schema.yaml")
+    result = copa("fit", bank / "bank.csv", "--label", "paid", *schema, "-o", tmp_path / "b", *FIT)
+    assert "cross-validated accuracy 0." in result.stdout
+    assert "Favourable answer: 'True'" in result.stdout
+    assert "radius" in result.stdout
+
+
+def test_fit_tells_the_kinds_of_the_columns(bank, tmp_path):
+    schema = ("--schema", bank / "schema.yaml")
+    content = json_of("fit", bank / "bank.csv", "--label", "paid", *schema, "-o", tmp_path / "b", *FIT)
+    assert content["columns"] == {
+        "income": "number", "debt": "integer", "age": "integer", "job": "text", "grade": "integer", "married": "truth",
+    }  # fmt: skip
+
+
+def test_a_bundle_holds_a_planner_and_a_model_with_their_digests(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        assert set(archive.namelist()) == {"manifest.json", "planner.zip", "model.skops"}
+        members = json.loads(archive.read("manifest.json"))["members"]
+        for name, sha256 in members.items():
+            assert hashlib.sha256(archive.read(name)).hexdigest() == sha256
+
+
+def test_plan_delivers_what_the_library_does(plans, expected):
+    table = pd.read_csv(plans["csv"])
+    options = table[table["option"].notna()].reset_index(drop=True)
+    assert table.groupby("applicant", sort=False)["plan_status"].first().tolist() == expected.status.tolist()
+    np.testing.assert_array_equal(options["option_guarantee"], expected.option_lower)
+    pd.testing.assert_frame_equal(
+        options[list(expected.options.columns)].astype(expected.options.dtypes.to_dict()), expected.options
+    )
+
+
+def test_json_and_proofs_say_the_same_as_the_table(plans, expected):
+    assert plans["json"].read_text(encoding="utf-8") == expected.to_json()
+    assert PlanBatch.load(plans["copa"]).to_json() == expected.to_json()
+
+
+def as_told(table):
+    """The cells of a table as objects; empty text is a missing cell, as it is in a CSV file."""
+    cells = table.astype(object)
+    return cells.where(table.notna() & (cells != ""), None)
+
+
+def test_parquet_in_and_out_holds_the_same_as_csv(bank, bundle, plans, tmp_path):
+    copa("plan", bundle, bank / "people.parquet", "--id", "name", "-o", tmp_path / "plans.parquet")
+    table = pd.read_parquet(tmp_path / "plans.parquet")
+    assert [str(dtype) for dtype in table[["debt", "married", "option"]].dtypes] == ["Int64", "boolean", "Int64"]
+    pd.testing.assert_frame_equal(as_told(table), as_told(pd.read_csv(plans["csv"])), check_exact=True)
+
+
+def test_plan_writes_a_report_with_groups(bank, bundle, tmp_path):
+    report = tmp_path / "report.html"
+    content = json_of(
+        "plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--report", report, "--group", "town"
+    )
+    assert content["applicants"] == 60
+    assert content["written"] == [str(tmp_path / "p.csv"), str(report)]
+    assert "north" in report.read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "report.html"]
+
+
+def test_settings_of_plan_replace_those_of_the_bundle(bank, bundle, tmp_path):
+    copa(
+        "plan",
+        bundle,
+        bank / "people.csv",
+        "-o",
+        tmp_path / "p.json",
+        "--guarantee",
+        0.6,
+        "--guarantee-for",
+        "any",
+        *SEARCH,
+    )
+    asked = json.loads((tmp_path / "p.json").read_text())["asked"]
+    assert (asked["guarantee"], asked["guarantee_for"], asked["n_options"]) == (0.6, "any", 2)
+
+
+def test_nothing_planned_is_a_failure_but_says_so_in_the_file(bundle, tmp_path):
+    (tmp_path / "bad.csv").write_text("income,debt,age,job,grade,married\nmuch,10,30,clerk,2,True\n")
+    content = json_of("plan", bundle, tmp_path / "bad.csv", "-o", tmp_path / "p.csv", code=1)
+    assert content["statuses"] == {"error": 1}
+    assert "column 'income' must be a number, got 'much'" in pd.read_csv(tmp_path / "p.csv")["plan_message"][0]
+
+
+def test_one_bad_cell_does_not_change_the_plans_of_the_others(bank, bundle, plans, tmp_path):
+    lines = (bank / "people.csv").read_text().splitlines()
+    spoilt = lines[-1].split(",")
+    spoilt[1] = "much"
+    (tmp_path / "people.csv").write_text("\n".join([*lines[:-1], ",".join(spoilt)]))
+    copa("plan", bundle, tmp_path / "people.csv", "--id", "name", "-o", tmp_path / "p.csv")
+    before, after = pd.read_csv(plans["csv"]), pd.read_csv(tmp_path / "p.csv")
+    assert after["plan_status"].iloc[-1] == "error"
+    others = ["applicant", "option", "plan_status", "option_guarantee", "option_effort", "debt", "income"]
+    last = before["applicant"].iloc[-1]
+    pd.testing.assert_frame_equal(
+        before.loc[before["applicant"] != last, others], after.loc[after["applicant"] != last, others]
+    )
+
+
+def test_verify_proves_plans_from_the_file_alone_and_against_the_bundle(bundle, plans):
+    assert "every bound is proven" in copa("verify", plans["copa"]).stdout
+    content = json_of("verify", plans["copa"], "--bundle", bundle)
+    assert content["proven"] is True
+    assert content["options"] == len(PlanBatch.load(plans["copa"]).options)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "copa"])
+def test_audit_finds_the_numbers_of_plans_again(bank, bundle, plans, expected, ending):
+    given = ("--applicants", bank / "people.csv", "--id", "name") if ending == "csv" else ()
+    entries = json_of("audit", bundle, plans[ending], *given)["applicants"]
+    assert [entry["applicant"] for entry in entries] == expected.applicants.index.tolist()
+    found = [each for entry in entries for each in entry["each"]]
+    np.testing.assert_allclose(found, expected.option_lower, rtol=0, atol=1e-12)
+
+
+def test_audit_tells_in_words_what_breaks_first(bank, bundle, plans):
+    text = copa("audit", bundle, plans["csv"], "--applicants", bank / "people.csv", "--id", "name").stdout
+    assert "breaks first. At worst, with probability 0." in text
+    assert "Its score is then" in text
+    assert "Assumption: the parameters of the next model" in text
+
+
+def test_audit_reads_what_dice_writes(bundle, tmp_path):
+    names = list(loans.people(1, 0).columns)
+    dice = {
+        "test_data": [[[30.0, 40, 30, "clerk", 2, "1"]]],
+        "cfs_list": [[[60.0, 10, 30, "clerk", 4, "1"]]],
+        "feature_names_including_target": names,
+    }
+    (tmp_path / "dice.json").write_text(json.dumps(dice))
+    (tmp_path / "one.csv").write_text("income,debt,age,job,grade,married\n30.0,40,30,clerk,2,True\n")
+    entry = json_of("audit", bundle, tmp_path / "dice.json", "--applicants", tmp_path / "one.csv")["applicants"][0]
+    assert entry["status"] == "ok"
+    assert entry["each"][0] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("method", "budget"), [("level", 0.0), ("requirement", 3.0), ("mahalanobis", 1.0), ("ascent", 1.0)]
+)
+def test_correct_raises_what_can_be_promised(bank, bundle, plans, tmp_path, method, budget):
+    given = ("--applicants", bank / "people.csv", "--id", "name", "--method", method, "--guarantee", "0.85")
+    content = json_of("correct", bundle, plans["csv"], *given, "--budget", budget, "-o", tmp_path / "c.copa")
+    before = np.array([entry["all_before"] for entry in content["applicants"]])
+    after = np.array([entry["all_after"] for entry in content["applicants"]])
+    assert (after >= before - 1e-12).all()
+    assert after.sum() > before.sum()
+    assert json_of("verify", tmp_path / "c.copa", "--bundle", bundle)["proven"] is True
+
+
+def test_correct_writes_a_report(bank, bundle, plans, tmp_path):
+    given = ("--applicants", bank / "people.csv", "--id", "name", "--report", tmp_path / "c.html")
+    text = copa("correct", bundle, plans["csv"], *given, "-o", tmp_path / "c.csv").stdout
+    assert "All options together hold more surely for" in text
+    assert (tmp_path / "c.html").stat().st_size > 10_000
+
+
+def test_a_schema_is_inferred_and_validated(bank, tmp_path):
+    path = tmp_path / "s.yaml"
+    content = json_of("schema", "infer", bank / "bank.csv", "--label", "paid", "--immutable", "age", "-o", path)
+    assert content["columns"]["job"] == "categorical"
+    assert "paid" not in content["columns"]
+    assert "20 columns" not in copa("schema", "validate", path, bank / "bank.csv").stdout
+    (tmp_path / "odd.csv").write_text("income,debt,age,job,grade,married\n30,40,30,pilot,2,True\n")
+    checked = json_of("schema", "validate", path, tmp_path / "odd.csv", code=1)
+    assert len(checked["bad_rows"]) == 1
+    assert "column 'job' must be one of 'clerk', 'driver', 'nurse', got 'pilot'" in checked["bad_rows"][0]
+
+
+def test_a_model_of_ones_own_goes_into_a_bundle_and_plans_alike(bank, tmp_path):
+    model = loans.fitted_pipeline()
+    skops.io.dump(model, tmp_path / "m.skops")
+    data = ("--label", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    copa("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
+    people = loans.people(20, 3)
+    settings = {"n_models": 50, "guarantee": 0.8, "random_state": 0, "n_starts": 4, "n_options": 2, "n_jobs": 1}
+    own = RecoursePlanner(model, schema=loans.SCHEMA, **settings).fit(
+        loans.people(300, 0), loans.outcomes(loans.people(300, 0))
+    )
+    assert load_bundle(tmp_path / "b").planner.plan(people).to_json() == own.plan(people).to_json()
+
+
+def test_a_calibrated_model_and_its_pickle_are_taken_too(bank, tmp_path):
+    import joblib
+
+    joblib.dump(loans.fitted_pipeline(CalibratedClassifierCV(LinearSVC(), ensemble=False)), tmp_path / "m.joblib")
+    data = ("--label", "paid", "--model", tmp_path / "m.joblib", "--trust-pickle", "--schema", bank / "schema.yaml")
+    content = json_of("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
+    assert content["accuracy_on_these_rows"] > 0.6
+    assert load_bundle(tmp_path / "b").planner.plan(loans.people(5, 3)).status.size == 5
+
+
+def test_codes_that_the_model_knows_as_text_are_read_as_text(bank, tmp_path):
+    table = loans.people(300, 0).assign(grade=lambda t: t["grade"].astype(str))
+    model = loans.pipeline().fit(table, loans.outcomes(table.assign(grade=table["grade"].astype(int))))
+    skops.io.dump(model, tmp_path / "m.skops")
+    data = ("--label", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    assert json_of("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)["columns"]["grade"] == "text"
+    copa("plan", tmp_path / "b", bank / "people.csv", "-o", tmp_path / "p.csv")
+    assert "error" not in pd.read_csv(tmp_path / "p.csv")["plan_status"].tolist()
+
+
+def test_the_demo_shows_a_menu_and_writes_three_files(tmp_path):
+    result = copa("demo", "--out", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
+    for words in ("Option 1", "All ten", "Check the proofs with: copa verify"):
+        assert words in result.stdout
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["plans.copa", "plans.csv", "report.html"]
+    assert "every bound is proven" in copa("verify", tmp_path / "demo" / "plans.copa").stdout
+
+
+def test_json_is_all_that_stdout_of_a_process_holds(bank, bundle, tmp_path):
+    run = process("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--json")
+    assert json.loads(run.stdout)["applicants"] == 60
+    assert "Traceback" not in run.stderr
+
+
+def test_help_and_version_are_there():
+    assert process("--help").stdout.count("Plan") > 0
+    assert process("--version").stdout.strip() == __import__("copa").__version__

@@ -1,0 +1,426 @@
+"""Bad input: one clear line, the right exit code, and no output file."""
+
+import io
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from copa.cli import messages, models_in
+from copa.plans.digests import digest_of
+from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
+from unit.planner import loans
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    return write_bank(tmp_path_factory.mktemp("bank"))
+
+
+@pytest.fixture(scope="module")
+def bundle(bank):
+    return fit_bank(bank)
+
+
+@pytest.fixture(scope="module")
+def proofs(bank, bundle):
+    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.copa")
+    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.json")
+    return bank
+
+
+def fit_refused(data, *more, code=1, out="b"):
+    label = () if "--label" in more else ("--label", "paid")
+    line = refused("fit", data, *label, "-o", data.parent / out, *more, *FIT, code=code)
+    assert not (data.parent / out).exists()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,paid\n1,2,3\n", "line 2 has 3 cells, the header 2"),
+        (b"a;paid\n1;2\n", "--label|single column"),
+        (b"\x00\x01\x02\xff\xfe", "is not text in UTF-8"),
+        (b"", "is empty"),
+        (b"a,paid\n", "has no rows"),
+    ],
+)
+def test_a_malformed_table_is_named(tmp_path, content, words):
+    (tmp_path / "t.csv").write_bytes(content)
+    line = fit_refused(tmp_path / "t.csv")
+    assert any(part in line for part in words.split("|"))
+
+
+def test_a_wrong_label_column_is_misuse_and_the_nearest_is_named(bank):
+    assert "no column 'payd'; did you mean 'paid'?" in fit_refused(bank / "bank.csv", "--label", "payd", code=2)
+
+
+def test_a_label_of_many_values_is_refused(bank):
+    assert "the label 'grade' must have 2 different values, it has 5" in fit_refused(
+        bank / "bank.csv", "--label", "grade"
+    )
+
+
+def test_an_unknown_favourable_label_is_misuse(bank):
+    line = fit_refused(bank / "bank.csv", "--favourable", "yes", "--schema", bank / "schema.yaml", code=2)
+    assert "--favourable must be a value of the label 'paid', 'False', 'True', got 'yes'" in line
+
+
+def test_a_label_that_the_model_does_not_know_is_refused(bank, tmp_path):
+    skops.io.dump(loans.fitted_pipeline(), tmp_path / "m.skops")
+    table = pd.read_csv(bank / "bank.csv")
+    table.assign(paid=np.where(table["paid"], "yes", "no")).to_csv(tmp_path / "t.csv", index=False)
+    line = fit_refused(tmp_path / "t.csv", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    assert "the label 'paid' has the value 'no', and the model knows False, True only" in line
+
+
+def test_a_column_of_names_is_no_choice(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv")
+    table.assign(who=[f"person {k}" for k in range(len(table))]).to_csv(tmp_path / "t.csv", index=False)
+    line = fit_refused(tmp_path / "t.csv")
+    assert "column 'who' holds 300 different texts in 300 rows" in line
+    assert "leave it out with --drop who, or mark it immutable" in line
+    copa("fit", tmp_path / "t.csv", "--label", "paid", "--drop", "who", "-o", tmp_path / "b", *FIT)
+
+
+def test_text_in_a_column_of_numbers_is_named(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv").astype({"debt": object})
+    table.loc[7, "debt"] = "?"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    line = fit_refused(tmp_path / "t.csv", "--schema", bank / "schema.yaml")
+    assert "column 'debt' must hold numbers, got '?' in row 7" in line
+
+
+def test_rows_with_empty_cells_are_left_out_and_counted(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv")
+    table.loc[[3, 5], "income"] = np.nan
+    table.to_csv(tmp_path / "t.csv", index=False)
+    data = (tmp_path / "t.csv", "--label", "paid", "--schema", bank / "schema.yaml")
+    assert "2 rows with an empty cell left out of 300" in copa("fit", *data, "-o", tmp_path / "b", *FIT).stderr
+    table["debt"] = np.nan
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert "300 of 300 rows have an empty cell, most of them in 'debt', 'income'" in refused(
+        "fit", *data, "-o", tmp_path / "c", *FIT, code=1
+    )
+
+
+class Spy(BaseEstimator, TransformerMixin):
+    """A transformer that nobody vouches for."""
+
+    def fit(self, X, y=None):  # noqa: ARG002 - scikit-learn's signature
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return np.asarray(X, dtype=float)
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.system, ("touch /tmp/copa-was-here",)
+
+
+def test_a_pickle_needs_trust_and_is_not_opened_without(bank, tmp_path, monkeypatch):
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps(Bomb()))
+    monkeypatch.setattr(os, "system", lambda _: pytest.fail("the pickle was opened"))
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.pkl", code=2, out="none")
+    assert "is a pickle, and loading a pickle runs whatever code is in it" in line
+    assert "--trust-pickle" in line
+
+
+def test_a_damaged_pickle_is_named(bank, tmp_path):
+    (tmp_path / "m.pkl").write_bytes(b"no pickle")
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.pkl", "--trust-pickle", out="none")
+    assert "cannot be loaded" in line
+
+
+def numbers_only(transformer):
+    table = loans.people(300, 0)
+    return make_pipeline(transformer, LogisticRegression()).fit(table[loans.NUMBERS], loans.outcomes(table))
+
+
+def test_a_skops_file_with_untrusted_types_is_refused_by_their_names(bank, tmp_path):
+    skops.io.dump(numbers_only(Spy()), tmp_path / "m.skops")
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.skops", code=2, out="none")
+    assert "holds types that are not trusted" in line
+    assert "Spy" in line
+
+
+def test_a_model_that_no_bundle_can_hold_is_refused_at_fit_time(bank, tmp_path):
+    import joblib
+
+    joblib.dump(numbers_only(Spy()), tmp_path / "m.joblib")
+    more = ("--model", tmp_path / "m.joblib", "--trust-pickle")
+    line = fit_refused(bank / "bank.csv", *more, code=2, out="none")
+    assert "cannot be put into a bundle: loading its parts" in line
+    assert "Spy" in line
+
+
+def test_a_model_that_is_not_linear_is_refused(bank, tmp_path):
+    table = loans.people(300, 0)
+    forest = RandomForestClassifier(3, random_state=0).fit(table[loans.NUMBERS], loans.outcomes(table))
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps(forest))
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.pkl", "--trust-pickle", code=2, out="none")
+    assert "linear classifier, got RandomForestClassifier" in line
+
+
+def test_a_model_of_other_columns_is_refused(bank, tmp_path):
+    table = loans.people(300, 0)
+    model = LogisticRegression().fit(table[loans.NUMBERS].to_numpy(), loans.outcomes(table))
+    skops.io.dump(model, tmp_path / "m.skops")
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.skops", out="none")
+    assert "the model refuses these data" in line
+    assert "--drop" in line
+
+
+def test_other_files_are_no_models(bank, tmp_path):
+    (tmp_path / "m.skops").write_bytes(b"PK no")
+    assert "is not a skops file" in fit_refused(bank / "bank.csv", "--model", tmp_path / "m.skops", out="none")
+    (tmp_path / "m.onnx").write_bytes(b"")
+    assert "must be a .skops file" in fit_refused(bank / "bank.csv", "--model", tmp_path / "m.onnx", code=2, out="none")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--guarantee", "1.5"), "guarantee must be a probability, above 0 and below 1, got 1.5"),
+        (("--n-options", "0"), "n_options must be a whole number of at least 1, got 0"),
+        (("--n-starts", "0"), "n_starts must be a whole number of at least 1"),
+        (("--time-limit", "-1"), "time_limit must be a number of seconds above 0"),
+        (("--random-state", "-1"), "random_state must be a whole number of at least 0"),
+        (("--delimiter", "ab"), "--delimiter must be one character"),
+    ],
+)
+def test_a_wrong_setting_is_misuse(bank, bundle, tmp_path, option, words):
+    assert words in refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", *option, code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_radius_or_threshold_is_misuse(bank):
+    assert "--radius must be a number or auto, got 'big'" in fit_refused(bank / "bank.csv", "--radius", "big", code=2)
+    assert "--threshold must be a probability" in fit_refused(bank / "bank.csv", "--threshold", "2", code=2)
+    assert "radius must be a finite number of at least 0" in fit_refused(bank / "bank.csv", "--radius", "-1", code=2)
+
+
+def test_unknown_options_commands_and_words_are_misuse(bundle, bank):
+    assert "No such option" in misused("plan", bundle, bank / "people.csv", "-o", "p.csv", "--garantee", "0.9")
+    assert "No such command" in misused("paln")
+    assert "--guarantee-for" in misused("plan", bundle, bank / "people.csv", "-o", "p.csv", "--guarantee-for", "most")
+    assert "Missing option" in misused("plan", bundle, bank / "people.csv")
+
+
+def test_missing_files_are_misuse(bank, bundle, tmp_path):
+    none = tmp_path / "none"
+    assert "none.csv does not exist" in refused("plan", bundle, f"{none}.csv", "-o", tmp_path / "p.csv", code=2)
+    assert "the bundle" in refused("plan", none, bank / "people.csv", "-o", tmp_path / "p.csv", code=2)
+    assert "the plans" in refused("audit", bundle, f"{none}.csv", code=2)
+    assert "does not exist" in refused("verify", none, code=2)
+    assert "the schema" in refused("schema", "validate", none, code=2)
+    assert "the model" in fit_refused(bank / "bank.csv", "--model", none, code=2, out="none")
+    line = fit_refused(bank / "bank.csv", "--schema", tmp_path / "none.yaml", out="none")
+    assert "none.yaml cannot be read" in line
+
+
+def test_outputs_that_cannot_be_written_are_misuse(bank, bundle, tmp_path):
+    people = bank / "people.csv"
+    line = refused("plan", bundle, people, "-o", tmp_path / "none" / "p.csv", code=2)
+    assert f"the folder {tmp_path / 'none'} for p.csv does not exist" in line
+    assert "must end in .csv or .parquet or .json, got p.txt" in refused("plan", bundle, people, "-o", "p.txt", code=2)
+    (tmp_path / "folder.csv").mkdir()
+    assert "is a folder" in refused("plan", bundle, people, "-o", tmp_path / "folder.csv", code=2)
+    assert "is both read and written" in refused("plan", bundle, people, "-o", people, code=2)
+
+
+def test_a_folder_without_permission_is_misuse(bank, bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, _: tmp_path not in (path, path.parent))  # root may write anywhere
+    line = refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", code=2)
+    assert "no permission in" in line
+
+
+def test_a_missing_column_of_the_applicants_is_named(bundle, tmp_path):
+    (tmp_path / "t.csv").write_text("incom,debt,age,job,grade,married\n1,2,3,clerk,5,True\n")
+    line = refused("plan", bundle, tmp_path / "t.csv", "-o", tmp_path / "p.csv", code=1)
+    assert "lacks the column 'income'; did you mean 'incom'?" in line
+    assert not (tmp_path / "p.csv.partial").exists()
+
+
+def test_columns_that_a_table_of_plans_needs_are_refused(bank, bundle, tmp_path):
+    table = pd.read_csv(bank / "people.csv").assign(option=1)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    line = refused("plan", bundle, tmp_path / "t.csv", "-o", tmp_path / "p.csv", "--group", "option", code=1)
+    assert "the applicants have the columns 'option', which a table of plans needs for itself" in line
+
+
+def test_plans_without_applicants_or_options_are_refused(bank, bundle, tmp_path):
+    (tmp_path / "p.csv").write_text("applicant,income\n1,2\n")
+    assert "--applicants is needed" in refused("audit", bundle, tmp_path / "p.csv", code=2)
+    (tmp_path / "e.csv").write_text("applicant,income\n")
+    assert "has no options" in refused("audit", bundle, tmp_path / "e.csv", "--applicants", bank / "people.csv", code=1)
+    (tmp_path / "j.json").write_text("[1]")
+    assert "must hold a JSON object" in refused("audit", bundle, tmp_path / "j.json", code=1)
+    (tmp_path / "k.json").write_text('{"cake": 1}')
+    assert "is not from DiCE" in refused("audit", bundle, tmp_path / "k.json", code=1)
+    assert "--budget must be at least 0" in refused(
+        "correct", bundle, tmp_path / "p.csv", "-o", tmp_path / "c.csv", "--budget", "-1", code=2
+    )
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewritten(path, content):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    return path
+
+
+def plan_refused(bundle, bank, tmp_path):
+    return refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", code=1)
+
+
+def test_a_bundle_of_a_newer_version_says_to_update(bank, bundle, tmp_path):
+    content = members(bundle)
+    newer = json.loads(content["manifest.json"]) | {"version": 2}
+    content["manifest.json"] = json.dumps(newer).encode()
+    line = plan_refused(rewritten(tmp_path / "newer", content), bank, tmp_path)
+    assert "it has version 2 of the format, and this copa reads version 1; update copa-recourse" in line
+
+
+@pytest.mark.parametrize("name", ["planner.zip", "model.skops"])
+def test_a_tampered_member_of_a_bundle_is_named(bank, bundle, tmp_path, name):
+    content = members(bundle)
+    content[name] = content[name][:-1] + bytes([content[name][-1] ^ 1])
+    line = plan_refused(rewritten(tmp_path / "b", content), bank, tmp_path)
+    assert f"its member {name} was changed after it was written" in line
+
+
+def test_a_tampered_manifest_is_noticed(bank, bundle, tmp_path):
+    content = members(bundle)
+    manifest = json.loads(content["manifest.json"])
+    manifest["kinds"]["debt"] = "text"
+    line = plan_refused(rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)}), bank, tmp_path)
+    assert "its manifest was changed after it was written" in line
+
+
+def test_other_files_are_no_bundles(bank, tmp_path):
+    (tmp_path / "b").write_text("hello")
+    assert "is not a bundle, or is damaged" in plan_refused(tmp_path / "b", bank, tmp_path)
+
+
+def test_a_forged_bundle_with_a_foreign_model_runs_nothing(bank, bundle, tmp_path, monkeypatch):
+    import hashlib
+
+    content = members(bundle)
+    content["model.skops"] = skops.io.dumps(numbers_only(Spy()))
+    manifest = json.loads(content["manifest.json"])
+    manifest["members"]["model.skops"] = hashlib.sha256(content["model.skops"]).hexdigest()
+    manifest["digest"] = digest_of(manifest, {})
+    monkeypatch.setattr(Spy, "__init__", lambda _: pytest.fail("made a foreign object"))
+    forged = rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)})
+    assert "types that are not trusted" in plan_refused(forged, bank, tmp_path)
+
+
+def test_the_types_that_are_trusted_besides_those_of_skops_are_sklearns_and_numpys_own():
+    assert all(name.split(".")[0] in ("sklearn", "numpy") for name in models_in.DATA_TYPES)
+
+
+def test_a_tampered_certificate_is_refused(proofs, tmp_path):
+    outer = members(proofs / "proofs.copa")
+    inner = members(io.BytesIO(outer["part-000000.copa"]))
+    with np.load(io.BytesIO(inner["arrays.npz"])) as stored:
+        arrays = dict(stored)
+    arrays["batch/lower"] = np.minimum(arrays["batch/lower"] + 0.001, 1.0)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    changed = rewritten(tmp_path / "one.copa", inner | {"arrays.npz": buffer.getvalue()})
+    assert "changed after it was saved" in refused("verify", changed, code=1)
+    # A new digest hides the change, but not that the numbers are not proven.
+    told = json.loads(inner["plans.json"])
+    told["digest"] = digest_of(told, arrays)
+    forged = rewritten(tmp_path / "two.copa", inner | {"arrays.npz": buffer.getvalue(), "plans.json": json.dumps(told)})
+    result = copa("verify", forged, code=1)
+    assert "all options: holds with at least" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_tampered_document_of_proofs_is_refused(proofs, tmp_path):
+    content = json.loads((proofs / "proofs.json").read_text())
+    entry = next(entry for entry in content["applicants"] if entry["options"])
+    entry["options"][0]["guarantee"] += 0.0001
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    assert "changed after it was written" in refused("verify", tmp_path / "t.json", code=1)
+
+
+def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
+    data = (bank / "bank.csv", "--label", "paid", "--schema", bank / "schema.yaml")
+    copa("fit", *data, "-o", tmp_path / "b", *FIT, "--radius", "0.1")
+    result = copa("verify", proofs / "proofs.copa", "--bundle", tmp_path / "b", code=1)
+    assert "the ball of distributions is another one" in result.stderr
+
+
+def test_rows_that_are_not_those_of_the_proofs_are_found_with_the_bundle(proofs, bundle, tmp_path):
+    from dataclasses import replace
+
+    from copa.plans import PlanBatch
+
+    batch = PlanBatch.load(proofs / "proofs.copa")
+    replace(batch, options=batch.options.assign(debt=batch.options["debt"] + 1)).save(tmp_path / "p.copa")
+    copa("verify", tmp_path / "p.copa")
+    result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
+    assert "its row is not the one that the certificate is about" in result.stderr
+
+
+def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_debug(bank, bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr("copa.cli.plan.ApplicantStream", lambda *_, **__: 1 / 0)
+    arguments = ("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv")
+    line = refused(*arguments, code=1)
+    assert line == "error: unexpected ZeroDivisionError: division by zero; rerun with --debug for the traceback"
+    assert "Traceback" in copa("--debug", *arguments, code=1).stderr
+
+
+def test_a_full_disk_is_one_line(bank, bundle, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    line = refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", code=1)
+    assert "No space left on device" in line
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_debug_may_stand_anywhere(tmp_path):
+    run = process("verify", tmp_path / "none", "--debug", check=False)
+    assert run.returncode == 2
+    assert "Traceback" in run.stderr
+    assert run.stderr.splitlines()[-1].startswith("error: the file")
+
+
+def test_without_its_parts_the_command_says_how_to_install_them(monkeypatch, capsys):
+    import importlib.util
+
+    from copa.cli import main
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "typer" else found(name))
+    assert main() == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "copa: the command needs typer; install with: pip install 'copa-recourse[cli]'"
+    ]
+
+
+def test_messages_are_plain_whatever_is_in_them(capsys):
+    messages.say("[bold]not markup[/bold]")
+    assert capsys.readouterr().err == "[bold]not markup[/bold]\n"
