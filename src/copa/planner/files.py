@@ -33,7 +33,12 @@ def save_planner(planner: Any, path: str | Path) -> None:
 
 def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; the same planner gives the same bytes."""
-    fitted: FittedPlanner = planner._fitted()  # noqa: SLF001 - its own file format
+    fitted = planner._fitted()  # noqa: SLF001 - its own file format
+    if not isinstance(fitted, FittedPlanner):
+        raise InvalidInputError(
+            f"a planner for {type(fitted.model.estimator).__name__} cannot be saved: what it knows are the model's "
+            "refits, and files of COPA hold no code. Fit it again where it is needed, or save the plans"
+        )
     settings = {name: _plain(value) for name, value in planner.get_params(deep=False).items() if name not in NOT_SAVED}
     content = {
         "format": FORMAT,
@@ -45,6 +50,7 @@ def pack_planner(planner: Any) -> bytes:
         "radius_source": fitted.radius_source,
         "floor": fitted.floor,
         "power": fitted.space.power,
+        "curved": fitted.curved,
         "lines": [feature.name for feature in fitted.space.lines],
         "choices": [feature.name for feature in fitted.space.choices],
     }
@@ -93,7 +99,8 @@ def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
         power=int(content["power"]),
     )
     planner = planner_class(model, schema=schema, radius=ball.radius, drift=ball.drift, **settings)
-    planner.fitted_ = FittedPlanner(linear, space, ball, content["radius_source"], float(content["floor"]))
+    source, floor, curved = content["radius_source"], float(content["floor"]), bool(content.get("curved", False))
+    planner.fitted_ = FittedPlanner(linear, space, ball, source, floor, curved)
     return planner
 
 

@@ -69,6 +69,10 @@ class Fitted(Protocol):
     def schema(self) -> FeatureSchema:
         """The schema, with the spreads that it was fitted with."""
 
+    @property
+    def basis(self) -> str:
+        """What the ball is about (see `PlanTerms`)."""
+
     def start(self, table: "pd.DataFrame") -> Array:
         """Applicants as the search sees them, (N, D)."""
 
@@ -105,6 +109,11 @@ class FittedPlanner:
     def schema(self) -> FeatureSchema:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
+
+    @property
+    def basis(self) -> str:
+        """What the ball is about."""
+        return "parameters"
 
     def start(self, table: "pd.DataFrame") -> Array:
         """Applicants as the model sees them, (N, D)."""

@@ -17,6 +17,7 @@ from copa.planner import settings
 from copa.planner.audits import read_given
 from copa.planner.black_boxes.construction import construct_for_black_box
 from copa.planner.black_boxes.fitting import fit_black_box
+from copa.planner.black_boxes.lime import LimePlanner, construct_by_lime
 from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.blocks import BLOCK, Engine, plan_block
 from copa.planner.construction import Request, construct
@@ -82,6 +83,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         The outcome a person wants; `classes_[1]` if nothing is said.
     moments : WeightMoments, optional
         Of the classifier's parameters on the encoded columns, as scikit-learn has them; None retrains the model.
+    surrogate : "boundary" or "lime"
+        For a model that is not linear: stand-ins fitted at the boundary and again where they were wrong, the promise
+        resting on refits; or, for comparison, the paper's, fitted once around the applicant with an assumed covariance.
     n_models : int, optional
         Refits for the moments; None: 1000 of a linear model, 40 of another (and half as many to try the options on).
     n_starts : int
@@ -122,6 +126,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         threshold: float | None = None,
         favourable: Any = None,
         moments: WeightMoments | None = None,
+        surrogate: str = "boundary",
         n_models: int | None = None,
         n_starts: int = 16,
         time_limit: float | None = None,
@@ -144,6 +149,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.threshold = threshold
         self.favourable = favourable
         self.moments = moments
+        self.surrogate = surrogate
         self.n_models = n_models
         self.n_starts = n_starts
         self.time_limit = time_limit
@@ -214,6 +220,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         fitted = self._fitted()
         settings.check_settings(self)
         given = read_given(fitted, plans, applicants)
+        if isinstance(fitted, LimePlanner):
+            raise InvalidInputError("surrogate='lime' has a stand-in for each applicant it plans for, none to audit by")
         if isinstance(fitted, BlackBoxPlanner):
             fitted = fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
         return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
@@ -291,7 +299,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             )
         if isinstance(fitted, FittedPlanner):
             return Engine(construct_on_feature_map, explain_tries)
-        return Engine(construct_for_black_box, explain_tries)
+        build = construct_for_black_box if isinstance(fitted, BlackBoxPlanner) else construct_by_lime
+        return Engine(build, explain_tries)
 
     def _paper_engine(self) -> Engine:
         weights = PaperWeights(
@@ -332,15 +341,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cost="l2" if fitted.space.power == 2 else "l1",
             radius_source=fitted.radius_source,
             schema=fitted.schema,
-            basis="scores" if isinstance(fitted, BlackBoxPlanner) else "parameters",
+            basis=fitted.basis,
         )
 
     def _fitted(self) -> Fitted:
         if not hasattr(self, "fitted_"):
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
         settings.require_unchanged(self, self.fitted_for_)
-        fitted: FittedPlanner | BlackBoxPlanner = self.fitted_
-        return fitted.resized(int(self.n_options)) if isinstance(fitted, BlackBoxPlanner) else fitted
+        fitted: FittedPlanner | BlackBoxPlanner | LimePlanner = self.fitted_
+        return fitted if isinstance(fitted, FittedPlanner) else fitted.resized(int(self.n_options))
 
     @property
     def schema_(self) -> FeatureSchema:

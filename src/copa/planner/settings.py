@@ -14,7 +14,8 @@ from copa.workers import count_threads
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
 WHOM = ("each", "all", "any")
-AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments")
+AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
+SURROGATES = ("boundary", "lime")
 PLAIN = (str, int, float, bool, np.generic)
 
 
@@ -26,6 +27,7 @@ class FitSettings:
     radius: Any
     drift: Any
     cost: str
+    surrogate: str
     n_options: int
     n_models: int | None
     seed: int
@@ -50,6 +52,7 @@ def check_settings(planner: Any) -> None:
     read_word(planner.guarantee_for, WHOM, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     read_word(planner.cost, COSTS, "cost")
+    read_word(planner.surrogate, SURROGATES, "surrogate")
     read_radius(planner.radius)
     read_drift(planner.drift)
     read_count(planner.n_options, "n_options")

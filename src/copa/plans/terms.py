@@ -13,7 +13,7 @@ from copa.schema.names import listed, shown
 GUARANTEES = ("each", "all", "any")
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
-BASES = ("parameters", "scores")
+BASES = ("parameters", "scores", "stand-in")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class PlanTerms:
     radius_source : str, where the radius of the ball comes from, in words
     schema : FeatureSchema
     basis : what the ball is about: the "parameters" of the next model, or (of a model that is only asked) the "scores"
-        that it gives these very rows
+        that it gives these very rows, or the parameters of a "stand-in" for it around the applicant
     """
 
     guarantee: float

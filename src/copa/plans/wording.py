@@ -17,8 +17,12 @@ GUARANTEES_MEAN = (
     "for every distribution of its parameters that the assumption allows; it says nothing about other distributions."
 )
 
-# Of a model that is only asked: the ball is around the moments of what its refits say of these very rows.
-SCORES = "the scores that the next model gives these rows (known from refits to resampled data)"
+# What the ball is about. Of a model that is only asked: what its refits say of these very rows.
+SUBJECTS = {
+    "parameters": "the parameters of the next model",
+    "scores": "the scores that the next model gives these rows (known from refits to resampled data)",
+    "stand-in": "the next model is the linear stand-in that was fitted around the applicant, whose parameters",
+}
 
 # What became of an applicant, where there are options and where there are none. Options of an applicant who is not "ok"
 # are given ones, or what was found before the search ended.
@@ -171,7 +175,7 @@ def assumption(ball: AmbiguityBall, terms: PlanTerms) -> str:
     else:
         shape = "equally in every direction" if ball.drift is None else "in units of the drift between models"
         family = f"whose mean and covariance are within a distance of {ball.radius:.3g} of the estimated ones, {shape}"
-    what = "the parameters of the next model" if terms.basis == "parameters" else SCORES
+    what = SUBJECTS[terms.basis]
     return (
         f"Assumption: {what} come from a distribution {family} "
         f"(radius: {terms.radius_source}). The probabilities are proven for every such distribution, "

@@ -142,7 +142,7 @@ class ReportBuilder:
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     """Whether plans have the ball of a planner; that of scores is the same for all models but for its radius."""
     own = planner.fitted_.ball
-    return batch.ball.radius == own.radius if batch.terms.basis == "scores" else same_ball(batch.ball, own)
+    return batch.ball.radius == own.radius if batch.terms.basis != "parameters" else same_ball(batch.ball, own)
 
 
 def write_report(

@@ -54,6 +54,8 @@ def moments_of(terms: PlanTerms) -> str:
     """Whose mean and covariance the ball is about: those of the next models, or of what these say of the rows."""
     if terms.basis == "parameters":
         return "the next models' mean and covariance"
+    if terms.basis == "stand-in":
+        return "the local stand-in is true, and the mean and covariance of its parameters"
     return "the mean and covariance of the scores that the next models give these rows"
 
 

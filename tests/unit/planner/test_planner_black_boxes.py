@@ -256,3 +256,52 @@ def test_the_radius_covers_the_score_of_a_model_trained_on_fresh_data():
         inside.append(moved <= fresh_data_radius(n_models))
         assert abs(fresh.mean()) < 1.0
     assert np.mean(inside) > 0.85
+
+
+def test_a_planner_that_knows_only_refits_cannot_be_saved(planner, tmp_path):
+    with pytest.raises(InvalidInputError, match="cannot be saved"):
+        planner.save(tmp_path / "planner.copa")
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_made_elsewhere_are_bounded_by_the_same_scores(planner, declined, batch):
+    given = batch.options[batch.owner == 0].assign(applicant=declined.index[0])
+    audited = planner.audit(given, declined.iloc[[0]])
+    np.testing.assert_allclose(audited.option_lower, batch.option_lower[batch.owner == 0], atol=1e-9)
+    assert audited.lower[0] == pytest.approx(batch.lower[0], abs=1e-7)
+
+
+def test_corrections_say_that_they_need_a_linear_model(planner, declined, batch):
+    given = batch.options[batch.owner == 0].assign(applicant=declined.index[0])
+    with pytest.raises(InvalidInputError, match="linear model"):
+        planner.correct(given, declined.iloc[[0]])
+
+
+@pytest.fixture(scope="module")
+def by_lime(model, declined):
+    return loans.planner(model, **FAST, surrogate="lime").plan(declined)
+
+
+def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):
+    assert by_lime.trials is None
+    assert by_lime.ball.radius == pytest.approx(0.01 / np.sqrt(0.05))
+    assert "stand-in" in by_lime[0].explain()
+    assert model.predict(by_lime.options).all()
+
+
+def test_the_papers_stand_in_promises_what_its_moments_say(by_lime):
+    """Recomputed: a line of the stand-in's parameters as theta, the options in its coordinates, covariance 0.05 I."""
+    plan = by_lime[int(np.argmax(by_lime.counts))]
+    scores = plan.points[:, 0]
+    gram = plan.points[:, 1:] @ plan.points[:, 1:].T
+    again = copa.validity_bounds(np.eye(len(scores)), scores, gram, plan.ball.radius, gram)
+    np.testing.assert_allclose(plan.option_lower, again.option_lower, atol=1e-7)
+    lengths = np.sqrt(np.diagonal(gram) / 0.05)
+    assert (lengths >= 1.0).all()  # the intercept alone has length 1
+
+
+def test_an_audit_has_no_stand_in_to_go_by(model, declined, batch):
+    planner = loans.planner(model, **FAST, surrogate="lime")
+    given = batch.options[batch.owner == 0].assign(applicant=declined.index[0])
+    with pytest.raises(InvalidInputError, match="lime"):
+        planner.audit(given, declined.iloc[[0]])

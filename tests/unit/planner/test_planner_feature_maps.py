@@ -94,3 +94,11 @@ def test_the_cheapest_option_is_near_that_of_a_fine_search():
         ratios.append(batch[i].effort[0] / effort.min())
     assert np.median(ratios) < 1.02
     assert max(ratios) < 1.25
+
+
+def test_a_saved_planner_makes_the_same_plans(case, tmp_path):
+    model, planner, declined, batch = case
+    planner.save(tmp_path / "planner.copa")
+    loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)
+    assert loaded.fitted_.curved
+    assert loaded.plan(declined.iloc[:4]).options.equals(batch[:4].options)

@@ -9,7 +9,7 @@ from copa.planner.black_boxes.rounds import Evidence, gather, stand_in
 from copa.planner.black_boxes.samples import ask, ask_beside
 from copa.planner.black_boxes.state import BlackBoxPlanner, accepted_by
 from copa.planner.construction import Construction, Request
-from copa.planner.delivery import Applicants, Delivered, bound_options
+from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
 from copa.planner.tries.samples import Samples
 from copa.planner.tries.selection import choose_menus
 from copa.planning.menus import Menus
@@ -76,10 +76,7 @@ def _finished(
     if not delivered.accepted.all():
         delivered = delivered.keep(delivered.accepted)
     bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-    lowest = np.ones(len(applicants))
-    np.minimum.at(lowest, delivered.owner, bounds.option_lower)
-    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
-    has_options = np.bincount(delivered.owner, minlength=len(applicants)) > 0
+    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
     held_out = accepted_by(fitted.held_out, delivered.options, request.n_jobs)
     trials = Trials.count(held_out, delivered.owner, len(applicants), fidelity)
-    return Construction(menus, delivered, bounds, bounds.lower, has_options & (value >= request.guarantee), trials)
+    return Construction(menus, delivered, bounds, bounds.lower, reached, trials)

@@ -7,6 +7,7 @@ import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
+from copa.planner.black_boxes.lime import RADIUS, LimePlanner, lime_ball
 from copa.planner.black_boxes.promises import standard_ball
 from copa.planner.black_boxes.retraining import draw_samples, fresh_data_radius, require_clonable, retrain
 from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
@@ -26,13 +27,15 @@ HELD_OUT_SHARE = 0.5  # further refits, as a share of those for the moments
 
 def fit_black_box(
     model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
-) -> BlackBoxPlanner:
+) -> BlackBoxPlanner | LimePlanner:
     """Check the model on rows such as it will be asked about, and retrain it."""
     if settings.moments is not None:
         raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
     n_models = N_MODELS if settings.n_models is None else settings.n_models
     space = local_space(schema, settings.power)
     require_readable([model], space, X)
+    if settings.surrogate == "lime":
+        return _fit_lime(model, space, settings)
     require_clonable(model)
     target = read_target(model, y, len(X))
     n_held_out = count_held_out(n_models)
@@ -53,6 +56,15 @@ def fit_black_box(
         radius_source=source,
         seed=settings.seed,
     )
+
+
+def _fit_lime(model: BlackBox, space: ActionSpace, settings: FitSettings) -> LimePlanner:
+    """The paper's way: nothing is retrained, a covariance is assumed."""
+    radius, source = settings.radius, "given"
+    if isinstance(radius, str):
+        radius, source = RADIUS, "the paper's"
+    ball = lime_ball(settings.n_options, float(radius))
+    return LimePlanner(model=model, space=space, ball=ball, radius_source=source, seed=settings.seed)
 
 
 def count_held_out(n_models: int) -> int:

@@ -46,6 +46,11 @@ class BlackBoxPlanner:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
 
+    @property
+    def basis(self) -> str:
+        """What the ball is about."""
+        return "scores"
+
     def resized(self, n_options: int) -> "BlackBoxPlanner":
         """The same for menus of another number of options."""
         if self.ball.dimension == n_options + 1:

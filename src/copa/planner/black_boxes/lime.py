@@ -1,0 +1,164 @@
+"""The paper's way with black boxes (Appendix C): one linear stand-in around each applicant, and a covariance for it.
+
+Kept for comparison. The stand-in is fitted where the applicant is, not where the boundary is; it is not fitted again
+where it was wrong; and how the model varies is assumed (0.05 I), not seen. What is promised holds if the stand-in is
+true.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copa.arrays import Array, Indices
+from copa.bounds.ambiguity import AmbiguityBall
+from copa.models.black_box import BlackBox
+from copa.models.surrogate import fit_locally
+from copa.planner.black_boxes.promises import standard_ball
+from copa.planner.construction import ROUNDING, Construction, Request
+from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
+from copa.planner.tries.samples import Rows, entered
+from copa.planner.tries.selection import level_of_each
+from copa.planning.actions import ActionSpace, Places
+from copa.planning.menus import Goals, Menus, search_menus
+from copa.planning.neighbourhood import Draws, rows_around
+from copa.schema import FeatureSchema
+from copa.workers import for_each_chunk
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VARIANCE = 0.05  # of every parameter of the stand-in, as in the paper
+RADIUS = 0.01  # the paper's, where nothing is said
+PERTURBED = 500  # rows around the applicant
+WIDTH = 0.75  # of the neighbourhood, times the square root of the number of columns, as LIME has it
+
+
+@dataclass(frozen=True, eq=False)
+class LimePlanner:
+    """Everything a plan by way of LIME is made from; the fields are those of `BlackBoxPlanner`."""
+
+    model: BlackBox
+    space: ActionSpace
+    ball: AmbiguityBall
+    radius_source: str
+    seed: int
+
+    @property
+    def schema(self) -> FeatureSchema:
+        """The schema, with the spreads that it was fitted with."""
+        return self.space.schema
+
+    @property
+    def basis(self) -> str:
+        """What the ball is about."""
+        return "stand-in"
+
+    def resized(self, n_options: int) -> "LimePlanner":
+        """The same for menus of another number of options."""
+        if self.ball.dimension == n_options + 1:
+            return self
+        return replace(self, ball=standard_ball(n_options, self.ball.radius))
+
+    def start(self, table: "pd.DataFrame") -> Array:
+        """The applicants in local coordinates, (N, D)."""
+        rows = np.zeros((len(table), self.space.mean.size))
+        rows[:, 0] = 1.0
+        return rows
+
+    def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - each row stands for itself
+        """Rows as points of the ball, each by the stand-in around itself, (M, D)."""
+        applicants = Applicants(rows, Places.read(self.space, rows), self.start(rows), self.space.slack(rows))
+        weights = stand_ins(self, applicants)
+        return points_of(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
+
+    def answers(self, table: "pd.DataFrame") -> Array:
+        """What the model says of rows, to see whether it can read them, (N, 1)."""
+        return self.model.scores(table)[:, None]
+
+
+def lime_ball(n_options: int, radius: float) -> AmbiguityBall:
+    """The paper's ball around a stand-in with covariance VARIANCE I, in the standard form of `standard_ball`.
+
+    There a radius counts standard deviations of the score; the paper's counts lengths of the option, which are
+    sqrt(VARIANCE) standard deviations.
+    """
+    return standard_ball(n_options, radius / float(np.sqrt(VARIANCE)))
+
+
+def stand_ins(fitted: LimePlanner, applicants: Applicants) -> Array:
+    """Parameters (N, D) of a linear stand-in for the model's score around each applicant."""
+    space, places = fitted.space, applicants.places
+    draws = Draws.make(PERTURBED, len(space.lines), len(space.choices), fitted.seed)
+    owner = np.repeat(np.arange(len(applicants)), PERTURBED)
+    rows = Rows(owner, *rows_around(space, places, *entered(space, places), draws))
+    points = rows.coordinates(space, applicants).reshape(len(applicants), PERTURBED, -1)
+    scores = fitted.model.scores(rows.frame(space, applicants)).reshape(len(applicants), PERTURBED)
+    width = WIDTH * np.sqrt(len(space.columns))
+    weights = np.zeros((len(applicants), space.mean.size))
+    for i in range(len(applicants)):
+        nearness = np.exp(-((points[i, :, 1:] ** 2).sum(axis=1)) / width**2)
+        weights[i] = fit_locally(points[i], scores[i][None], nearness).weights[0]
+    return weights
+
+
+def points_of(rows: Array, owner: Indices, weights: Array, dimension: int) -> Array:
+    """Rows in local coordinates (M, D) as points of the standard ball: mean score and a root of its covariance."""
+    points = np.zeros((len(rows), dimension))
+    points[:, 0] = np.einsum("md,md->m", rows, weights[owner])
+    for i in np.unique(owner):
+        own = np.flatnonzero(owner == i)
+        root = np.asarray(np.linalg.qr(np.sqrt(VARIANCE) * rows[own].T, mode="r"))
+        points[own[:, None], 1 + np.arange(len(root))] = root.T
+    return points
+
+
+def construct_by_lime(fitted: LimePlanner, applicants: Applicants, request: Request) -> Construction:
+    """Build the menus on the stand-ins; the model itself is only asked whether it accepts the rows delivered."""
+    space, n = fitted.space, len(applicants)
+    weights = stand_ins(fitted, applicants)
+    menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
+    cov = VARIANCE * np.eye(space.mean.size)
+    level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
+
+    def work(some: slice) -> None:
+        for i in range(*some.indices(n)):
+            here = applicants.take([i])
+            local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
+            goals = Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([ROUNDING]))
+            found = search_menus(
+                local,
+                here.places,
+                here.encoded,
+                here.slack,
+                goals,
+                n_options=request.n_options,
+                diversity_weight=request.diversity_weight,
+                multipliers=request.multipliers,
+                n_jobs=1,
+                deadline=request.deadline,
+            )
+            for part, own in zip(menus.parts(slice(i, i + 1)), found.parts(slice(None)), strict=True):
+                part[:] = own
+            if request.progress is not None:
+                request.progress(1)
+
+    for_each_chunk(work, n, 1, request.n_jobs)
+    return _delivered(fitted, applicants, menus, weights, request)
+
+
+def _delivered(
+    fitted: LimePlanner, applicants: Applicants, menus: Menus, weights: Array, request: Request
+) -> Construction:
+    owner, option = np.nonzero(np.arange(request.n_options) < menus.counts[:, None])
+    rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
+    frame = rows.frame(fitted.space, applicants)
+    points = points_of(rows.coordinates(fitted.space, applicants), owner, weights, fitted.ball.dimension)
+    own = applicants.places.take(owner)
+    effort = fitted.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
+    delivered = Delivered(frame, owner, points, points, fitted.model.accepts(frame), effort, effort)
+    if not delivered.accepted.all():
+        delivered = delivered.keep(delivered.accepted)
+    bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
+    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
+    return Construction(menus, delivered, bounds, bounds.lower, reached)
