@@ -184,11 +184,17 @@ def test_audit_reads_what_dice_writes(bundle, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "budget"), [("level", 0.0), ("requirement", 3.0), ("mahalanobis", 1.0), ("ascent", 1.0)]
+    ("method", "size"),
+    [
+        ("level", ()),
+        ("requirement", ("--margin", 3.0)),
+        ("mahalanobis", ("--budget", 1.0)),
+        ("ascent", ("--budget", 1.0)),
+    ],
 )
-def test_correct_raises_what_can_be_promised(bank, bundle, plans, tmp_path, method, budget):
+def test_correct_raises_what_can_be_promised(bank, bundle, plans, tmp_path, method, size):
     given = ("--applicants", bank / "people.csv", "--id", "name", "--method", method, "--guarantee", "0.85")
-    content = json_of("correct", bundle, plans["csv"], *given, "--budget", budget, "-o", tmp_path / "c.copa")
+    content = json_of("correct", bundle, plans["csv"], *given, *size, "-o", tmp_path / "c.copa")
     before = np.array([entry["all_before"] for entry in content["applicants"]])
     after = np.array([entry["all_after"] for entry in content["applicants"]])
     assert (after >= before - 1e-12).all()

@@ -270,7 +270,7 @@ def test_plans_without_applicants_or_options_are_refused(bank, bundle, tmp_path)
     assert "must hold a JSON object" in refused("audit", bundle, tmp_path / "j.json", code=1)
     (tmp_path / "k.json").write_text('{"cake": 1}')
     assert "is not from DiCE" in refused("audit", bundle, tmp_path / "k.json", code=1)
-    assert "--budget must be at least 0" in refused(
+    assert "--budget and --margin must be at least 0" in refused(
         "correct", bundle, tmp_path / "p.csv", "-o", tmp_path / "c.csv", "--budget", "-1", code=2
     )
 

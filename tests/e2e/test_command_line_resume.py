@@ -167,8 +167,10 @@ def running(bundle, people, folder, *more):
 def finished(bundle, people, folder, *more):
     """Run the command to its end; returns what it said."""
     with running(bundle, people, folder, *more) as process:
-        assert process.wait(timeout=600) == 0
-    return folder.with_name("said.txt").read_text()
+        code = process.wait(timeout=600)
+    said = folder.with_name("said.txt").read_text()
+    assert code == 0, said
+    return said
 
 
 def wait_for_blocks(folder, number):

@@ -3,22 +3,36 @@
 import contextlib
 import io
 import re
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
+
+from copa.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [(language, text) for language, text in found if not text.startswith(INCLUDED)]
 
 
-@pytest.mark.parametrize("page", PAGES)
+WITH_SNIPPETS = [page for page in PAGES if any(language == "python" for language, _ in blocks(page))]
+
+
+def commands(page: str) -> list[list[str]]:
+    """Words of the lines of a page that run `copa`."""
+    lines = [line for language, text in blocks(page) if language == "console" for line in text.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("copa ")]
+
+
+@pytest.mark.parametrize("page", WITH_SNIPPETS)
 def test_snippets_run_and_print_what_is_shown(page):
     namespace: dict[str, object] = {}
     printed = ""
@@ -31,9 +45,25 @@ def test_snippets_run_and_print_what_is_shown(page):
             assert printed == text
 
 
+def test_the_pages_that_should_show_code_do():
+    assert {"README.md", "docs/index.md", "docs/choosing.md", "docs/models.md", "docs/report.md"} <= set(WITH_SNIPPETS)
+
+
 def test_the_readme_shows_code_with_its_output():
     languages = [language for language, _ in blocks("README.md")]
     assert languages.index("text") == languages.index("python") + 1
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_commands_that_are_shown_exist_with_their_options(page):
+    for words in commands(page):
+        command = typer.main.get_command(app)
+        rest = words[1:]
+        while hasattr(command, "commands"):
+            assert rest[0] in command.commands
+            command, rest = command.commands[rest[0]], rest[1:]
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        assert [word for word in rest if word.startswith("-") and word not in known] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -48,19 +78,3 @@ def test_the_tests_named_in_the_theory_exist():
     named = re.findall(r"`(tests/[\w/]+\.py)`", text)
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
-
-
-def test_the_example_of_bounds_prints_a_table_with_all_kinds_of_them():
-    script = ROOT / "examples" / "german_credit_bounds.py"
-    run = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=True)  # noqa: S603
-    for words in ("at least one option", "all options", "breaks first", "without the solver"):
-        assert words in run.stdout
-
-
-def test_the_demo_shows_ten_menus_and_writes_them_as_cards(tmp_path):
-    script = ROOT / "examples" / "german_credit_menus.py"
-    command = [sys.executable, "-W", "error", script]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)  # noqa: S603 - our own script
-    for words in ("10 applicants", "Option 1", "Today's model accepts this option", "without the solver"):
-        assert words in run.stdout
-    assert "<details" in (tmp_path / "menus.html").read_text(encoding="utf-8")

@@ -57,6 +57,8 @@ class PlanBatch(Sequence[Plan]):
     terms : what was asked
     trials : what became of the options on held-out models, where there are some; None otherwise
 
+    Notes
+    -----
     Where an applicant has no option, `lower`, `upper`, `any_lower` and `gap` are the empty statements 0, 1, 0 and 1.
     """
 

@@ -39,14 +39,16 @@ def test_a_share_is_what_the_model_gives_for_the_change_alone(planner, batch):
     plan = batch[0]
     found = first_break(planner.fitted_, batch, 0)
     model, mean = planner.fitted_.model, planner.fitted_.ball.mean
+    broken = plan.certificate.worst_case().location[found.option - 1]
     option = plan.options.iloc[[found.option - 1]]
     changes = plan.changes(found.option)
     assert len(changes) + 1 == len(found.shares)
     for change, share in zip(changes, found.shares, strict=False):
         undone = option.copy()
         undone[change.column] = plan.factual[change.column].to_numpy()
-        gain = (model.encode(option) - model.encode(undone))[0] @ mean
-        assert share.expected == pytest.approx(gain, abs=1e-9)
+        gain = (model.encode(option) - model.encode(undone))[0]
+        assert share.expected == pytest.approx(gain @ mean, abs=1e-9)
+        assert share.broken == pytest.approx(gain @ broken, abs=1e-9)
 
 
 def test_words_name_the_columns_that_lose_most(planner, batch):

@@ -1,0 +1,64 @@
+"""The commands, put together."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from copa.cli import audit, correct, demo, fit, plan, schemas, verify
+from copa.cli.messages import debugging, guarded
+
+app = typer.Typer(
+    name="copa",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from copa import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,  # noqa: ARG001
+) -> None:
+    """Counterfactual plans that keep their promise when the model is retrained.
+
+    Exit codes: 0 fine; 1 bad data, nothing planned or a proof that fails; 2 wrong use; 130 stopped by the user.
+    """
+    debugging.set(debug)
+
+
+for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, verify.verify):
+    app.command()(guarded(command))
+app.add_typer(schemas.commands, name="schema")
+
+
+def _add_experiments() -> None:
+    """Add `copa reproduce` where the paper's experiments are installed."""
+    if find_spec("copa.paper") is None or find_spec("copa.paper.command") is None:
+        return
+    import_module("copa.paper.command").register(app)
+
+
+_add_experiments()
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; `--debug` may stand anywhere among the arguments."""
+    first = ["--debug"] if "--debug" in arguments else []
+    try:
+        app(args=[*first, *(argument for argument in arguments if argument != "--debug")], prog_name="copa")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0

@@ -1,0 +1,125 @@
+"""`copa audit`: what plans made elsewhere are worth, and what would break them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from copa.cli.breaking import Break, first_break
+from copa.cli.bundles import load_bundle
+from copa.cli.given_in import read_given
+from copa.cli.messages import FAILED, FINE, counted, show, show_json, show_table
+from copa.cli.options import (
+    Applicants,
+    AsJson,
+    BundleArgument,
+    Delimiter,
+    Group,
+    Guarantee,
+    Id,
+    NJobs,
+    PlansArgument,
+    ReportFile,
+    Whom,
+    require_output,
+    set_up,
+)
+from copa.cli.output import PLAN_FILES, PROOF_FILES, plans_into
+from copa.plans.cells import as_text
+from copa.plans.probabilities import rounded_down
+from copa.plans.wording import assumption
+
+if TYPE_CHECKING:
+    from copa.plans import PlanBatch
+
+SHOWN = 10  # applicants that are told in words; --json has all
+
+
+def audit(  # noqa: PLR0913, PLR0917 - the options of the command
+    bundle: BundleArgument,
+    plans: PlansArgument,
+    applicants: Applicants = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write options and bounds: .csv, .parquet, .json, .copa.")
+    ] = None,
+    report: ReportFile = None,
+    group: Group = None,
+    label: Id = None,
+    guarantee: Guarantee = None,
+    guarantee_for: Whom = None,
+    n_jobs: NJobs = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Bound plans that someone else made, and say which option breaks first and how."""
+    require_output(output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES))), bundle, plans, applicants)
+    require_output(report, (".html",), bundle, plans, applicants)
+    opened = load_bundle(bundle)
+    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    given, people = read_given(plans, opened, applicants, label=label, group=group, delimiter=delimiter)
+    batch = opened.planner.audit(given, people)
+    breaks = [first_break(opened.fitted, batch, i) for i in range(len(batch))]
+    write_plans(batch, output, report, planner=opened.planner, group=group)
+    if as_json:
+        show_json(_content(batch, breaks))
+    else:
+        _show(batch, breaks)
+    return FAILED if (batch.status == "error").all() else FINE
+
+
+def write_plans(batch: "PlanBatch", output: Path | None, report: Path | None, **more: Any) -> None:
+    """Write plans, and a report of them, where they are wanted."""
+    if output is not None:
+        with plans_into(output, certificates=True) as writer:
+            writer.add(batch)
+    if report is not None:
+        from copa.report import write_report
+
+        write_report(batch, report, **more)
+
+
+def with_options(batch: "PlanBatch") -> list[int]:
+    """Positions of the applicants whom there is something to say of: they have options, or bad ones."""
+    positions: list[int] = np.flatnonzero((batch.counts > 0) | (batch.status == "error")).tolist()
+    return positions
+
+
+def _content(batch: "PlanBatch", breaks: list[Break | None]) -> dict[str, Any]:
+    entries = []
+    for plan, found in zip(batch, breaks, strict=True):
+        entries.append(
+            {
+                "applicant": plan.label,
+                "status": plan.status,
+                "message": plan.message,
+                "each": plan.option_lower.tolist(),
+                "any": plan.any_lower if plan.n_options else None,
+                "all": plan.lower if plan.n_options else None,
+                "breaks_first": None if found is None else found.to_dict(),
+            }
+        )
+    return {"assumption": assumption(batch.ball, batch.terms), "applicants": entries}
+
+
+def _show(batch: "PlanBatch", breaks: list[Break | None]) -> None:
+    concerned = with_options(batch)
+    told = [(batch[i], breaks[i]) for i in concerned[:SHOWN]]
+    rows = []
+    for plan, found in told:
+        numbers = [plan.option_lower.min(), plan.any_lower, plan.lower] if plan.n_options else []
+        shown = [rounded_down(number) for number in numbers] or ["", "", ""]
+        first = "" if found is None else f"option {found.option}"
+        rows.append([as_text(plan.label), plan.status, plan.n_options, *shown, first])
+    show_table(
+        ["applicant", "status", "options", "each at least", "any at least", "all at least", "breaks first"], rows
+    )
+    for plan, found in told:
+        lines = [line for line in (plan.message, "" if found is None else found.in_words()) if line]
+        if lines:
+            show(f"\nApplicant {as_text(plan.label)}: " + "\n".join(lines))
+    if len(concerned) > SHOWN:
+        show(f"\nand {counted(len(concerned) - SHOWN, 'more applicant')}: --json or -o FILE has all of them.")
+    if len(concerned) < len(batch):
+        show(f"\n{counted(len(batch) - len(concerned), 'applicant')} without options.")
+    show(f"\n{assumption(batch.ball, batch.terms)}")

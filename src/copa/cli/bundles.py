@@ -1,0 +1,159 @@
+"""A bundle: the planner, its model and the kinds of its columns, in one zip file in which there is nothing to execute.
+
+The digests show that a bundle is as it was written; they are no signature. What keeps a forged bundle from doing harm
+is that loading it makes objects of known types only, and runs nothing.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from copa.cli.kinds import KINDS
+from copa.cli.messages import MisuseError, say
+from copa.cli.models_in import pack_model, unpack_model
+from copa.exceptions import CopaError, DataError
+from copa.plans.digests import digest_of
+from copa.plans.files import write_atomically
+
+if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+    from copa.planner.fitted import FittedPlanner
+
+FORMAT, VERSION = "copa-bundle", 1
+MANIFEST, PLANNER, MODEL = "manifest.json", "planner.zip", "model.skops"
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """What a bundle holds.
+
+    Attributes
+    ----------
+    planner : fitted
+    kinds : of the columns that the model and the schema need, in the model's order
+    facts : what is known of the fit, for people to read
+    sha256 : of the file
+    """
+
+    planner: "RecoursePlanner"
+    kinds: dict[str, str]
+    facts: dict[str, Any]
+    sha256: str
+
+    @property
+    def fitted(self) -> "FittedPlanner":
+        """What the planner has learned."""
+        from copa.planner.fitted import FittedPlanner
+
+        fitted = self.planner.fitted_
+        if not isinstance(fitted, FittedPlanner):
+            raise DataError(f"the bundle's planner is a {type(fitted).__name__}, not one for a linear model")
+        return fitted
+
+
+def save_bundle(path: Path, planner: "RecoursePlanner", kinds: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+    """Write a bundle, all of it or nothing."""
+    import sklearn
+
+    from copa import __version__
+    from copa.planner.files import pack_planner
+
+    members = {PLANNER: pack_planner(planner), MODEL: pack_model(planner.model)}
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_with": {"copa": __version__, "scikit-learn": sklearn.__version__},
+        "kinds": dict(kinds),
+        "facts": dict(facts),
+        "members": {name: hashlib.sha256(raw).hexdigest() for name, raw in members.items()},
+    }
+    content["digest"] = digest_of(content, {})
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, raw in {MANIFEST: json.dumps(content, indent=1).encode(), **members}.items():
+            archive.writestr(zipfile.ZipInfo(name), raw, zipfile.ZIP_DEFLATED)
+    write_atomically(path, whole.getbuffer())
+
+
+def load_bundle(path: Path) -> Bundle:
+    """Read a bundle; nothing in it is executed.
+
+    Raises
+    ------
+    DataError
+        If the file is no bundle, is damaged or changed, or of a newer version.
+    """
+    if not path.is_file():
+        raise MisuseError(f"the bundle {path} does not exist (looked for {path.absolute()}); `copa fit` makes one")
+    raw = path.read_bytes()
+    content, members = _read(raw, path)
+    _warn_of_other_versions(content, path)
+    from copa.planner import RecoursePlanner
+
+    try:
+        model = unpack_model(members[MODEL], f"in {path}")
+    except MisuseError as error:  # a bundle of ours holds no such types
+        raise DataError(f"{path} is not a bundle that `copa fit` made: {error}") from error
+    with TemporaryDirectory() as folder:
+        part = Path(folder) / PLANNER
+        part.write_bytes(members[PLANNER])
+        try:
+            planner = RecoursePlanner.load(part, model)
+        except CopaError as error:
+            told = str(error).replace(str(part), f"{PLANNER} in {path}")
+            raise DataError(f"{told}; make the bundle again with `copa fit`") from error
+    return Bundle(planner, content["kinds"], content["facts"], hashlib.sha256(raw).hexdigest())
+
+
+def _read(raw: bytes, path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest and the members, which must be those that it names."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            content = json.loads(archive.read(MANIFEST))
+            _require_good(content)
+            members = {name: _member(archive, name, content["members"][name]) for name in (PLANNER, MODEL)}
+    except DataError as error:
+        raise DataError(f"{path} is not a bundle, or is damaged: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
+        raise DataError(
+            f"{path} is not a bundle, or is damaged ({type(error).__name__}: {error}); make it again with `copa fit`"
+        ) from error
+    return content, members
+
+
+def _member(archive: zipfile.ZipFile, name: str, sha256: str) -> bytes:
+    raw = archive.read(name)
+    if hashlib.sha256(raw).hexdigest() != sha256:
+        raise DataError(f"its member {name} was changed after it was written: the SHA-256 differs")
+    return raw
+
+
+def _require_good(content: Any) -> None:
+    """Raise if a manifest is none, is of another version, or was changed."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DataError("its manifest is that of another format")
+    if content.get("version") != VERSION:
+        raise DataError(
+            f"it has version {content.get('version')!r} of the format, and this copa reads version {VERSION}; "
+            "update copa-recourse"
+        )
+    if content.get("digest") != digest_of(content, {}):
+        raise DataError("its manifest was changed after it was written")
+    if not all(kind in KINDS for kind in content["kinds"].values()):
+        raise DataError("its kinds of columns are not known")
+
+
+def _warn_of_other_versions(content: Mapping[str, Any], path: Path) -> None:
+    import sklearn
+
+    made = str(content.get("made_with", {}).get("scikit-learn", ""))
+    if made.split(".")[:2] != sklearn.__version__.split(".")[:2]:
+        say(f"note: {path} was made with scikit-learn {made}, and this is {sklearn.__version__}; fit again if in doubt")

@@ -1,0 +1,99 @@
+"""`copa correct`: plans made elsewhere, repaired."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from copa.cli.audit import SHOWN, with_options, write_plans
+from copa.cli.bundles import load_bundle
+from copa.cli.given_in import read_given
+from copa.cli.messages import FAILED, FINE, MisuseError, counted, show, show_json, show_table
+from copa.cli.options import (
+    Applicants,
+    AsJson,
+    BundleArgument,
+    Delimiter,
+    Group,
+    Guarantee,
+    Id,
+    NJobs,
+    PlansArgument,
+    ReportFile,
+    Whom,
+    require_output,
+    set_up,
+)
+from copa.cli.output import PLAN_FILES, PROOF_FILES
+from copa.plans.cells import as_text
+from copa.plans.probabilities import rounded_down
+
+if TYPE_CHECKING:
+    from copa.planner import CorrectedPlans
+
+
+class Method(StrEnum):
+    """What to do with the options."""
+
+    LEVEL = "level"
+    REQUIREMENT = "requirement"
+    MAHALANOBIS = "mahalanobis"
+    ASCENT = "ascent"
+
+
+def correct(  # noqa: PLR0913, PLR0917 - the options of the command
+    bundle: BundleArgument,
+    plans: PlansArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Corrected plans: .csv, .parquet, .json or .copa.")],
+    applicants: Applicants = None,
+    method: Annotated[Method, typer.Option(help="How options are moved; see docs/corrections.md.")] = Method.LEVEL,
+    budget: Annotated[float, typer.Option(help="How far mahalanobis and ascent may move an option.")] = 0.1,
+    margin: Annotated[float, typer.Option(help="Mean score that requirement asks for.")] = 0.1,
+    n_corrections: Annotated[int | None, typer.Option(help="Options of a plan that may move; all if left out.")] = None,
+    report: ReportFile = None,
+    group: Group = None,
+    label: Id = None,
+    guarantee: Guarantee = None,
+    guarantee_for: Whom = None,
+    n_jobs: NJobs = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Repair plans that someone else made, and say what it did."""
+    require_output(output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES))), bundle, plans, applicants)
+    require_output(report, (".html",), bundle, plans, applicants)
+    if not (budget >= 0.0 and margin >= 0.0) or (n_corrections is not None and n_corrections < 1):
+        raise MisuseError(
+            "--budget and --margin must be at least 0, and --n-corrections at least 1, got "
+            f"{budget:g}, {margin:g} and {n_corrections}"
+        )
+    opened = load_bundle(bundle)
+    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    given, people = read_given(plans, opened, applicants, label=label, group=group, delimiter=delimiter)
+    corrected = opened.planner.correct(
+        given, people, method=str(method), budget=budget, margin=margin, n_corrections=n_corrections
+    )
+    write_plans(corrected.after, output, report, planner=opened.planner, corrected=corrected, group=group)
+    if as_json:
+        records = corrected.summary().to_dict("records")
+        show_json({"method": str(method), "written": str(output), "applicants": records})
+    else:
+        _show(corrected, output)
+    return FAILED if (corrected.after.status == "error").all() else FINE
+
+
+def _show(corrected: "CorrectedPlans", output: Path) -> None:
+    whole = corrected.summary()
+    summary = whole.iloc[with_options(corrected.before)]
+    rows = []
+    for entry in summary.head(SHOWN).to_dict("records"):
+        numbers = [rounded_down(entry[name]) for name in ("any_before", "any_after", "all_before", "all_after")]
+        rows.append([as_text(entry["applicant"]), entry["status_before"], entry["status_after"], *numbers])
+    show_table(["applicant", "status", "then", "any at least", "then", "all at least", "then"], rows)
+    if len(summary) > SHOWN:
+        show(f"and {counted(len(summary) - SHOWN, 'more applicant')}.")
+    raised = int((summary["all_after"] > summary["all_before"]).sum())
+    show(
+        f"All options together hold more surely for {raised} of {counted(len(summary), 'applicant')}. Written: {output}"
+    )

@@ -1,0 +1,70 @@
+"""`copa demo`: ten declined loan applicants, from data to report."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from copa.cli.messages import counted, say, show, show_json, show_table
+from copa.cli.options import AsJson, NJobs
+from copa.cli.output import plans_into
+from copa.plans.cells import as_text
+from copa.plans.probabilities import rounded_down
+
+N_APPLICANTS = 10
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the report and the plans.", metavar="DIR")] = Path("copa-demo"),
+    *,
+    n_models: Annotated[int, typer.Option(help="Refits for the moments.", metavar="N")] = 1000,
+    n_jobs: NJobs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan for ten declined applicants of German Credit, which comes with the package."""
+    from copa.report import write_report
+
+    out.mkdir(parents=True, exist_ok=True)
+    say("Fitting a model and refitting it (a first run also compiles, for a minute or so) ...")
+    planner, declined = _prepare(n_models, n_jobs)
+    batch = planner.plan(declined)
+    written = [out / "report.html", out / "plans.csv", out / "plans.copa"]
+    write_report(batch, written[0], planner=planner, title="Ten declined loan applicants")
+    for path in written[1:]:
+        with plans_into(path) as writer:
+            writer.add(batch)
+    if as_json:
+        show_json({"applicants": batch.summary().to_dict("records"), "written": [str(path) for path in written]})
+        return
+    show(batch[0].explain())
+    show("\nAll ten; probabilities are lower bounds, each with a proof:\n")
+    rows = []
+    for plan in batch:
+        numbers = [plan.option_lower.min(), plan.any_lower, plan.lower] if plan.n_options else []
+        shown = [rounded_down(number) for number in numbers] or ["", "", ""]
+        rows.append([as_text(plan.label), plan.status, plan.n_options, *shown])
+    show_table(["applicant", "status", "options", "each at least", "any at least", "all at least"], rows)
+    show(f"\n{counted(len(written), 'file')}: {', '.join(str(path) for path in written)}")
+    show(f"Check the proofs with: copa verify {written[2]}")
+
+
+def _prepare(n_models: int, n_jobs: int | None) -> tuple[Any, Any]:
+    """A planner for a model of German Credit, and the first applicants that the model declines."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    from copa.datasets import load_german
+    from copa.planner import RecoursePlanner
+
+    data = load_german()
+    table, favourable = data.features, data.favourable
+    numbers = table.select_dtypes("number").columns.tolist()
+    words = [name for name in table.columns if name not in numbers]
+    encoder = make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers))
+    model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
+    planner = RecoursePlanner(
+        model, schema=data.schema, guarantee=0.8, n_models=n_models, n_jobs=n_jobs, progress=False
+    ).fit(table, favourable)
+    return planner, table[~model.predict(table)].head(N_APPLICANTS)

@@ -1,0 +1,186 @@
+"""`copa fit`: data, and a model or none, into a bundle."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from copa.cli.bundles import save_bundle
+from copa.cli.default_model import fit_default_model
+from copa.cli.messages import MisuseError, say, show, show_json
+from copa.cli.models_in import load_model, pack_model
+from copa.cli.options import (
+    AsJson,
+    Cost,
+    Delimiter,
+    Guarantee,
+    NJobs,
+    NOptions,
+    NStarts,
+    RandomState,
+    Schema,
+    Whom,
+    require_output,
+    set_up,
+)
+from copa.cli.tables_in import open_table
+from copa.cli.training_data import as_classes, read_favourable, read_training_data, require_few_texts
+from copa.exceptions import DataError
+from copa.schema import FeatureSchema
+from copa.schema.names import hint, listed, shown
+from copa.schema.values import text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def fit(  # noqa: PLR0913, PLR0917 - the options of the command
+    data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
+    label: Annotated[str, typer.Option(help="Column with the outcome.", metavar="COL")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Bundle to write.", metavar="BUNDLE")],
+    model: Annotated[
+        Path | None, typer.Option(help="Fitted pipeline: .skops, .pkl or .joblib.", metavar="FILE")
+    ] = None,
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Load a pickle, and whatever code is in it.")
+    ] = False,
+    schema: Schema = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that no option changes; repeatable.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    favourable: Annotated[str | None, typer.Option(help="Label that a person wants.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Probability from which on the model accepts.")] = None,
+    guarantee: Guarantee = None,
+    guarantee_for: Whom = None,
+    radius: Annotated[str, typer.Option(help="How far the next models may be off: a number, or auto.")] = "auto",
+    n_options: NOptions = None,
+    cost: Annotated[Cost | None, typer.Option(help="How the efforts of changes add up.")] = None,
+    n_models: Annotated[int | None, typer.Option(help="Refits for the moments.", metavar="N")] = None,
+    n_starts: NStarts = None,
+    random_state: RandomState = None,
+    n_jobs: NJobs = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> None:
+    """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
+    from copa.planner import RecoursePlanner
+
+    require_output(output, (), data, model, schema)
+    table = open_table(data, delimiter)
+    fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
+    planner = set_up(
+        RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius), progress=False),
+        guarantee=guarantee,
+        guarantee_for=guarantee_for,
+        n_options=n_options,
+        cost=cost,
+        n_models=n_models,
+        n_starts=n_starts,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    _require_storable(fitted)
+    _require_threshold(threshold, fitted)
+    known = None if schema is None else FeatureSchema.load(schema)
+    features, labels, kinds = read_training_data(table, label, fitted, known, drop or [])
+    planner.schema = _describe(features, known, immutable or [])
+    facts = {"label": label} | _learn(planner, features, labels, label=label, favourable=favourable)
+    needed = dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])
+    columns = {name: kinds[name] for name in needed}
+    save_bundle(output, planner, columns, facts)
+    if as_json:
+        show_json({"bundle": str(output), **facts, "columns": columns})
+    else:
+        _show_facts(facts, output, schema_given=schema is not None)
+
+
+def _learn(
+    planner: Any, features: "pd.DataFrame", labels: Any, *, label: str, favourable: str | None
+) -> dict[str, Any]:
+    """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
+    if planner.model is None:
+        planner.model, accuracy = fit_default_model(features, labels, planner.schema)
+        facts = {"model": "one-hot and scaled columns, LogisticRegression", "cross_validated_accuracy": accuracy}
+    else:
+        labels = as_classes(planner.model, labels, label)
+        accuracy = _accuracy(planner.model, features, labels)
+        facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
+    planner.favourable = read_favourable(favourable, labels, label)
+    say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
+    planner.fit(features, labels)
+    classes, counts = np.unique(labels, return_counts=True)
+    return facts | {
+        "rows": len(features),
+        "labels": [text_of(value) for value in classes.tolist()],
+        "favourable": text_of(planner.fitted_.model.favourable),
+        "share_of_the_larger_label": float(counts.max() / counts.sum()),
+        "radius": planner.radius_,
+        "radius_source": planner.radius_source_,
+    }
+
+
+def _accuracy(model: Any, features: "pd.DataFrame", labels: Any) -> float:
+    rows = features if hasattr(model, "feature_names_in_") else features.to_numpy()
+    try:
+        return float((np.asarray(model.predict(rows)) == labels).mean())
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"the model refuses these data: {error}; give it the columns that it was fitted to (--drop leaves some out)"
+        ) from error
+
+
+def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str]) -> FeatureSchema:
+    """The schema, inferred where none is given."""
+    known = list(schema.names if schema else features.columns)
+    for name in immutable:
+        if name not in known:
+            raise MisuseError(f"--immutable: there is no column {shown(name)}; {hint(name, known)}")
+    require_few_texts(features, {f.name for f in schema.features if f.immutable} if schema else set())
+    if schema is None:
+        say("note: without --schema any column may change that is not marked --immutable; see `copa schema infer`")
+        return FeatureSchema.infer(features, immutable=immutable)
+    return schema.replace({name: {"immutable": True} for name in immutable}).with_spreads(features)
+
+
+def _require_storable(model: Any) -> None:
+    """Raise, before any long work, for a model that no bundle can hold."""
+    from copa.models.linear import is_linear
+
+    if model is None:
+        return
+    if not is_linear(model):
+        raise MisuseError(
+            f"the command plans for models that end in a linear classifier, got {type(model).__name__}; for others use "
+            "copa.RecoursePlanner from Python"
+        )
+    pack_model(model)
+
+
+def _require_threshold(threshold: float | None, model: Any) -> None:
+    probabilities = model is None or hasattr(model, "predict_proba")
+    if threshold is not None and probabilities and not 0.0 < threshold < 1.0:
+        raise MisuseError(f"--threshold must be a probability, above 0 and below 1, got {threshold:g}")
+
+
+def _read_radius(text: str) -> Any:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError as error:
+        raise MisuseError(f"--radius must be a number or auto, got {shown(text)}") from error
+
+
+def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> None:
+    if "cross_validated_accuracy" in facts:
+        show(
+            f"Model: {facts['model']}; cross-validated accuracy {facts['cross_validated_accuracy']:.3f} (5 folds; "
+            f"always answering with the more frequent label has {facts['share_of_the_larger_label']:.3f})."
+        )
+    else:
+        show(f"Model: {facts['model']}, accuracy {facts['accuracy_on_these_rows']:.3f} on these rows.")
+    show(f"Favourable answer: {facts['favourable']!r} (of {listed(facts['labels'])}).")
+    show(f"Ball of the next models: radius {facts['radius']:.3g} ({facts['radius_source']}).")
+    if not schema_given:
+        show("Schema: inferred from the data. Whether a column can change is not in the data: read it before you plan.")
+    show(f"Bundle: {output}")

@@ -1,0 +1,118 @@
+"""What the command says: messages on stderr, results on stdout, one clear line for every failure."""
+
+import functools
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from copa.exceptions import CopaError, InvalidInputError
+from copa.plans.cells import as_json as as_json_value
+
+FINE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+WIDTH_OF_FILES = 160  # where nobody looks at a terminal, lines are not broken early
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+debugging: ContextVar[bool] = ContextVar("debugging", default=False)  # whether `--debug` was given
+stderr = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+
+
+class MisuseError(InvalidInputError):
+    """The command was called in a way that cannot work: exit code 2."""
+
+
+def say(message: str) -> None:
+    """Tell the person at the terminal something; results do not go this way."""
+    stderr.print(message)
+
+
+def show(text: str) -> None:
+    """Print a result."""
+    sys.stdout.write(f"{text}\n")
+
+
+def show_json(content: Mapping[str, Any]) -> None:
+    """Print the one JSON document that `--json` promises."""
+    show(json.dumps(_plain(content), ensure_ascii=False, allow_nan=False))
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; columns whose cells are all numbers stand to the right."""
+    table = Table(show_edge=False, pad_edge=False)
+    for k, name in enumerate(columns):
+        numeric = all(not isinstance(row[k], str) or row[k] == "" or row[k][0].isdigit() for row in rows)
+        table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*[str(cell) for cell in row])
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    console.print(table)
+
+
+def progress() -> Progress:
+    """A progress bar on stderr, shown on a terminal only."""
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = stderr.is_terminal
+    return Progress(*parts, TimeElapsedColumn(), TimeRemainingColumn(), console=stderr, disable=not shown)
+
+
+def guarded(command: Command) -> Command:
+    """Turn what a command raises into one line on stderr and an exit code, and what it returns into the latter."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        code = _attempt(command, args, kwargs)
+        if code != FINE:
+            raise typer.Exit(code)
+
+    return run  # type: ignore[return-value]  # Typer reads the signature of what is wrapped
+
+
+def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:  # noqa: PLR0911 - one per kind of failure
+    try:
+        return int(command(*args, **kwargs) or FINE)
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except MisuseError as error:
+        return fail(error, MISUSED)
+    except CopaError as error:
+        return fail(error, FAILED)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        return FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return fail(f"{where}{error.strerror or error}", FAILED)
+    except KeyboardInterrupt:
+        say("stopped.")
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a person must never see a traceback without asking for it
+        hint = "" if debugging.get() else "; rerun with --debug for the traceback"
+        return fail(f"unexpected {type(error).__name__}: {error}{hint}", FAILED)
+
+
+def fail(error: object, code: int) -> int:
+    """Say what went wrong, in one line."""
+    if debugging.get():
+        traceback.print_exc()
+    say(f"error: {' '.join(str(error).split())}")
+    return code
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: 1 applicant, 2 applicants."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return as_json_value(value)

@@ -1,0 +1,97 @@
+"""Options that several commands share, named like the keywords of the Python library."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from copa.cli.messages import MisuseError
+from copa.exceptions import InvalidInputError
+
+
+class GuaranteeFor(StrEnum):
+    """Whom a guarantee is for."""
+
+    EACH = "each"
+    ALL = "all"
+    ANY = "any"
+
+
+class Cost(StrEnum):
+    """How efforts add up."""
+
+    L1 = "l1"
+    L2 = "l2"
+
+
+BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
+PlansArgument = Annotated[
+    Path, typer.Argument(help="Plans: .csv or .parquet of options, DiCE's .json, or plans of copa.", metavar="PLANS")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
+Guarantee = Annotated[
+    float | None, typer.Option(help="Probability that options must hold with, above 0 and below 1.", metavar="P")
+]
+Whom = Annotated[
+    GuaranteeFor | None, typer.Option("--guarantee-for", help="Each option by itself, all together, or any of them.")
+]
+NOptions = Annotated[int | None, typer.Option(help="Options per applicant.", metavar="N")]
+NStarts = Annotated[
+    int | None, typer.Option(help="Rows in each applicant's pool: more find better menus.", metavar="N")
+]
+RandomState = Annotated[int | None, typer.Option(help="Seed; the same gives the same plans.", metavar="N")]
+NJobs = Annotated[
+    int | None, typer.Option(help="Threads; all cores if left out. Results do not depend on it.", metavar="N")
+]
+Schema = Annotated[
+    Path | None, typer.Option(help="What may change: a schema file (`copa schema infer`).", metavar="FILE")
+]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a report to this .html file.", metavar="FILE")]
+Group = Annotated[str | None, typer.Option(help="Column whose values the report compares.", metavar="COL")]
+Id = Annotated[
+    str | None, typer.Option("--id", help="Column that names the applicants; numbered if left out.", metavar="COL")
+]
+Applicants = Annotated[
+    Path | None, typer.Option("--applicants", help="The applicants today: .csv or .parquet.", metavar="FILE")
+]
+
+
+def set_up(planner: Any, **settings: Any) -> Any:
+    """Give a planner the settings that were given on the command line; what was left out stays as it is."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    words = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
+    planner.set_params(**words)
+    check_settings(planner)
+    return planner
+
+
+def check_settings(planner: Any) -> None:
+    """Raise a usage fault for a setting that no planner takes."""
+    from copa.planner import settings
+
+    try:
+        settings.check_settings(planner)
+    except InvalidInputError as error:
+        raise MisuseError(str(error)) from error
+
+
+def require_output(path: Path | None, suffixes: tuple[str, ...], *inputs: Path | None) -> None:
+    """Raise if a file cannot be written: another ending, no such folder, not allowed, or one of the inputs."""
+    import os
+
+    if path is None:
+        return
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise MisuseError(f"the name of the output must end in {' or '.join(suffixes)}, got {path.name}")
+    folder = path.parent
+    if not folder.is_dir():
+        raise MisuseError(f"the folder {folder} for {path.name} does not exist; make it first")
+    if path.is_dir():
+        raise MisuseError(f"the output {path} is a folder; give the name of a file")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise MisuseError(f"{path} cannot be written: no permission in {folder.absolute()}")
+    for other in inputs:
+        if other is not None and other.resolve() == path.resolve():
+            raise MisuseError(f"{path} is both read and written; give the output another name")

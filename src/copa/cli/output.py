@@ -1,0 +1,220 @@
+"""Plans into files, batch after batch: whole files or none, and memory that does not grow with them."""
+
+import os
+import secrets
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from copa.exceptions import DataError
+from copa.plans import files
+from copa.plans.document import DocumentWriter
+from copa.plans.parts import PartsWriter
+from copa.plans.tables import option_numbers
+from copa.schema.names import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.plans import PlanBatch
+
+TABLES = (".csv", ".parquet")
+PLAN_FILES = (*TABLES, ".json")
+PROOF_FILES = (".json", ".zip", ".copa")
+
+# What is said of an option, before the columns of its row.
+OWN_COLUMNS = (
+    "applicant",
+    "option",
+    "plan_status",
+    "plan_message",
+    "option_guarantee",
+    "any_guarantee",
+    "all_guarantee",
+    "option_effort",
+    "option_accepted",
+    "option_changes",
+)
+
+
+class Writer(Protocol):
+    """Something that takes plans."""
+
+    def add(self, batch: "PlanBatch") -> None:
+        """Take a batch."""
+
+    def close(self) -> None:
+        """Write the end."""
+
+
+class CsvWriter:
+    """One line per option; one without an option for an applicant who has none."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file, self._begun = file, False
+
+    def add(self, batch: "PlanBatch") -> None:
+        """Write the options of a batch."""
+        options_table(batch).to_csv(self._file, index=False, header=not self._begun, lineterminator="\n")
+        self._begun = True
+
+    def close(self) -> None:
+        """There is no end to write."""
+
+
+class ParquetWriter:
+    """The same table as Parquet, a group of rows per batch."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._writer: Any = None
+
+    def add(self, batch: "PlanBatch") -> None:
+        """Write the options of a batch."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        frame = options_table(batch)
+        for name in frame.columns:
+            if frame[name].dtype == object:  # numbers beside text: a file of columns holds one kind
+                frame[name] = frame[name].map(str, na_action="ignore").astype("string")
+        schema = pa.Schema.from_pandas(frame, preserve_index=False) if self._writer is None else self._writer.schema
+        table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the footer."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class ProofWriter:
+    """Whole batches, with their certificates."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._parts = PartsWriter(archive)
+
+    def add(self, batch: "PlanBatch") -> None:
+        """Add a batch."""
+        self._parts.add(files.pack(batch))
+
+    def close(self) -> None:
+        """Write the list of parts."""
+        self._parts.close()
+
+
+def options_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """One row per option, with what is said of it and its whole row; a row without option for those who have none.
+
+    Columns of the row have nullable dtypes, the same for every batch of the same applicants.
+    """
+    import pandas as pd
+
+    require_free_names(batch.applicants.columns)
+    none = np.flatnonzero(batch.counts == 0)
+    owner = np.concatenate([batch.owner, none])
+    option = np.concatenate([option_numbers(batch), np.zeros(len(none), dtype=np.intp)])
+    order = np.lexsort((option, owner))
+    place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
+    owner, option = owner[order], option[order]
+    has = place >= 0
+    table = pd.DataFrame(
+        {
+            "applicant": batch.applicants.index.take(owner),
+            "option": pd.array(option, dtype="Int64"),
+            "plan_status": pd.array(batch.status[owner].tolist(), dtype="string"),
+            "plan_message": pd.array(batch.message[owner].tolist(), dtype="string"),
+            "option_guarantee": _where(has, batch.option_lower, place),
+            "any_guarantee": np.where(has, batch.any_lower[owner], np.nan),
+            "all_guarantee": np.where(has, batch.lower[owner], np.nan),
+            "option_effort": _where(has, batch.effort, place),
+            "option_accepted": pd.array([bool(batch.accepted[k]) if k >= 0 else None for k in place], dtype="boolean"),
+            "option_changes": pd.array(_change_words(batch, place), dtype="string"),
+        }
+    )
+    table.loc[~has, "option"] = pd.NA
+    rows = batch.options.take(np.maximum(place, 0)) if len(batch.options) else batch.applicants.take(owner)
+    rows = rows.reset_index(drop=True)
+    return pd.concat([table, *(_nullable(rows[name]).mask(~has) for name in rows.columns)], axis=1)
+
+
+def _nullable(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """The same cells in a dtype that can hold a missing one, so that no whole number becomes a float."""
+    return column.astype({"int64": "Int64", "bool": "boolean"}.get(str(column.dtype), column.dtype))
+
+
+def _where(has: Any, values: Any, place: Any) -> Any:
+    """Values of the options, NaN where there is none."""
+    padded = np.append(values, np.nan)
+    return np.where(has, padded[place], np.nan)
+
+
+def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
+    frame = batch.to_frame()
+    words: dict[int, list[str]] = {}
+    changes = zip(frame["feature"], frame["from"], frame["to"], strict=True)
+    for row, (feature, before, after) in zip(_option_rows(batch), changes, strict=True):
+        words.setdefault(row, []).append(f"{feature}: {before} -> {after}")
+    return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
+
+
+def _option_rows(batch: "PlanBatch") -> list[int]:
+    """Position of the option of each row of `to_frame`."""
+    from copa.plans.changes import changed_cells
+
+    flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
+    rows: list[int] = np.nonzero(flags)[0].tolist()
+    return rows
+
+
+def require_free_names(columns: Sequence[Any]) -> None:
+    """Raise if a column of the applicants has the name of one of our own."""
+    taken = [name for name in columns if name in OWN_COLUMNS]
+    if taken:
+        raise DataError(
+            f"the applicants have the columns {listed(taken)}, which a table of plans needs for itself; rename them, "
+            "or write the plans as .json"
+        )
+
+
+@contextmanager
+def plans_into(path: Path, *, certificates: bool = False) -> Iterator[Writer]:
+    """A writer of plans by the ending of a file's name; the file appears when all is written, or not at all."""
+    suffix = path.suffix.lower()
+    binary = suffix not in (".csv", ".json")
+    with whole_file(path, binary=binary) as file, ExitStack() as stack:
+        writer: Writer
+        if suffix == ".csv":
+            writer = CsvWriter(file)
+        elif suffix == ".json":
+            writer = DocumentWriter(file, certificates=certificates)
+        elif suffix == ".parquet":
+            writer = ParquetWriter(file)
+            stack.callback(writer.close)  # where something goes wrong, before the file is closed and thrown away
+        else:
+            writer = ProofWriter(stack.enter_context(zipfile.ZipFile(file, "w")))
+        yield writer
+        writer.close()
+
+
+@contextmanager
+def whole_file(path: Path, *, binary: bool) -> Iterator[Any]:
+    """A file that takes its name when it is complete; where something goes wrong, nothing of it stays."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with part.open("wb") if binary else part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)

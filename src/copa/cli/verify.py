@@ -1,0 +1,110 @@
+"""`copa verify`: saved proofs, checked from the file alone."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from copa.cli.bundles import Bundle, load_bundle
+from copa.cli.messages import FAILED, FINE, MisuseError, counted, say, show, show_json
+from copa.cli.options import AsJson
+from copa.exceptions import DataError
+from copa.plans import PlanBatch
+from copa.plans.certificates import same_ball
+from copa.plans.claims import Claim, claims_of_batch, claims_of_document, name_fault
+from copa.plans.document import require_document
+from copa.plans.parts import in_parts, read_parts
+
+SHOWN = 10  # faults
+ENCODING = 1e-9  # relative difference of an encoded row that is rounding
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="Saved plans with certificates: .copa, .zip or .json.", metavar="FILE")],
+    *,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Also check that rows, model and moments are those of this bundle.", metavar="BUNDLE"),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check every bound in a file against its certificate, by plain linear algebra, and the file against its digest."""
+    if not file.is_file():
+        raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
+    opened = None if bundle is None else load_bundle(bundle)
+    n_plans, n_options, faults = 0, 0, list[str]()
+    for claim, fault in _checked(file, opened):
+        if claim is not None:
+            n_plans += len(claim.option_lower) > 0
+            n_options += len(claim.option_lower)
+        faults += [] if fault is None else [fault]
+    if as_json:
+        show_json({"file": str(file), "plans": n_plans, "options": n_options, "proven": not faults, "faults": faults})
+    elif not faults:
+        scope = (
+            ""
+            if bundle is None
+            else " The rows are those that the certificates are about, and the model accepts them as said."
+        )
+        show(f"{file}: {counted(n_plans, 'plan')} with {counted(n_options, 'option')}; every bound is proven.{scope}")
+    for fault in faults[:SHOWN]:
+        say(f"error: {fault}")
+    if faults:
+        say(f"error: {file}: {counted(len(faults), 'claim')} not proven.")
+    return FAILED if faults else FINE
+
+
+def _checked(file: Path, opened: Bundle | None) -> Iterator[tuple[Claim | None, str | None]]:
+    """Every claim, once with None and once per fault; faults that are about no claim of their own come alone."""
+    if file.suffix.lower() == ".json":
+        if opened is not None:
+            raise MisuseError(
+                "--bundle needs a .copa or .zip file: a JSON document does not keep the types of the rows"
+            )
+        try:
+            yield from _with_faults(claims_of_document(_read_document(file)))
+        except DataError as error:
+            raise DataError(f"{file}: {error}") from error
+        return
+    batches = read_parts(PlanBatch, file) if in_parts(file) else iter([PlanBatch.load(file)])
+    for batch in batches:
+        yield from _with_faults(claims_of_batch(batch))
+        if opened is not None:
+            yield from ((None, fault) for fault in _row_faults(batch, opened))
+
+
+def _with_faults(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | None]]:
+    for claim in claims:
+        yield claim, None
+        yield from ((None, name_fault(claim, fault)) for fault in claim.faults())
+
+
+def _read_document(file: Path) -> dict[str, object]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        require_document(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"it is not JSON: {error}") from error
+    return dict(content)
+
+
+def _row_faults(batch: PlanBatch, opened: Bundle) -> Iterator[str]:
+    """What the bundle's model says against the rows."""
+    fitted = opened.fitted
+    if not same_ball(batch.ball, fitted.ball):
+        yield "the ball of distributions is another one than that of the bundle"
+        return
+    if len(batch.options) == 0:
+        return
+    encoded = fitted.model.encode(batch.options)
+    far = np.abs(encoded - batch.points).max(axis=1) > ENCODING * max(1.0, float(np.abs(encoded).max()))
+    wrong = fitted.model.accepts(batch.options) != batch.accepted
+    for flags, what in (
+        (far, "its row is not the one that the certificate is about"),
+        (wrong, "the model answers otherwise"),
+    ):
+        for k in np.flatnonzero(flags).tolist():
+            yield f"applicant {batch.applicants.index[batch.owner[k]]}, an option: {what}"
