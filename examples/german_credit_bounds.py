@@ -1,6 +1,6 @@
 """How long would this promise last? A declined loan applicant, four ways out, and the next retrainings.
 
-Run with `make demo`. The data are Statlog German Credit, bundled with the package.
+The data are Statlog German Credit, bundled with the package.
 """
 
 import numpy as np
@@ -36,8 +36,6 @@ accepted = model.predict(rows)
 print("Applicant", APPLICANT, "of German Credit:", ", ".join(f"{f} {applicant[f]:.0f}" for f in FEATURES))
 print(f"Today's model accepts with probability {model.predict_proba(scaled.loc[[APPLICANT]])[0, 1]:.2f}: declined.")
 print(f"It would accept {accepted.sum()} of the {len(accepted)} options below.")
-
-print("(The first bound compiles the kernels, once per installation: half a minute or so.)", flush=True)
 
 for radius, meaning in (
     (0.0, "If the moments of tomorrow's model are those of the 1000 retrainings"),

@@ -1,10 +1,11 @@
-"""Ten declined loan applicants, and for each a menu of ways out that survives the next retrainings.
+"""Lending: ten declined loan applicants, and for each a menu of ways out that survives the next retrainings.
 
-Run with `make demo`. The data are Statlog German Credit, bundled with the package.
+The data are Statlog German Credit, bundled with the package.
 """
 
 from pathlib import Path
 
+import numpy as np
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -12,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
 from copa.datasets import load_german
+from copa.report import write_report
 
 data = load_german()
 table, favourable = data.features, data.favourable
@@ -22,8 +24,7 @@ encoder = make_column_transformer(
 )
 model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
 
-print("(The first run compiles the kernels, once per installation: a minute or two.)", flush=True)
-planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8).fit(table, favourable)
+planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_options=3).fit(table, favourable)
 print(f"Ball of the next models: radius {planner.radius_:.2f} ({planner.radius_source_}).")
 
 declined = table[~model.predict(table)].head(10)
@@ -33,14 +34,13 @@ print(f"\n{batch}\n")
 print(batch[0].explain())
 print("\nAll ten, one line each (probabilities are lower bounds, proven by certificates):\n")
 summary = batch.summary()
-columns = ["applicant", "status", "n_options", "lowest_option", "any", "all", "cheapest_effort"]
-print(summary[columns].round(3).to_string(index=False))
+bounds = np.floor(summary[["lowest_option", "any", "all"]] * 1000.0) / 1000.0  # a lower bound is rounded down
+print(summary[["applicant", "status", "n_options"]].join(bounds).to_string(index=False))
 
 weakest = int(summary["all"].idxmin())
 proof = batch.certificates[weakest].verify()
-print(
-    f"\nApplicant {declined.index[weakest]}, checked again without the solver: all options hold with {proof.lower:.6f}."
-)
+print(f"\nApplicant {declined.index[weakest]}, checked again without the solver: all hold with {proof.lower:.6f}.")
+
 page = Path("menus.html")
-page.write_text(batch._repr_html_(), encoding="utf-8")
-print(f"The menus as cards: {page.resolve()}")
+write_report(batch, page)
+print(f"The menus with figures, for a browser: {page}")

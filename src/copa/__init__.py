@@ -35,7 +35,7 @@ from copa.schema import Feature, FeatureSchema, LinearRule
 if typing.TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Certificate",

@@ -67,6 +67,8 @@ class Feature:
     labels : mapping
         What people call its values, where that is not the value itself: from a value to words.
 
+    Notes
+    -----
     `title` and `labels` are for sentences and cards only: no option, check or table depends on them.
     Staying is always possible, whatever `direction`, `step`, `allowed` and `transitions` say.
     """

@@ -52,6 +52,15 @@ def session(tmp_path, lines):
 
 
 @pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """The same, for all tests together: what one of them computes, the others find in its folder."""
+    folder = tmp_path_factory.mktemp("shared")
+    empty = folder / "no data"
+    empty.mkdir()
+    return Session(TINY, "paper", folder / "out", folder / "cache", empty, lambda _: None, progress=False)
+
+
+@pytest.fixture(scope="session")
 def sba_folder():
     if not (SBA_FOLDER / "SBAcase.csv").is_file():
         pytest.skip("SBAcase.csv does not come with the package")

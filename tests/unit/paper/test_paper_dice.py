@@ -11,8 +11,8 @@ from copa.paper.synthetic import synthetic_case
 
 
 @pytest.fixture(scope="module")
-def two_options(tiny):
-    return replace(synthetic_case(tiny), settings=replace(tiny, n_options=2))
+def one_option(tiny):
+    return replace(synthetic_case(tiny), settings=replace(tiny, n_options=1))
 
 
 def test_a_stored_plan_is_read_again_only_for_the_same_model(tmp_path, german):
@@ -49,21 +49,21 @@ def test_a_limit_of_zero_leaves_dice_out(tmp_path, german):
         Dice(tmp_path, limit=0).plans(german)
 
 
-def test_the_layer_scores_dices_coordinates_as_the_classifier_scores_ours(two_options):
-    rows = two_options.data.present.features
+def test_the_layer_scores_dices_coordinates_as_the_classifier_scores_ours(one_option):
+    rows = one_option.data.present.features
     scaled = (rows - rows.min()) / (rows.max() - rows.min())
-    weights, intercept = linear_layer(two_options)
-    expected = two_options.encoding.encode(rows) @ two_options.theta
+    weights, intercept = linear_layer(one_option)
+    expected = one_option.encoding.encode(rows) @ one_option.theta
     np.testing.assert_allclose(scaled.to_numpy() @ weights[0] + intercept, expected, atol=1e-9)
 
 
-def test_the_real_package_builds_plans_that_the_classifier_accepts(tmp_path, two_options, capsys):
+def test_the_real_package_builds_plans_that_the_classifier_accepts(tmp_path, one_option, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("dice_ml")
     told = []
-    plans = Dice(tmp_path, limit=1, tell=told.append).plans(two_options)
-    assert plans.points.shape == (1, 2, 3)
-    assert (plans.points @ two_options.theta >= 0.0).all()
+    plans = Dice(tmp_path, limit=1, tell=told.append).plans(one_option)
+    assert plans.points.shape == (1, 1, 3)
+    assert (plans.points @ one_option.theta >= 0.0).all()
     assert "plan 1 of 1" in told[0]
     assert capsys.readouterr() == ("", "")  # its own messages are kept away
     assert list(tmp_path.rglob("*.json"))

@@ -12,7 +12,7 @@ from copa.paper.synthetic import synthetic_case
 def test_no_random_future_leaves_the_bounds(session):
     found = radius_figure.run(session)
     assert radius_figure.outside(found["futures"]) == 0
-    assert len(found["futures"]) == 2 * session.settings.n_futures
+    assert len(found["futures"]) == 2 * session.settings.n_futures  # one plan, COPA's, and two means
     bounds = found["bounds"].groupby("mean")
     assert (bounds["lower"].first() >= bounds["lower"].last()).all()  # a larger ball promises less
     assert (bounds["upper"].last() >= bounds["upper"].first()).all()
@@ -40,7 +40,8 @@ def test_validity_falls_as_the_shift_grows(session, correlated):
     assert any("DiCE" in what for what in session.skipped)
 
 
-def test_more_corrections_raise_the_bound(session, german):
+def test_more_corrections_raise_the_bound(session, monkeypatch):
+    monkeypatch.setattr("copa.paper.session.DATA_SETS", ("german",))
     few = replace(session, settings=replace(session.settings, n_dice=2))
     case = few.case("german")
     rows = case.data.present.features
@@ -56,8 +57,8 @@ def test_more_corrections_raise_the_bound(session, german):
 
 
 def test_pictures_are_written_as_png_and_pdf(tmp_path):
-    lines = pd.DataFrame({"mean": ["inside", "outside"], "radius": 0.0, "lower": 0.1, "upper": 0.9})
-    points = pd.DataFrame({"mean": ["inside", "outside"], "distance": 0.5, "validity": 0.5})
+    lines = pd.DataFrame({"plan": "COPA", "mean": ["inside", "outside"], "radius": 0.0, "lower": 0.1, "upper": 0.9})
+    points = pd.DataFrame({"plan": "COPA", "mean": ["inside", "outside"], "distance": 0.5, "validity": 0.5})
     figures.draw_radius(lines, points, tmp_path)
     sweep = {"data": "german", "sweep": ["corrections", "budget"], "n_corrections": [0, 3], "budget": 0.1}
     measures = {f"{m}{s}": 0.1 for m in ("lower", "diversity", "proximity") for s in ("", "_sd")}

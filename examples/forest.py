@@ -1,0 +1,31 @@
+"""A black box: menus for a random forest, which is only asked for its probabilities.
+
+What is promised are the scores that the next forest gives to these very rows, known from refits. Beside the promise
+stands what further refits, held out from all choices, say of the options: a frequency, and no promise.
+"""
+
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import copa
+
+data = copa.datasets.load_german()
+table, favourable = data.features, data.favourable
+words = table.select_dtypes(exclude="number").columns
+encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough")
+forest = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
+model = make_pipeline(encoder, forest).fit(table, favourable)
+
+planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.6, n_options=2, n_models=20, n_starts=6, n_jobs=1)
+planner.fit(table, favourable)
+print(f"Radius {planner.radius_:.2f}: {planner.radius_source_}.")
+
+batch = planner.plan(table[~model.predict(table)].head(6))
+print(f"{batch}\n")
+print(batch[0].explain())
+
+trials = batch.trials
+print(f"\nOver all {len(batch.options)} options: promised at least {batch.option_lower.min():.2f},", end=" ")
+print(f"accepted by {trials.option_share.mean():.0%} of the {trials.n_models} held-out forests.")

@@ -1,0 +1,1 @@
+"""The experiments of "Counterfactual Plans under Distributional Ambiguity", run again and checked."""

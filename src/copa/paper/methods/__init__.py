@@ -1,0 +1,1 @@
+"""Methods that build plans, each in a file of its own, behind the interface of `base`."""
