@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from copa.paper.session import Session
 
 INFLATION, RIDGE = 1.5, 0.01
-N_DEPLOYED = 10  # applicants that DiCE serves with another deployed classifier
+N_DEPLOYED = 5  # applicants that DiCE serves with another deployed classifier
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from copa.paper import (
     shift_figure,
     table1,
     table2,
+    training_facts,
 )
 from copa.paper.pages import comparison, tables
 from copa.paper.pages import figures as figure_pages
@@ -39,7 +40,11 @@ def run_causes(session: "Session") -> list[Section]:
     """Where Table 1 differs from the printed one, and the experiments that say why."""
     ours = table1.run(session, "paper")
     changed = causes.run(session)
-    return [comparison.agreement_section(ours, changed), comparison.causes_section(changed, ours)]
+    return [
+        comparison.agreement_section(ours, changed),
+        comparison.causes_section(changed, ours),
+        comparison.training_section(training_facts.run(session)),
+    ]
 
 
 def run_table2(session: "Session") -> list[Section]:

@@ -20,6 +20,7 @@ TINY = replace(
     n_dice=0,
     n_benchmark=3,
     n_networks=2,
+    n_network_refits=2,
 )
 
 

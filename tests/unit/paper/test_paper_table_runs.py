@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import copa
-from copa.paper import benchmark, causes, classifiers, examples, table1, table2
+from copa.paper import benchmark, causes, classifiers, examples, table1, table2, training_facts
 from copa.paper.measures import measure
 from copa.paper.methods.base import Plans
 from copa.paper.methods.copa import Copa
@@ -147,3 +147,11 @@ def test_the_distance_is_that_of_the_empirical_distribution_after_the_shift(germ
     mean, cov = german.after.mean(axis=0), np.cov(german.after.T, ddof=0)
     expected = copa.gelbrich_distance(german.moments.mean, german.moments.cov, mean, cov)
     assert german.distance == pytest.approx(expected)
+
+
+def test_stopped_training_keeps_its_random_start_where_no_row_can_see_it(shared):
+    table = training_facts.run(shared).set_index(["data", "training"])
+    stopped, fitted = table.xs("stopped", level="training"), table.xs("to convergence", level="training")
+    ratio = stopped["one_hot_variance"] / stopped["start_variance"]
+    assert ratio.between(0.4, 2.0).all()  # a variance from 30 refits
+    assert (stopped["from_mean"] > fitted["from_mean"]).all()

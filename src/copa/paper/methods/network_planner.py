@@ -1,4 +1,4 @@
-"""COPA as its users get it, for a neural network: `RecoursePlanner` asks the network and its refits, real rows come out."""
+"""COPA as its users get it, for a neural network: the planner asks the network and its refits, real rows come out."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 NAME = "COPA planner"
 GUARANTEE = 0.9
-N_REFITS = 20
 
 
 class EncodedNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -64,7 +63,7 @@ def network_menus(case: "NetworkCase") -> "PlanBatch":
         schema=linear.data.schema,
         guarantee=GUARANTEE,
         n_options=linear.settings.n_options,
-        n_models=N_REFITS,
+        n_models=linear.settings.n_network_refits,
         random_state=linear.settings.seed,
         n_jobs=1,
         progress=False,
@@ -72,8 +71,9 @@ def network_menus(case: "NetworkCase") -> "PlanBatch":
     return planner.fit(features, linear.data.present.favourable).plan(linear.applicants)
 
 
-def network_plans(case: "NetworkCase") -> list["Array | None"]:
-    """Encoded menus (J, D) of each applicant; None where there is none."""
+def network_plans(case: "NetworkCase") -> tuple[list["Array | None"], "Array"]:
+    """Encoded menus (J, D) of each applicant, None where there is none; and the guarantees of those there are."""
     batch = network_menus(case)
     points = case.linear.encoding.encode(batch.options)
-    return [points[batch.owner == i] if batch.counts[i] else None for i in range(len(batch))]
+    plans = [points[batch.owner == i] if batch.counts[i] else None for i in range(len(batch))]
+    return plans, batch.lower[batch.counts > 0]
