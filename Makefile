@@ -29,7 +29,7 @@ test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
 
 docs: $(VENV)/.test
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
@@ -50,4 +50,4 @@ $(VENV)/.bench: $(VENV)/.test
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -56,7 +56,7 @@ def test_every_example_has_a_page_in_the_gallery_and_fits_a_screen():
     shown = {
         name
         for page in PAGES.glob("*.md")
-        for name in re.findall(r'--8<-- "examples/(\w+)\.py"', page.read_text(encoding="utf-8"))
+        for name in re.findall(r"^examples/(\w+)\.py$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert shown == set(EXAMPLES)
     index = (PAGES / "index.md").read_text(encoding="utf-8")

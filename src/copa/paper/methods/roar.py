@@ -55,4 +55,4 @@ class Roar:
 
 def worst_score(points: Array, theta: Array, shift: float) -> Array:
     """Least score of points (n, D) over the box of parameters, (n,)."""
-    return np.asarray(points @ theta + shift * np.abs(points).sum(axis=-1))
+    return np.asarray(points @ theta - shift * np.abs(points).sum(axis=-1))

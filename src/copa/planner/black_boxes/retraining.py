@@ -1,5 +1,6 @@
 """The black box retrained: fits to resampled data, and how far a fresh sample moves the moments of their scores."""
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ def retrain(
             fits[k] = _fit(clone(model.estimator), rows.iloc[samples[k]], labels[samples[k]], seed + k, model)
             advance(1)
 
-    for_each_chunk(work, len(samples), 1, n_jobs)
+    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+        for_each_chunk(work, len(samples), 1, n_jobs)
     return tuple(model.replaced(fit) for fit in fits)
 
 

@@ -1,5 +1,6 @@
 """What a planner knows of a black box once it is fitted."""
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,8 @@ def accepted_by(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int 
         for k in range(*some.indices(len(models))):
             accepted[k] = models[k].accepts(rows)
 
-    for_each_chunk(work, len(models), 1, n_jobs)
+    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+        for_each_chunk(work, len(models), 1, n_jobs)
     return accepted
 
 
@@ -106,5 +108,6 @@ def ask_all(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | No
         for k in range(*some.indices(len(models))):
             scores[k] = models[k].scores(rows)
 
-    for_each_chunk(work, len(models), 1, n_jobs)
+    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+        for_each_chunk(work, len(models), 1, n_jobs)
     return scores
