@@ -154,4 +154,4 @@ def test_stopped_training_keeps_its_random_start_where_no_row_can_see_it(shared)
     stopped, fitted = table.xs("stopped", level="training"), table.xs("to convergence", level="training")
     ratio = stopped["one_hot_variance"] / stopped["start_variance"]
     assert ratio.between(0.4, 2.0).all()  # a variance from 30 refits
-    assert (stopped["from_mean"] > fitted["from_mean"]).all()
+    assert stopped["from_mean"]["student"] > 2.0 * fitted["from_mean"]["student"]

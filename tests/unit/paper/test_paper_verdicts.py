@@ -1,5 +1,7 @@
 import pandas as pd
 
+from copa.paper.causes import VARIANTS
+from copa.paper.pages.comparison import broken_orderings_section
 from copa.paper.published import CLASSIFIERS, EXAMPLES, LINEAR_ROWS, TABLE_1, TABLE_2
 from copa.paper.verdicts import agreements, orderings, within
 
@@ -77,3 +79,21 @@ def test_rows_that_were_left_out_are_not_compared():
     assert {(o.higher, o.lower) for o in orderings(without)} == {
         (name, "MahalanobisCrr") for name in LINEAR_ROWS if name.startswith("COPA")
     }
+
+
+def test_an_ordering_that_does_not_hold_is_told_with_the_experiment_in_which_it_does():
+    key = "sba/MahalanobisCrr/empirical"
+    applicants = pd.concat([summary(**{key: 0.1}).assign(applicant=i) for i in range(2)], ignore_index=True)
+    variant = VARIANTS[0]
+    causes = summary(**{key: 0.9}).assign(variant=variant.key)
+    grid = broken_orderings_section(applicants, causes).body[0]
+    rows = [row for row in grid.rows if row[0] == "SBA loans"]
+    assert rows == [
+        [
+            "SBA loans",
+            "empirical validity",
+            "MahalanobisCrr above DiCE",
+            "0.100, 0.801",
+            f"{variant.text} (0.900 above 0.801)",
+        ]
+    ]
