@@ -50,13 +50,15 @@ def main() -> None:
         print(section.as_text(), flush=True)
         sections.append(section)
 
-    if arguments.quick or arguments.names:
-        print(f"\n{reporting.PAGE.name} is written by a full run only: no names, no --quick")
-    else:
-        reporting.write_page(sections, load)
-        _, *first_calls = next(section.rows for section in sections if section.name == "start_up")
-        reporting.write_first_calls(*(row.seconds for row in first_calls))
-        print(f"\nwrote {reporting.PAGE}")
+    if arguments.quick:
+        print(f"\n{reporting.PAGE.name} is written without --quick only")
+        return
+    reporting.write_page(sections, load)
+    for section in sections:
+        if section.name == "start_up":
+            _, *first_calls = section.rows
+            reporting.write_first_calls(*(row.seconds for row in first_calls))
+    print(f"\nwrote {reporting.PAGE}")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ def run_causes(session: "Session") -> list[Section]:
     ours = table1.run(session, "paper")
     changed = causes.run(session)
     return [
+        comparison.broken_orderings_section(ours, changed),
         comparison.agreement_section(ours, changed),
         comparison.causes_section(changed, ours),
         comparison.training_section(training_facts.run(session)),

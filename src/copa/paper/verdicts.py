@@ -23,6 +23,11 @@ class Ordering:
     values: tuple[float, float]
 
     @property
+    def question(self) -> tuple[str, str, str, str]:
+        """What is compared."""
+        return self.data, self.measure, self.higher, self.lower
+
+    @property
     def holds(self) -> bool:
         """Whether the first is larger, or both print as 1.000."""
         above, below = self.values

@@ -36,6 +36,31 @@ def orderings_section(table: "pd.DataFrame") -> Section:
     return Section("Orderings of Table 1", [text, "These do not:", Grid(header, rows)])
 
 
+def broken_orderings_section(table: "pd.DataFrame", causes: "pd.DataFrame") -> Section:
+    """The orderings that do not hold, and the experiments in which they do."""
+    wrong = [o for o in orderings(summary(table)) if not o.holds]
+    rows = []
+    for ordering in wrong:
+        texts = []
+        for key, text in TEXTS.items():
+            part = causes[(causes["variant"] == key) & (causes["data"] == ordering.data)]
+            same = [o for o in orderings(part) if o.question == ordering.question]
+            texts += [f"{text} ({o.values[0]:.3f} above {o.values[1]:.3f})" for o in same if o.holds]
+        rows.append(
+            [
+                TITLES[ordering.data],
+                NAMES[ordering.measure],
+                f"{ordering.higher} above {ordering.lower}",
+                f"{ordering.values[0]:.3f}, {ordering.values[1]:.3f}",
+                "; ".join(texts) or "none",
+            ]
+        )
+    if not rows:
+        return Section("Orderings that do not hold", ["All that can be compared hold."])
+    header = ["data", "measure", "ordering", "ours", "experiments in which it holds"]
+    return Section("Orderings that do not hold", [Grid(header, rows)])
+
+
 def agreement_section(table: "pd.DataFrame", causes: "pd.DataFrame | None") -> Section:
     """Cells of Table 1 that differ from the printed ones, with the experiment that comes nearest."""
     cells = agreements(summary(table), causes)
