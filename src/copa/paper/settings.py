@@ -23,7 +23,6 @@ class Settings:
     n_dice_network : the same for the neural network, Table 2
     n_benchmark : applicants of the comparison beyond the paper
     n_networks : neural networks trained on halves of D2, Table 2
-    n_network_refits : networks trained on resampled D1, for the planner's moments, Table 2
     seed : of everything random
     """
 
@@ -41,7 +40,6 @@ class Settings:
     n_dice_network: int = 5
     n_benchmark: int = 50
     n_networks: int = 100
-    n_network_refits: int = 20
     seed: int = 0
 
     @classmethod
@@ -57,5 +55,4 @@ class Settings:
             n_dice_network=1,
             n_benchmark=6,
             n_networks=5,
-            n_network_refits=8,
         )

@@ -20,7 +20,6 @@ TINY = replace(
     n_dice=0,
     n_benchmark=3,
     n_networks=2,
-    n_network_refits=2,
 )
 
 
@@ -66,3 +65,9 @@ def sba_folder():
     if not (SBA_FOLDER / "SBAcase.csv").is_file():
         pytest.skip("SBAcase.csv does not come with the package")
     return SBA_FOLDER
+
+
+@pytest.fixture(autouse=True)
+def few_refits(monkeypatch):
+    """Two refits of the network are enough to see the planner at work."""
+    monkeypatch.setattr("copa.paper.methods.network_planner.N_REFITS", 2)

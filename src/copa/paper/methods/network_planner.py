@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "COPA planner"
 GUARANTEE = 0.9
+N_REFITS = 20
 
 
 class EncodedNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -63,7 +64,7 @@ def network_menus(case: "NetworkCase") -> "PlanBatch":
         schema=linear.data.schema,
         guarantee=GUARANTEE,
         n_options=linear.settings.n_options,
-        n_models=linear.settings.n_network_refits,
+        n_models=N_REFITS,
         random_state=linear.settings.seed,
         n_jobs=1,
         progress=False,
