@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from copa.paper.session import Session
 
 INFLATION, RIDGE = 1.5, 0.01
+UNTRAINED_STEPS = 5  # where the training on SBA ended in a run of the program
 N_DEPLOYED = 5  # applicants that DiCE serves with another deployed classifier
 
 
@@ -44,7 +45,7 @@ class Variant:
     change : what becomes of the moments and refits
     descent : how COPA's plans are found: "minimiser", "stopped" or "no ranges"
     mixed : whether proximity compares columns in two different orders
-    deployed : whether the deployed classifier is trained like the refits, but for 2000 steps
+    deployed : name of another deployed classifier in DiCE's cache, empty for ours
     """
 
     key: str
@@ -52,7 +53,7 @@ class Variant:
     change: Callable[["Case"], "Case"] = lambda case: case
     descent: str = "minimiser"
     mixed: bool = False
-    deployed: bool = False
+    deployed: str = ""
 
 
 def inflated(case: "Case", ridge: float = 0.0) -> "Case":
@@ -85,15 +86,15 @@ def stopped_program(case: "Case") -> "Case":
     return inflated(stopped_refits(case))
 
 
-def stopped_classifier(case: "Case") -> "Case":
-    """The same, and a deployed classifier that is trained in the same way for 2000 steps, with its own applicants."""
+def stopped_classifier(case: "Case", steps: int = DEPLOYED_STEPS) -> "Case":
+    """The same, and a deployed classifier that is trained in the same way for some steps, with its own applicants."""
     rows = case.encoding.encode(case.data.present.features)
     theta = train_stopped(
         rows,
         case.data.present.favourable.astype(np.float64),
         n_models=1,
         fraction=TRAINING_SHARE,
-        steps=DEPLOYED_STEPS,
+        steps=steps,
         rng=np.random.default_rng(case.settings.seed),
     )[0]
     applicants = choose_applicants(case.data, rows @ theta < 0.0, case.settings)
@@ -129,7 +130,14 @@ VARIANTS = (
         "stopped refits, covariance times 1.5, stopped descent, deployed classifier trained for 2000 steps",
         stopped_classifier,
         "stopped",
-        deployed=True,
+        deployed="stopped",
+    ),
+    Variant(
+        "untrained",
+        "stopped refits, covariance times 1.5, stopped descent, deployed classifier trained for five steps",
+        lambda case: stopped_classifier(case, UNTRAINED_STEPS),
+        "stopped",
+        deployed="untrained",
     ),
     Variant("ranges", "COPA without the ranges of the data", descent="no ranges"),
 )
@@ -165,7 +173,7 @@ def methods(session: "Session", variant: Variant) -> list["Method"]:
     """Return the rows of Table 1 as the variant builds them."""
     dice = session.dice()
     if variant.deployed:  # whose plans are others: a few must do
-        dice = replace(dice, kind="stopped", limit=min(dice.limit, N_DEPLOYED))
+        dice = replace(dice, kind=variant.deployed, limit=min(dice.limit, N_DEPLOYED))
     if variant.descent == "stopped":
         copa: list[Method] = [StoppedCopa(*weights) for weights in COPA_WEIGHTS]
     else:
