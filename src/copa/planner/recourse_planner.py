@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from copa.exceptions import InvalidInputError
+from copa.kernels.side_by_side import compiled_meanwhile
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.moments import WeightMoments
@@ -171,10 +172,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
-        kind, fit = (LinearModel, fit_planner) if is_linear(self.model) else (BlackBox, fit_black_box)
-        model: Any = kind.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-        schema = read_schema(self.schema, table, model.columns)
-        self.fitted_ = fit(model, schema, table, y, settings.FitSettings.of(self))
+        with compiled_meanwhile(KERNELS):
+            kind, fit = (LinearModel, fit_planner) if is_linear(self.model) else (BlackBox, fit_black_box)
+            model: Any = kind.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
+            schema = read_schema(self.schema, table, model.columns)
+            self.fitted_ = fit(model, schema, table, y, settings.FitSettings.of(self))
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self

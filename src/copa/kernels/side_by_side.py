@@ -1,0 +1,54 @@
+"""Compiling on several cores: modules that have no machine code on disk yet, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+
+
+@contextmanager
+def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
+    """Compile modules of this package beside the work of the block, and wait for them at its end.
+
+    Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
+    lost: the import then compiles as ever.
+    """
+    waiting = [module for module in modules if not is_compiled(module)]
+    if len(waiting) < 2 or (os.cpu_count() or 1) < 2:  # one alone is compiled as fast by importing it
+        waiting = []
+    processes = [process for module in waiting if (process := _start(module)) is not None]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.wait()
+
+
+def is_compiled(module: str) -> bool:
+    """Whether a module's machine code lies beside its source; taken to be so where Numba keeps it elsewhere."""
+    if os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("NUMBA_DISABLE_JIT"):
+        return True
+    *folders, name = module.split(".")[1:]
+    cache = PACKAGE.joinpath(*folders) / "__pycache__"
+    return any(cache.glob(f"{name}.*.nbi"))
+
+
+def _start(module: str) -> "subprocess.Popen[bytes] | None":
+    if not sys.executable:
+        return None
+    # The same folders to import from as here, whatever this process did to its own.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and a module of our own
+            [sys.executable, "-c", f"import {module}"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
