@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from copa.paper.session import Session
 
 INFLATION, RIDGE = 1.5, 0.01
-UNTRAINED_STEPS = 5  # where the training on SBA ended in a run of the program
 N_DEPLOYED = 5  # applicants that DiCE serves with another deployed classifier
 
 
@@ -131,13 +130,6 @@ VARIANTS = (
         stopped_classifier,
         "stopped",
         deployed="stopped",
-    ),
-    Variant(
-        "untrained",
-        "stopped refits, covariance times 1.5, stopped descent, deployed classifier trained for five steps",
-        lambda case: stopped_classifier(case, UNTRAINED_STEPS),
-        "stopped",
-        deployed="untrained",
     ),
     Variant("ranges", "COPA without the ranges of the data", descent="no ranges"),
 )
