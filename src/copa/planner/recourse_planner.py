@@ -3,7 +3,7 @@
 from functools import partial
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,6 +35,7 @@ from copa.planning.menus import price_multipliers
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.schema.names import require_known
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +109,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     drift_ : array (D, D) or None
     radius_source_ : str, where the radius comes from
     """
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse a setting that there is not, with the nearest one that there is."""
+        require_known(given, cls._get_param_names(), "setting")
+        planner: Self = super().__new__(cls)
+        return planner
 
     def __init__(  # noqa: PLR0913 - the settings of the planner, all but the model by keyword
         self,

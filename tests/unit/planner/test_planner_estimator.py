@@ -48,7 +48,7 @@ def test_parameters_are_got_and_set(model):
     assert (planner.guarantee, planner.n_options) == (0.6, 2)
     with pytest.raises(ValueError, match="garantee"):
         planner.set_params(garantee=0.5)
-    with pytest.raises(TypeError, match="garantee"):
+    with pytest.raises(ValueError, match="'guarantee'"):
         copa.RecoursePlanner(model, garantee=0.5)
 
 

@@ -65,3 +65,8 @@ def test_single_precision_hardly_costs_the_level(model):
     ok, ok_single = ((planner.plan(rows).status == "ok").sum() for rows in (declined, single))
     assert ok >= 15
     assert ok_single >= 0.8 * ok  # a row is rounded after the search; the search is repeated a few times
+
+
+def test_a_misspelt_setting_is_refused_with_the_nearest_one(model):
+    with pytest.raises(InvalidInputError, match=r"setting 'guarante' is not known.*'guarantee'"):
+        copa.RecoursePlanner(model, guarante=0.9)
