@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array, Indices
-from copa.bounds.single_option import single_option_lower
-from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, guarantee_holds
+from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, guarantee_holds, lower_of_each
 from copa.planner.fitted import FittedPlanner
 from copa.planning.menus import MET, Goals, Menus, search_menus
 from copa.plans.trials import Trials
@@ -72,7 +71,9 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
         refused = ~delivered.accepted
         scores = delivered.points @ fitted.model.theta
         np.maximum.at(floors, delivered.owner[refused], 1.5 * scores[refused] + fitted.floor)
-        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - _lower_of_each(fitted, delivered)
+        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - lower_of_each(
+            fitted.ball, delivered.points
+        )
         short = missing > 0.0
         np.maximum.at(sought, delivered.owner[short], (levels[delivered.owner] + 2.0 * missing)[short])
         rows = np.unique(delivered.owner[refused | short])
@@ -81,14 +82,6 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
         again = _search(fitted, applicants.take(rows), sought[rows], floors[rows], replace(request, progress=None))
         menus = menus.replaced(rows, again)
     return menus
-
-
-def _lower_of_each(fitted: FittedPlanner, delivered: Delivered) -> Array:
-    """Probability that each row holds with by itself, (M,)."""
-    ball, rows = fitted.ball, delivered.points[:, None]  # one product per row: the same to the last bit in any batch
-    spread = np.linalg.norm(ball.score_roots(rows), axis=-1)
-    lower: Array = single_option_lower(ball.mean_scores(rows), spread, ball.reaches(rows))[:, 0]
-    return lower
 
 
 def _search(fitted: FittedPlanner, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from copa.arrays import Array, Indices
 from copa.bounds import Certificate, validity_bounds
 from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.single_option import single_option_lower
 from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planning.actions import Places
 from copa.planning.menus import Menus
@@ -138,6 +139,14 @@ def bound_options(
         if progress is not None:
             progress(len(whose))
     return bounds
+
+
+def lower_of_each(ball: AmbiguityBall, points: Array) -> Array:
+    """Probability that each option (M, D) holds with by itself, (M,)."""
+    each = points[:, None]  # one product per row: the same to the last bit in any batch
+    spread = np.linalg.norm(ball.score_roots(each), axis=-1)
+    lower: Array = single_option_lower(ball.mean_scores(each), spread, ball.reaches(each))[:, 0]
+    return lower
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array
-from copa.bounds.single_option import single_option_lower
 from copa.planner.construction import Construction, Request
-from copa.planner.delivery import Applicants
+from copa.planner.delivery import Applicants, lower_of_each
 from copa.planner.fitted import Fitted
 from copa.planning.menus import TIMED_OUT, UNREACHABLE, Menus
 
@@ -54,9 +53,5 @@ def judge(
 
 def already_valid_message(fitted: Fitted, points: Array) -> list[str]:
     """What is known of applicants whom the model accepts as they are."""
-    ball = fitted.ball
-    rows = points[:, None]
-    spread = np.linalg.norm(ball.score_roots(rows), axis=-1)
-    lower = single_option_lower(ball.mean_scores(rows), spread, ball.reaches(rows))[:, 0]
-    down = np.floor(lower * 1000.0) / 1000.0
+    down = np.floor(lower_of_each(fitted.ball, points) * 1000.0) / 1000.0
     return [f"accepted today as it is; this holds with probability at least {level:.3f}" for level in down]

@@ -88,6 +88,11 @@ class Menus:
             copy[rows] = other
         return Menus(*copies)
 
+    def put(self, k: int, found: "Menus") -> None:
+        """Write the menu of one applicant, searched alone, to position k."""
+        for part, own in zip(self.parts(slice(k, k + 1)), found.parts(slice(None)), strict=True):
+            part[:] = own
+
     def parts(self, rows: slice) -> tuple[Any, ...]:
         """The arrays of some applicants, in the order of the kernel's results."""
         return (

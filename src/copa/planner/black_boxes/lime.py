@@ -18,9 +18,10 @@ from copa.planner.black_boxes.promises import standard_ball
 from copa.planner.construction import ROUNDING, Construction, Request
 from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
 from copa.planner.tries.samples import Rows, entered
+from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each
 from copa.planning.actions import ActionSpace, Places
-from copa.planning.menus import Goals, Menus, search_menus
+from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws, rows_around
 from copa.schema import FeatureSchema
 from copa.workers import for_each_chunk
@@ -125,21 +126,8 @@ def construct_by_lime(fitted: LimePlanner, applicants: Applicants, request: Requ
         for i in range(*some.indices(n)):
             here = applicants.take([i])
             local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
-            goals = Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([ROUNDING]))
-            found = search_menus(
-                local,
-                here.places,
-                here.encoded,
-                here.slack,
-                goals,
-                n_options=request.n_options,
-                diversity_weight=request.diversity_weight,
-                multipliers=request.multipliers,
-                n_jobs=1,
-                deadline=request.deadline,
-            )
-            for part, own in zip(menus.parts(slice(i, i + 1)), found.parts(slice(None)), strict=True):
-                part[:] = own
+            goal = (level, fitted.ball.radius, ROUNDING)
+            menus.put(i, search_one(local, here, here.encoded, goal, request, request.n_options))
             if request.progress is not None:
                 request.progress(1)
 

@@ -12,8 +12,9 @@ from copa.planner.black_boxes.state import BlackBoxPlanner, ask_all
 from copa.planner.construction import ROUNDING, Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples
+from copa.planner.tries.searching import search_one
 from copa.planning.actions import ActionSpace
-from copa.planning.menus import Goals, Menus, search_menus
+from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws
 from copa.workers import for_each_chunk
 
@@ -93,15 +94,16 @@ def _search_all(
     space = fitted.space
     menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
 
+    level = min(request.guarantee + ROUNDING, 1.0 - ROUNDING)
+
     def work(some: slice) -> None:
         for i in range(*some.indices(len(applicants))):
             mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
             if len(mine.samples.owner) == 0:
                 continue
             fit = stand_in(mine, focus.points[focus.owner == i])
-            found = _search(fitted, applicants.take([i]), _local(space, fit), floors[i], request)
-            for part, own in zip(menus.parts(slice(i, i + 1)), found.parts(slice(None)), strict=True):
-                part[:] = own
+            here, goal = applicants.take([i]), (level, fitted.ball.radius, floors[i] + ROUNDING)
+            menus.put(i, search_one(_local(space, fit), here, here.encoded, goal, request, request.n_options))
 
     for_each_chunk(work, len(applicants), 1, request.n_jobs)
     return menus
@@ -121,22 +123,3 @@ def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
     others = fit.weights[1:]
     cov = np.cov(others, rowvar=False) + fit.cov
     return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
-
-
-def _search(
-    fitted: BlackBoxPlanner, applicant: Applicants, space: ActionSpace, floor: float, request: Request
-) -> Menus:
-    level = min(request.guarantee + ROUNDING, 1.0 - ROUNDING)
-    goals = Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([floor + ROUNDING]))
-    return search_menus(
-        space,
-        applicant.places,
-        applicant.encoded,
-        applicant.slack,
-        goals,
-        n_options=request.n_options,
-        diversity_weight=request.diversity_weight,
-        multipliers=request.multipliers,
-        n_jobs=1,
-        deadline=request.deadline,
-    )

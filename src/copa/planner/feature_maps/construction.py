@@ -5,15 +5,15 @@ from time import perf_counter
 
 import numpy as np
 
-from copa.bounds.single_option import single_option_lower
 from copa.planner.construction import ROUNDING, Construction, Request, finish
-from copa.planner.delivery import Applicants
-from copa.planner.feature_maps.slopes import Slopes, slopes_at
+from copa.planner.delivery import Applicants, lower_of_each
+from copa.planner.feature_maps.slopes import slopes_at
 from copa.planner.fitted import FittedPlanner
 from copa.planner.tries.samples import Rows, Samples, entered
+from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
-from copa.planning.menus import TIMED_OUT, Goals, Menus, search_menus
+from copa.planning.menus import TIMED_OUT, Menus
 from copa.planning.neighbourhood import Draws, rows_around
 from copa.workers import for_each_chunk
 
@@ -95,11 +95,9 @@ def in_order(*parts: Rows) -> Rows:
 
 def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Samples:
     """What the model says of rows, and how surely each holds, from phi itself."""
-    ball, points = fitted.ball, fitted.points(rows.frame(fitted.space, applicants), rows.owner)
-    each = points[:, None]  # one product per row: the same to the last bit in any batch
-    spread = np.linalg.norm(ball.score_roots(each), axis=-1)
-    lower = single_option_lower(ball.mean_scores(each), spread, ball.reaches(each))[:, 0]
-    scores = (each @ fitted.model.theta)[:, 0] - fitted.floor
+    points = fitted.points(rows.frame(fitted.space, applicants), rows.owner)
+    scores = (points[:, None] @ fitted.model.theta)[:, 0] - fitted.floor
+    lower = lower_of_each(fitted.ball, points)
     return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(fitted.space, applicants), scores, lower)
 
 
@@ -116,14 +114,17 @@ def _search(
     n_options = WIDER * request.n_options if first else 1
     rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
     menus = Menus.empty(m, n_options, len(space.lines), len(space.choices))
+    level = level_of_each(request)
+    level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
+    goal = (level, fitted.ball.radius, 2.0 * fitted.floor)
     near = _nearby(fitted, applicants.take(focus.owner), focus, reach)
 
     def work(some: slice) -> None:
         for k in range(*some.indices(m)):
             prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
-            found = _search_one(fitted, near.take([k]), slopes, k, replace(request, multipliers=prices), n_options)
-            for part, own in zip(menus.parts(slice(k, k + 1)), found.parts(slice(None)), strict=True):
-                part[:] = own
+            asked = replace(request, multipliers=prices)
+            seen_from = slopes.space(fitted, k)
+            menus.put(k, search_one(seen_from, near.take([k]), slopes.encoded[[k]], goal, asked, n_options))
 
     for_each_chunk(work, m, 1, request.n_jobs)
     which, option = np.nonzero(np.arange(n_options) < menus.counts[:, None])
@@ -137,22 +138,3 @@ def _nearby(fitted: FittedPlanner, applicants: Applicants, focus: Rows, reach: f
     lower = np.clip(focus.values - room, places.lower, places.upper)
     upper = np.clip(focus.values + room, places.lower, places.upper)
     return replace(applicants, places=replace(places, lower=lower, upper=upper))
-
-
-def _search_one(
-    fitted: FittedPlanner, applicant: Applicants, slopes: Slopes, k: int, request: Request, n_options: int
-) -> Menus:
-    level = level_of_each(request)
-    level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
-    return search_menus(
-        slopes.space(fitted, k),
-        applicant.places,
-        slopes.encoded[[k]],
-        applicant.slack,
-        Goals(np.array([level]), fitted.ball.radius, -np.inf, np.array([2.0 * fitted.floor])),
-        n_options=n_options,
-        diversity_weight=request.diversity_weight,
-        multipliers=request.multipliers,
-        n_jobs=1,
-        deadline=request.deadline,
-    )
