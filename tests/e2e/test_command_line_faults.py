@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
-from copa.cli import messages, models_in
+from copa.cli import messages
+from copa.models.storing import DATA_TYPES
 from copa.plans.digests import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
 from unit.planner import loans
@@ -166,12 +167,12 @@ def test_a_model_that_no_bundle_can_hold_is_refused_at_fit_time(bank, tmp_path):
     assert "Spy" in line
 
 
-def test_a_model_that_is_not_linear_is_refused(bank, tmp_path):
+def test_a_model_without_parameters_or_probabilities_is_refused(bank, tmp_path):
     table = loans.people(300, 0)
-    forest = RandomForestClassifier(3, random_state=0).fit(table[loans.NUMBERS], loans.outcomes(table))
-    (tmp_path / "m.pkl").write_bytes(pickle.dumps(forest))
-    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.pkl", "--trust-pickle", code=2, out="none")
-    assert "linear classifier, got RandomForestClassifier" in line
+    machine = SVC().fit(table[loans.NUMBERS], loans.outcomes(table))
+    skops.io.dump(machine, tmp_path / "m.skops")
+    line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.skops", out="none")
+    assert "SVC is not a fitted linear classifier" in line
 
 
 def test_a_model_of_other_columns_is_refused(bank, tmp_path):
@@ -334,7 +335,7 @@ def test_a_forged_bundle_with_a_foreign_model_runs_nothing(bank, bundle, tmp_pat
 
 
 def test_the_types_that_are_trusted_besides_those_of_skops_are_sklearns_and_numpys_own():
-    assert all(name.split(".")[0] in ("sklearn", "numpy") for name in models_in.DATA_TYPES)
+    assert all(name.split(".")[0] in ("sklearn", "numpy") for name in DATA_TYPES)
 
 
 def test_a_tampered_certificate_is_refused(proofs, tmp_path):

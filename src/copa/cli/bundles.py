@@ -1,5 +1,7 @@
 """A bundle: the planner, its model and the kinds of its columns, in one zip file in which there is nothing to execute.
 
+For a model that is not linear the planner brings the refits with it, of no other types than the model has.
+
 The digests show that a bundle is as it was written; they are no signature. What keeps a forged bundle from doing harm
 is that loading it makes objects of known types only, and runs nothing.
 """
@@ -23,7 +25,7 @@ from copa.plans.files import write_atomically
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
-    from copa.planner.fitted import FittedPlanner
+    from copa.planner.fitted import Fitted
 
 FORMAT, VERSION = "copa-bundle", 1
 MANIFEST, PLANNER, MODEL = "manifest.json", "planner.zip", "model.skops"
@@ -47,13 +49,9 @@ class Bundle:
     sha256: str
 
     @property
-    def fitted(self) -> "FittedPlanner":
+    def fitted(self) -> "Fitted":
         """What the planner has learned."""
-        from copa.planner.fitted import FittedPlanner
-
-        fitted = self.planner.fitted_
-        if not isinstance(fitted, FittedPlanner):
-            raise DataError(f"the bundle's planner is a {type(fitted).__name__}, not one for a linear model")
+        fitted: Fitted = self.planner.fitted_
         return fitted
 
 

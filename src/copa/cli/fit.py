@@ -144,16 +144,8 @@ def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable:
 
 def _require_storable(model: Any) -> None:
     """Raise, before any long work, for a model that no bundle can hold."""
-    from copa.models.linear import is_linear
-
-    if model is None:
-        return
-    if not is_linear(model):
-        raise MisuseError(
-            f"the command plans for models that end in a linear classifier, got {type(model).__name__}; for others use "
-            "copa.RecoursePlanner from Python"
-        )
-    pack_model(model)
+    if model is not None:
+        pack_model(model)
 
 
 def _require_threshold(threshold: float | None, model: Any) -> None:

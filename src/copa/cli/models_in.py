@@ -1,26 +1,15 @@
 """Models in files, and the only way that one gets into a bundle: skops, which names every type before it makes any."""
 
-import copy
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from copa.cli.kinds import NUMBER, TEXT, TRUTH
 from copa.cli.messages import MisuseError
-from copa.exceptions import DataError
+from copa.exceptions import DataError, InvalidInputError
+from copa.models.storing import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.schema.names import listed
 
-# Parts of scikit-learn's and numpy's own objects that hold data only, and that skops does not trust by itself.
-DATA_TYPES = (
-    "numpy.dtype",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.compose._column_transformer._RemainderColsList",
-    "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.StratifiedKFold",
-)
 PICKLES = (".pkl", ".pickle", ".joblib")
 
 
@@ -48,73 +37,33 @@ def load_model(path: Path, *, trust_pickle: bool) -> Any:
 
 def unpack_model(raw: bytes, name: str) -> Any:
     """Load a model from the bytes of a skops file; types beyond the trusted ones are refused before any is made."""
-    import skops.io
-
     try:
-        untrusted = _untrusted(raw)
-        if not untrusted:
-            return skops.io.loads(raw, trusted=list(DATA_TYPES))
-    except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
-        raise DataError(
-            f"the model {name} is not a skops file, or is damaged: {type(error).__name__}: {error}"
+        return unpack_estimator(raw)
+    except UntrustedTypesError as error:
+        raise MisuseError(
+            f"the model {name} holds types that are not trusted: {listed(error.types)}; those of the usual models and "
+            "transformers of scikit-learn are"
         ) from error
-    raise MisuseError(
-        f"the model {name} holds types that are not trusted: {listed(untrusted)}; those of linear models and "
-        "of transformers of scikit-learn are"
-    )
+    except DataError as error:
+        raise DataError(f"the model {name} cannot be loaded: {error}") from error
 
 
 def pack_model(model: Any) -> bytes:
     """Return the bytes of a skops file that `unpack_model` loads, or say why there is none."""
-    import skops.io
-
-    plain = _without_tables(copy.deepcopy(getattr(model, "best_estimator_", model)))
     try:
-        raw = skops.io.dumps(plain)
-        untrusted = _untrusted(raw)
-    except Exception as error:  # skops raises what its parts raise
+        raw = pack_estimator(getattr(model, "best_estimator_", model))
+        untrusted = untrusted_types(raw)
+    except InvalidInputError as error:
         raise MisuseError(
-            f"the model cannot be put into a bundle: skops cannot save it ({type(error).__name__}: {error}); "
-            "use copa.RecoursePlanner from Python"
+            f"the model cannot be put into a bundle: {error}; or use copa.RecoursePlanner from Python"
         ) from error
     if untrusted:
         raise MisuseError(
             f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others; "
-            "bundles hold scikit-learn's own parts only. Use copa.RecoursePlanner from Python"
+            "bundles hold scikit-learn's own parts only. Use copa.RecoursePlanner from Python, whose `save` and `load` "
+            "take the types of your model"
         )
-    return bytes(raw)
-
-
-def _untrusted(raw: bytes) -> list[str]:
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(file=io.BytesIO(raw))) - set(DATA_TYPES))
-
-
-def _without_tables(model: Any) -> Any:
-    """The model with lists where a ColumnTransformer was given pandas' columns, which skops cannot save."""
-    for transformer in _column_transformers(model):
-        transformer.transformers = [(n, t, _listed(columns)) for n, t, columns in transformer.transformers]
-        transformer.transformers_ = [(n, t, _listed(columns)) for n, t, columns in transformer.transformers_]
-        transformer._columns = [_listed(columns) for columns in transformer._columns]  # noqa: SLF001 - nothing else says it
-    return model
-
-
-def _listed(columns: Any) -> Any:
-    return columns.tolist() if type(columns).__module__.startswith("pandas") else columns
-
-
-def _column_transformers(model: Any) -> Iterator[Any]:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-
-    if isinstance(model, Pipeline):
-        for _, step in model.steps:
-            yield from _column_transformers(step)
-    elif isinstance(model, ColumnTransformer):
-        yield model
-        for _, step, _ in model.transformers_:
-            yield from _column_transformers(step)
+    return raw
 
 
 def expected_kinds(model: Any) -> dict[str, str]:

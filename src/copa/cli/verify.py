@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -92,14 +92,16 @@ def _read_document(file: Path) -> dict[str, object]:
 
 
 def _row_faults(batch: PlanBatch, opened: Bundle) -> Iterator[str]:
-    """What the bundle's model says against the rows."""
-    fitted = opened.fitted
+    """What the bundle's model, and its refits where it has such, say against the rows."""
+    fitted: Any = opened.fitted
+    if hasattr(fitted, "resized"):  # the ball of scores has as many dimensions as the plans have options
+        fitted = fitted.resized(batch.ball.dimension - 1)
     if not same_ball(batch.ball, fitted.ball):
         yield "the ball of distributions is another one than that of the bundle"
         return
     if len(batch.options) == 0:
         return
-    encoded = fitted.model.encode(batch.options)
+    encoded = fitted.points(batch.options, batch.owner, opened.planner.n_jobs)
     far = np.abs(encoded - batch.points).max(axis=1) > ENCODING * max(1.0, float(np.abs(encoded).max()))
     wrong = fitted.model.accepts(batch.options) != batch.accepted
     for flags, what in (

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.models.calibration import thawed
 from copa.schema.names import hint, require_text, shown
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ class BlackBox:
 
     Attributes
     ----------
-    estimator : the classifier or pipeline, as given
+    estimator : the classifier or pipeline
     columns : raw columns, in the model's order
     named : whether the estimator was fitted to a DataFrame, and so wants one
     favourable : the label a person wants
     position : of the favourable label in `classes_`
     threshold : probability from which on the model accepts; None where `predict` decides
     asked : calls of the model so far
+    typical : rows by which it can be told from other models, see `typical_rows`; None where nobody asked for them
     """
 
     estimator: Any
@@ -47,6 +49,7 @@ class BlackBox:
     position: int
     threshold: float | None
     asked: Calls = field(default_factory=Calls, repr=False)
+    typical: "pd.DataFrame | None" = field(default=None, repr=False)
 
     @classmethod
     def read(cls, estimator: Any, columns: Any, *, threshold: Any = None, favourable: Any = None) -> "BlackBox":
@@ -54,11 +57,12 @@ class BlackBox:
 
         Parameters
         ----------
-        estimator : fitted classifier with `predict_proba` and two classes
+        estimator : fitted classifier with `predict_proba` and two classes; of a search over settings, the best one
         columns : names of the raw columns that it is given
         threshold : probability of the favourable label from which on it accepts; None: what `predict` says
         favourable : label; None for `classes_[1]`
         """
+        estimator = thawed(getattr(estimator, "best_estimator_", estimator))
         _require_probabilities(estimator)
         classes = list(getattr(estimator, "classes_", ()))
         if len(classes) != 2:

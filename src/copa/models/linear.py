@@ -131,8 +131,14 @@ def is_linear(estimator: Any) -> bool:
     _, classifier = _take_apart(fitted)
     if is_calibrated(classifier):
         bases = [getattr(member, "estimator", None) for member in classifier.calibrated_classifiers_]
-        return all(hasattr(base, "coef_") for base in bases)
-    return hasattr(classifier, "coef_") or not hasattr(classifier, "predict_proba")
+        return all(_has_parameters(base) for base in bases)
+    return _has_parameters(classifier) or not hasattr(classifier, "predict_proba")
+
+
+def _has_parameters(classifier: Any) -> bool:
+    # Without a decision function nothing says that coef_ and intercept_ are all of it: XGBoost's linear booster adds
+    # a base score that is in neither.
+    return hasattr(classifier, "coef_") and hasattr(classifier, "decision_function")
 
 
 def _require_fitted(estimator: Any) -> None:

@@ -13,6 +13,7 @@ from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
 from copa.planner.relaxed import relaxed_box
+from copa.planner.settings import read_amount, read_count, read_word
 
 METHODS = ("level", "requirement", "mahalanobis", "ascent")
 TOGETHER = 128  # plans that are corrected at once; then the clock is looked at
@@ -27,7 +28,8 @@ class Correction:
     Attributes
     ----------
     method : one of METHODS
-    budget : how far "mahalanobis" and "ascent" may move an option
+    budget : how far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its
+        way to a real row included; options of another plan go on to the nearest row that is, however far
     margin : mean score that "requirement" asks for
     n_corrections : how many options of a plan may move, those that break first; None for all
     """
@@ -36,6 +38,16 @@ class Correction:
     budget: float
     margin: float
     n_corrections: int | None
+
+    @classmethod
+    def read(cls, method: Any, budget: Any, margin: Any, n_corrections: Any) -> "Correction":
+        """Check what a caller asks for."""
+        return cls(
+            read_word(method, METHODS, "method"),
+            read_amount(budget, "budget"),
+            read_amount(margin, "margin"),
+            None if n_corrections is None else read_count(n_corrections, "n_corrections"),
+        )
 
     @property
     def has_budget(self) -> bool:

@@ -9,12 +9,14 @@ from copa.adapters import GivenPlans
 from copa.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.planner.audits import audit_plans, in_order, readable
+from copa.planner.black_boxes.lime import LimePlanner
+from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.construction import Request
-from copa.planner.corrected_points import METHODS, Correction, Flags, corrected_points, may_move
+from copa.planner.corrected_points import Correction, Flags, corrected_points, may_move
+from copa.planner.corrected_rows import Build, changes_between, search_from_options
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planner.relaxed import nearest_to
-from copa.planner.settings import read_amount, read_count
 from copa.planner.statuses import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
 from copa.planning.nearest import NearestRows
@@ -24,7 +26,7 @@ from copa.plans import PlanBatch, PlanTerms
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METHODS", "CorrectedPlans", "audit_plans", "correct_plans"]
+__all__ = ["CorrectedPlans", "Correction", "as_large_as", "audit_plans", "correct_plans"]
 
 # Shares of a correction that are tried, one after the other, where the nearest real row is beyond the budget.
 SHARES = (0.75, 0.5, 0.25)
@@ -38,7 +40,8 @@ class CorrectedPlans:
     Attributes
     ----------
     before, after : PlanBatch of the same applicants
-    moved : (M,) how far each option was moved, in the model's encoded units (Euclidean)
+    moved : (M,) how far each option was moved, in the model's encoded units (Euclidean); where the model is only asked,
+        in units of effort
     """
 
     before: PlanBatch
@@ -80,48 +83,64 @@ def correct_plans(
     given: GivenPlans,
     request: Request,
     terms: PlanTerms,
-    *,
-    method: str,
-    budget: float,
-    n_corrections: int | None,
-    margin: float | None = None,
+    correction: Correction,
+    build: Build,
 ) -> CorrectedPlans:
     """Repair the options of a table: a correction in the encoded space, delivered as the nearest real rows.
 
-    An option stays as it was given where it may not move (`n_corrections`), where the time limit ends before its turn,
+    Where the model is not linear in the columns there is no such space, and a search begins at each option instead. An
+    option stays as it was given where it may not move (`n_corrections`), where the time limit ends before its turn,
     and where nothing that is allowed is accepted today.
 
     Parameters
     ----------
-    budget : how far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its
-        way to a real row included; options of another plan go on to the nearest row that is, however far
-    margin : mean score that "requirement" asks for; None takes the budget
+    build : builds the menus of a model that is not linear in the columns
     """
-    if not isinstance(fitted, FittedPlanner):
+    straight = fitted if isinstance(fitted, FittedPlanner) and not fitted.curved else None
+    if straight is None and correction.method != "level":
         raise InvalidInputError(
-            "corrections need a linear model: they move options along its score. Plan anew, or audit what is given"
+            f"method={correction.method!r} moves options along the straight lines of a model that is linear in the "
+            "columns, and this one is not; method='level' searches from each option for a row that keeps the promise"
         )
-    if n_corrections is not None:
-        read_count(n_corrections, "n_corrections")
-    margin = read_amount(budget if margin is None else margin, "margin")
-    correction = Correction(method, read_amount(budget, "budget"), margin, n_corrections)
     given, complaints = readable(fitted, in_order(given))
     before = audit_plans(fitted, given, request, terms, complaints)
     people, owner = np.unique(given.owner, return_inverse=True)  # those with options, whose own rows are good
     applicants = Applicants.read(fitted, given.factuals.iloc[people])
     owner = owner.astype(np.int64)
-    found = _rows_found(fitted, applicants, owner, before, correction, request)
-    moving = may_move(before.owner, before.option_weights, n_corrections)
+    moving = may_move(before.owner, before.option_weights, correction.n_corrections)
+    if straight is not None:
+        found = _rows_found(straight, applicants, owner, before, correction, request)
+    else:
+        found = search_from_options(fitted, given, applicants, before, moving, build, request)
     flags = moving & (found.outcomes < UNREACHABLE)
     rows = write_rows(
         fitted.space, applicants.table, applicants.places, owner[flags], found.values[flags], found.atoms[flags]
     )
     corrected = _with_rows(fitted, given, flags, rows)
-    if method != "level":
+    if correction.method != "level":
         corrected = _kept_where_worse(fitted, given, corrected, before, request, terms)
     after = audit_plans(fitted, corrected, request, terms, complaints)
     after = _with_late_ones(after, moving & (found.outcomes == TIMED_OUT))
-    return CorrectedPlans(before, after, np.linalg.norm(after.points - before.points, axis=1))
+    return CorrectedPlans(before, after, _distances(fitted, before, after))
+
+
+def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
+    """The planner for menus of as many options as the given ones have."""
+    if isinstance(fitted, LimePlanner):
+        raise InvalidInputError(
+            "surrogate='lime' has a stand-in for each applicant it plans for, none to judge other plans by"
+        )
+    if isinstance(fitted, BlackBoxPlanner):
+        return fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
+    return fitted
+
+
+def _distances(fitted: Fitted, before: PlanBatch, after: PlanBatch) -> Array:
+    """How far each option was moved, (M,)."""
+    if isinstance(fitted, BlackBoxPlanner):  # whose points are what the models say of rows, not the rows
+        return changes_between(fitted.space, before.options, after.options)
+    moved: Array = np.linalg.norm(after.points - before.points, axis=1)
+    return moved
 
 
 def _rows_found(
@@ -182,7 +201,7 @@ def _replace(found: NearestRows, rows: Indices, others: NearestRows) -> None:
         getattr(found, name)[rows] = getattr(others, name)
 
 
-def _with_rows(fitted: FittedPlanner, given: GivenPlans, flags: Flags, rows: "pd.DataFrame") -> GivenPlans:
+def _with_rows(fitted: Fitted, given: GivenPlans, flags: Flags, rows: "pd.DataFrame") -> GivenPlans:
     """The plans with other rows where the flags are."""
     if flags.all():
         return GivenPlans(given.factuals, rows, given.owner)
@@ -192,7 +211,7 @@ def _with_rows(fitted: FittedPlanner, given: GivenPlans, flags: Flags, rows: "pd
 
 
 def _kept_where_worse(
-    fitted: FittedPlanner,
+    fitted: Fitted,
     given: GivenPlans,
     corrected: GivenPlans,
     before: PlanBatch,

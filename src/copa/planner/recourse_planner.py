@@ -25,7 +25,7 @@ from copa.planner.construction import Request, construct
 from copa.planner.feature_maps.construction import construct_on_feature_map
 from copa.planner.files import load_planner, save_planner
 from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
-from copa.planner.given import METHODS, CorrectedPlans, audit_plans, correct_plans
+from copa.planner.given import CorrectedPlans, Correction, as_large_as, audit_plans, correct_plans
 from copa.planner.obstacles import explain_obstacles
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
@@ -229,11 +229,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         fitted = self._fitted()
         settings.check_settings(self)
         given = read_given(fitted, plans, applicants)
-        if isinstance(fitted, LimePlanner):
-            raise InvalidInputError("surrogate='lime' has a stand-in for each applicant it plans for, none to audit by")
-        if isinstance(fitted, BlackBoxPlanner):
-            fitted = fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
-        return audit_plans(fitted, given, self._request(np.inf, None), self._terms())
+        return audit_plans(as_large_as(fitted, given), given, self._request(np.inf, None), self._terms())
 
     def correct(
         self,
@@ -251,10 +247,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         ----------
         plans, applicants : as in `audit`
         method : what to do with the options
-            "level" changes each as little as possible so that it reaches `guarantee`; "requirement" until the mean of
-            its score is `margin`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space, towards
-            more score per standard deviation or along the gradient of L*. The result is delivered as the nearest real
-            rows; where that would lower L*, the plan stays as it was.
+            "level" changes each as little as possible so that it reaches `guarantee`. For models that are linear in the
+            columns also: "requirement" until the mean of its score is `margin`; "mahalanobis" and "ascent" move it by
+            up to `budget` in the encoded space, towards more score per standard deviation or along the gradient of L*.
+            The result is delivered as the nearest real rows; where that would lower L*, the plan stays as it was.
         budget : float
             Exact for options that are allowed and accepted as given; others go as far as they must to become so.
         margin : float
@@ -266,29 +262,25 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         fitted = self._fitted()
         settings.check_settings(self)
-        settings.read_word(method, METHODS, "method")
-        settings.read_amount(budget, "budget")
-        settings.read_amount(margin, "margin")
+        correction = Correction.read(method, budget, margin, n_corrections)
         given = read_given(fitted, plans, applicants)
         request = self._request(perf_counter() + settings.read_time_limit(self.time_limit), None)
-        return correct_plans(
-            fitted,
-            given,
-            request,
-            self._terms(),
-            method=method,
-            budget=budget,
-            margin=margin,
-            n_corrections=n_corrections,
-        )
+        fitted = as_large_as(fitted, given)
+        return correct_plans(fitted, given, request, self._terms(), correction, self._engine().build)
 
     def save(self, path: "str | Path") -> None:
-        """Save what was learned, without the model itself: settings, schema, moments, radius. No pickle."""
+        """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
+
+        The refits of a model that is not linear are stored by skops: `pip install 'copa-recourse[cli]'`.
+        """
         save_planner(self, path)
 
     @classmethod
     def load(cls, path: "str | Path", model: Any) -> "RecoursePlanner":
-        """Load a saved planner for the model that it was fitted with; nothing in the file is executed."""
+        """Load a saved planner for the model that it was fitted with; nothing in the file is executed.
+
+        Of refits in the file no other types are made than scikit-learn's own and those of `model`.
+        """
         planner: RecoursePlanner = load_planner(cls, path, model)
         planner.fitted_for_ = settings.as_fitted(planner)
         _load_kernels()

@@ -11,7 +11,6 @@ import copa
 from copa import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
 from copa.planner.audits import audit_plans, read_given
-from copa.planner.given import correct_plans
 from unit.planner import loans
 from unit.planner.promises import Judge
 
@@ -222,11 +221,7 @@ def test_good_plans_are_moved_within_the_budget(planner, declined, weak, method,
 
 
 def test_the_margin_of_the_requirement_has_a_word_of_its_own(planner, declined, weak):
-    given = read_given(planner.fitted_, weak, declined.iloc[:20])
-    request, terms = planner._request(np.inf, None), planner._terms()
-    fixed = correct_plans(
-        planner.fitted_, given, request, terms, method="requirement", budget=0.1, n_corrections=None, margin=1.0
-    )
+    fixed = planner.correct(weak, declined.iloc[:20], method="requirement", budget=0.1, margin=1.0)
     assert (fixed.after.points @ planner.moments_.mean).min() >= 1.0 - 1e-9
 
 

@@ -1,24 +1,29 @@
 """Menus for the applicants of a black box: found on stand-ins, chosen by what the models themselves say."""
 
+from dataclasses import replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copa.arrays import Array
+from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.rounds import Evidence, gather, stand_in
 from copa.planner.black_boxes.samples import ask, ask_beside
 from copa.planner.black_boxes.state import BlackBoxPlanner, accepted_by
 from copa.planner.construction import Construction, Request
-from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
-from copa.planner.tries.samples import Samples
+from copa.planner.delivery import Applicants
+from copa.planner.tries.samples import Rows, Samples
 from copa.planner.tries.selection import choose_menus
 from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws
-from copa.planning.rows import write_rows
 from copa.plans.trials import Trials
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FRESH = 8  # rows drawn beside each option to see how true its stand-in is
-TOGETHER = 128  # applicants whose rows the models are asked about in one call
+TOGETHER = 256  # applicants whose rows the models are asked about in one call
 
 
 def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Construction:
@@ -34,14 +39,19 @@ def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, req
         menus = menus.replaced(some, found)
         if request.progress is not None:
             request.progress(len(some))
-    return _finished(fitted, applicants, menus, fidelity, request)
+
+    def points(rows: Rows, table: "pd.DataFrame") -> Array:
+        return fitted.points(table, rows.owner, request.n_jobs)
+
+    made = deliver_menus(fitted, applicants, menus, request, points)
+    return _tried(fitted, applicants, made, fidelity, request)
 
 
 def _menus(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> tuple[Menus, Array]:
-    """Search, choose, try every option with one change less, and choose again; and how true the stand-ins are."""
+    """Search, choose, try every option with less, and choose again; and how true the stand-ins are."""
     evidence = gather(fitted, applicants, request)
     menus, chosen = choose_menus(fitted.space, applicants, evidence.samples, request)
-    lighter = evidence.samples.take(chosen).with_one_change_less(applicants)
+    lighter = evidence.samples.take(chosen).eased(fitted.space, applicants)
     if len(lighter.owner):
         known = ask(fitted, applicants, lighter)
         evidence = evidence.joined(Evidence.ask(fitted, applicants, known, request.n_jobs))
@@ -63,20 +73,9 @@ def _fidelity(fitted: BlackBoxPlanner, applicants: Applicants, evidence: Evidenc
     return shares
 
 
-def _finished(
-    fitted: BlackBoxPlanner, applicants: Applicants, menus: Menus, fidelity: Array, request: Request
+def _tried(
+    fitted: BlackBoxPlanner, applicants: Applicants, made: Construction, fidelity: Array, request: Request
 ) -> Construction:
-    """Deliver the menus, ask the models about the rows delivered, and see which guarantees hold."""
-    owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
-    values, atoms = menus.values[owner, option], menus.atoms[owner, option]
-    rows = write_rows(fitted.space, applicants.table, applicants.places, owner, values, atoms)
-    points = fitted.points(rows, owner, request.n_jobs)
-    effort = fitted.space.effort(applicants.places.take(owner), values[:, None], atoms[:, None])[:, 0]
-    delivered = Delivered(rows, owner, points, points, fitted.model.accepts(rows), effort, effort)
-    if not delivered.accepted.all():
-        delivered = delivered.keep(delivered.accepted)
-    bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
-    held_out = accepted_by(fitted.held_out, delivered.options, request.n_jobs)
-    trials = Trials.count(held_out, delivered.owner, len(applicants), fidelity)
-    return Construction(menus, delivered, bounds, bounds.lower, reached, trials)
+    """Delivered menus with what the held-out fits say of them."""
+    held_out = accepted_by(fitted.held_out, made.delivered.options, request.n_jobs)
+    return replace(made, trials=Trials.count(held_out, made.delivered.owner, len(applicants), fidelity))

@@ -1,12 +1,14 @@
 """Getting to know a black box: is every row readable, how does it vary when it is retrained."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
+from copa.models.typical_rows import typical_rows
 from copa.planner.black_boxes.lime import RADIUS, LimePlanner, lime_ball
 from copa.planner.black_boxes.promises import standard_ball
 from copa.planner.black_boxes.retraining import draw_samples, fresh_data_radius, require_clonable, retrain
@@ -34,6 +36,7 @@ def fit_black_box(
     n_models = N_MODELS if settings.n_models is None else settings.n_models
     space = local_space(schema, settings.power)
     require_readable([model], space, X)
+    model = replace(model, typical=typical_rows(X[list(model.columns)]))
     if settings.surrogate == "lime":
         return _fit_lime(model, space, settings)
     require_clonable(model)

@@ -14,9 +14,10 @@ from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.models.black_box import BlackBox
 from copa.models.surrogate import fit_locally
-from copa.planner.black_boxes.promises import standard_ball
+from copa.planner.black_boxes.delivering import deliver_menus
+from copa.planner.black_boxes.promises import standard_ball, standard_points
 from copa.planner.construction import ROUNDING, Construction, Request
-from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
+from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, entered
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each
@@ -71,7 +72,7 @@ class LimePlanner:
         """Rows as points of the ball, each by the stand-in around itself, (M, D)."""
         applicants = Applicants(rows, Places.read(self.space, rows), self.start(rows), self.space.slack(rows))
         weights = stand_ins(self, applicants)
-        return points_of(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
+        return stand_in_points(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
 
     def answers(self, table: "pd.DataFrame") -> Array:
         """What the model says of rows, to see whether it can read them, (N, 1)."""
@@ -103,15 +104,10 @@ def stand_ins(fitted: LimePlanner, applicants: Applicants) -> Array:
     return weights
 
 
-def points_of(rows: Array, owner: Indices, weights: Array, dimension: int) -> Array:
-    """Rows in local coordinates (M, D) as points of the standard ball: mean score and a root of its covariance."""
-    points = np.zeros((len(rows), dimension))
-    points[:, 0] = np.einsum("md,md->m", rows, weights[owner])
-    for i in np.unique(owner):
-        own = np.flatnonzero(owner == i)
-        root = np.asarray(np.linalg.qr(np.sqrt(VARIANCE) * rows[own].T, mode="r"))
-        points[own[:, None], 1 + np.arange(len(root))] = root.T
-    return points
+def stand_in_points(rows: Array, owner: Indices, weights: Array, dimension: int) -> Array:
+    """Rows in local coordinates (M, D) as points of the standard ball: their scores by the stand-in, VARIANCE I."""
+    mean = np.einsum("md,md->m", rows, weights[owner])
+    return standard_points(mean, np.sqrt(VARIANCE) * rows.T, owner, dimension)
 
 
 def construct_by_lime(fitted: LimePlanner, applicants: Applicants, request: Request) -> Construction:
@@ -132,21 +128,8 @@ def construct_by_lime(fitted: LimePlanner, applicants: Applicants, request: Requ
                 request.progress(1)
 
     for_each_chunk(work, n, 1, request.n_jobs)
-    return _delivered(fitted, applicants, menus, weights, request)
 
+    def points(rows: Rows, _: "pd.DataFrame") -> Array:
+        return stand_in_points(rows.coordinates(space, applicants), rows.owner, weights, fitted.ball.dimension)
 
-def _delivered(
-    fitted: LimePlanner, applicants: Applicants, menus: Menus, weights: Array, request: Request
-) -> Construction:
-    owner, option = np.nonzero(np.arange(request.n_options) < menus.counts[:, None])
-    rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
-    frame = rows.frame(fitted.space, applicants)
-    points = points_of(rows.coordinates(fitted.space, applicants), owner, weights, fitted.ball.dimension)
-    own = applicants.places.take(owner)
-    effort = fitted.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
-    delivered = Delivered(frame, owner, points, points, fitted.model.accepts(frame), effort, effort)
-    if not delivered.accepted.all():
-        delivered = delivered.keep(delivered.accepted)
-    bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
-    return Construction(menus, delivered, bounds, bounds.lower, reached)
+    return deliver_menus(fitted, applicants, menus, request, points)

@@ -21,19 +21,29 @@ def standard_ball(n_options: int, radius: float) -> AmbiguityBall:
 
 
 def score_points(scores: Array, owner: Indices, dimension: int) -> Array:
-    """Options as points of the standard ball, (M, D).
+    """Options as points of the standard ball, from what K retrained fits say of them, (M, D).
 
     Parameters
     ----------
     scores : (K, M) of the options by the retrained fits
     owner : (M,) whose they are, ascending; no menu has more than D - 1 options
     """
-    points = np.zeros((scores.shape[1], dimension))
-    points[:, 0] = scores.mean(axis=0)
+    mean = scores.mean(axis=0)
+    return standard_points(mean, (scores - mean) / np.sqrt(max(len(scores) - 1, 1)), owner, dimension)
+
+
+def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int) -> Array:
+    """Options as points of the standard ball, (M, D).
+
+    Parameters
+    ----------
+    mean : (M,) scores
+    factors : (K, M) whose columns have the covariances of the scores as inner products, within each menu
+    """
+    points = np.zeros((len(mean), dimension))
+    points[:, 0] = mean
     for i in np.unique(owner):
         own = np.flatnonzero(owner == i)
-        centred = (scores[:, own] - scores[:, own].mean(axis=0)) / np.sqrt(max(len(scores) - 1, 1))
-        # R of a QR decomposition: its columns have the inner products of the centred scores.
-        root = np.asarray(np.linalg.qr(centred, mode="r"))
+        root = np.asarray(np.linalg.qr(factors[:, own], mode="r"))  # its columns have the same inner products
         points[own[:, None], 1 + np.arange(len(root))] = root.T
     return points

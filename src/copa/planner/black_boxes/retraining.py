@@ -1,6 +1,5 @@
 """The black box retrained: fits to resampled data, and how far a fresh sample moves the moments of their scores."""
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,9 @@ import numpy as np
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
+from copa.models.calibration import thawed
 from copa.moments.subsets import Indices, draw_bootstrap
+from copa.planner.black_boxes.quiet import quiet
 from copa.workers import for_each_chunk
 
 if TYPE_CHECKING:
@@ -28,28 +29,32 @@ def retrain(
     n_jobs: int | None,
     advance: Callable[[int], None],
 ) -> tuple[BlackBox, ...]:
-    """Clone the model and fit it to each sample of rows; its own randomness, where it has any, differs as well."""
-    from sklearn.base import clone
+    """Clone the model and fit it to each sample of rows; its own randomness, where it has any, differs as well.
 
+    The threads are ours: each refit has one, so that threads of threads do not wait for each other, and its sums do
+    not depend on how many there are.
+    """
     rows = X[list(model.columns)]
     labels = np.asarray(y)
     fits: list[Any] = [None] * len(samples)
+    stopped = stopped_early(model.estimator)
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(samples))):
-            fits[k] = _fit(clone(model.estimator), rows.iloc[samples[k]], labels[samples[k]], seed + k, model)
+            estimator = unfitted(model.estimator)
+            settings = _each(estimator, "random_state", seed + k) | _each(estimator, "n_jobs", 1) | stopped
+            fits[k] = _fit(estimator.set_params(**settings), rows, labels, samples[k], model)
             advance(1)
 
-    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+    with quiet():
         for_each_chunk(work, len(samples), 1, n_jobs)
     return tuple(model.replaced(fit) for fit in fits)
 
 
-def _fit(estimator: Any, rows: "pd.DataFrame", labels: Any, seed: int, model: BlackBox) -> Any:
-    seeds = {name: seed for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state")}
-    estimator.set_params(**seeds)
+def _fit(estimator: Any, rows: "pd.DataFrame", labels: Any, sample: Indices, model: BlackBox) -> Any:
+    drawn = rows.iloc[sample]
     try:
-        return estimator.fit(rows if model.named else rows.to_numpy(), labels)
+        return estimator.fit(drawn if model.named else drawn.to_numpy(), labels[sample])
     except Exception as error:
         raise RetrainingError(
             f"{type(estimator).__name__} cannot be fitted again to resampled rows ({type(error).__name__}: {error}); "
@@ -57,12 +62,49 @@ def _fit(estimator: Any, rows: "pd.DataFrame", labels: Any, seed: int, model: Bl
         ) from error
 
 
-def require_clonable(model: BlackBox) -> None:
-    """Raise if the model cannot be fitted again."""
+def unfitted(estimator: Any) -> Any:
+    """A clone of the estimator in which nothing is frozen: what is not fitted again does not vary."""
     from sklearn.base import clone
 
+    copy = clone(thawed(estimator))
+    parts = copy.get_params().items()
+    return copy.set_params(**{name: clone(thawed(part)) for name, part in parts if thawed(part) is not part})
+
+
+def _each(estimator: Any, name: str, value: Any) -> dict[str, Any]:
+    """The value for a setting of the estimator and of all its parts."""
+    return {key: value for key in estimator.get_params() if key == name or key.endswith(f"__{name}")}
+
+
+def stopped_early(estimator: Any) -> dict[str, Any]:
+    """Settings that give a refit as many trees as early stopping left to the model.
+
+    XGBoost and LightGBM stop by a validation set that was given to `fit` beside the data. A refit has none: it would
+    fail, or grow all the trees that the model could have had.
+    """
+    from sklearn.pipeline import Pipeline
+
+    prefix, last = "", estimator
+    while isinstance(last, Pipeline):
+        name, last = last.steps[-1]
+        prefix += f"{name}__"
+    known = last.get_params() if hasattr(last, "get_params") else {}
+    if hasattr(last, "best_iteration_"):  # LightGBM counts trees from 1, and has 0 where nothing stopped it
+        n_trees = int(last.best_iteration_ or 0)
+    elif known.get("early_stopping_rounds") and hasattr(last, "best_iteration"):  # XGBoost counts them from 0
+        n_trees = int(last.best_iteration) + 1
+    else:
+        return {}
+    settings: dict[str, Any] = {"n_estimators": n_trees} if n_trees > 0 and "n_estimators" in known else {}
+    if "early_stopping_rounds" in known:
+        settings["early_stopping_rounds"] = None
+    return {f"{prefix}{name}": value for name, value in settings.items()}
+
+
+def require_clonable(model: BlackBox) -> None:
+    """Raise if the model cannot be fitted again."""
     try:
-        clone(model.estimator)
+        unfitted(model.estimator)
     except TypeError as error:
         raise InvalidInputError(
             f"{type(model.estimator).__name__} cannot be cloned and retrained: it must be a scikit-learn estimator "

@@ -13,6 +13,7 @@ from copa.planner.construction import ROUNDING, Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples
 from copa.planner.tries.searching import search_one
+from copa.planner.tries.selection import level_of_each
 from copa.planning.actions import ActionSpace
 from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws
@@ -93,8 +94,7 @@ def _search_all(
     """A menu for each applicant on a stand-in fitted near the focus."""
     space = fitted.space
     menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
-
-    level = min(request.guarantee + ROUNDING, 1.0 - ROUNDING)
+    level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
 
     def work(some: slice) -> None:
         for i in range(*some.indices(len(applicants))):

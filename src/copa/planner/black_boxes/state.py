@@ -1,6 +1,5 @@
 """What a planner knows of a black box once it is fitted."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.models.black_box import BlackBox
 from copa.planner.black_boxes.promises import score_points, standard_ball
+from copa.planner.black_boxes.quiet import quiet
 from copa.planning.actions import ActionSpace, unit_of_effort
 from copa.schema import FeatureSchema
 from copa.workers import for_each_chunk
@@ -95,7 +95,7 @@ def accepted_by(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int 
         for k in range(*some.indices(len(models))):
             accepted[k] = models[k].accepts(rows)
 
-    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+    with quiet():
         for_each_chunk(work, len(models), 1, n_jobs)
     return accepted
 
@@ -108,6 +108,6 @@ def ask_all(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | No
         for k in range(*some.indices(len(models))):
             scores[k] = models[k].scores(rows)
 
-    with warnings.catch_warnings():  # scikit-learn's ensembles set the filters, which threads could leave behind
+    with quiet():
         for_each_chunk(work, len(models), 1, n_jobs)
     return scores

@@ -44,7 +44,7 @@ def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, requ
 
 
 def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Menus:
-    """Search in turns, choose, try every option with one change less, and choose again."""
+    """Search in turns, choose, try every option with less, and choose again."""
     own = Rows(np.arange(len(applicants)), *entered(fitted.space, applicants.places))
     tried = look_at(fitted, applicants, own)
     scattered = _scattered(fitted, applicants, own)
@@ -56,7 +56,7 @@ def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> M
             break
         tried = tried.joined(look_at(fitted, applicants, focus))
     menus, chosen = choose_menus(fitted.space, applicants, tried, request)
-    lighter = tried.take(chosen).with_one_change_less(applicants)
+    lighter = tried.take(chosen).eased(fitted.space, applicants)
     if len(lighter.owner):
         menus, _ = choose_menus(fitted.space, applicants, tried.joined(look_at(fitted, applicants, lighter)), request)
     late = (menus.counts == 0) & (perf_counter() > request.deadline)

@@ -10,6 +10,7 @@ from copa.arrays import Array, Indices
 from copa.planner.delivery import Applicants
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.rows import write_rows
+from copa.schema.steps import snap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +64,8 @@ class Rows:
             slack -= shares[:, self.atoms[:, k]].T - shares[:, own.atoms[:, k]].T
         return np.asarray((changes <= space.cap) & (slack >= -RULE_TOLERANCE).all(axis=1))
 
-    def with_one_change_less(self, applicants: Applicants) -> "Rows":
-        """Every row with each of its changes taken back in turn."""
+    def eased(self, space: ActionSpace, applicants: Applicants) -> "Rows":
+        """Every row with one change less, each in turn, and with each change of a line half as large."""
         own = applicants.places.take(self.owner)
         n_lines = self.values.shape[1]
         changed = np.hstack([self.values != own.values, self.atoms != own.atoms])
@@ -76,7 +77,22 @@ class Rows:
                 values[position, column] = inside
             elif own.allowed[row, own.atoms[row, column - n_lines]]:
                 atoms[position, column - n_lines] = own.atoms[row, column - n_lines]
-        return Rows(self.owner[rows], values, atoms)
+        halved, lines = np.nonzero(changed[:, :n_lines])
+        smaller = self.values[halved]
+        smaller[np.arange(len(halved)), lines] = self._half_way(space, own)[halved, lines]
+        return Rows(
+            np.concatenate([self.owner[rows], self.owner[halved]]),
+            np.concatenate([values, smaller]),
+            np.concatenate([atoms, self.atoms[halved]]),
+        )
+
+    def _half_way(self, space: ActionSpace, own: Places) -> Array:
+        """The lines half way back to the applicants, on the grid of the steps, (M, L)."""
+        middle = 0.5 * (self.values + own.values)
+        for k, feature in enumerate(space.lines):
+            if feature.step is not None:
+                middle[:, k] = snap(middle[:, k], feature.step)
+        return np.clip(middle, own.lower, own.upper)
 
 
 @dataclass(frozen=True, eq=False)

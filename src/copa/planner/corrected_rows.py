@@ -1,0 +1,155 @@
+"""Corrections where no straight line leads to a better option: a search that begins at the option itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa.adapters import GivenPlans
+from copa.arrays import Array, Indices
+from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.construction import Construction, Request
+from copa.planner.delivery import Applicants
+from copa.planner.fitted import Fitted
+from copa.planning.actions import ActionSpace, Places, unit_of_effort
+from copa.planning.menus import TIMED_OUT, UNREACHABLE
+from copa.planning.nearest import NearestRows
+from copa.planning.rows import write_rows
+from copa.plans import PlanBatch
+from copa.schema.steps import snap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Flags = npt.NDArray[np.bool_]
+Build = Callable[[Any, Applicants, Request], Construction]  # each for the planners it is made for
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Options as the search sees them, M in all: people who stand there, and may go where their applicants may.
+
+    Attributes
+    ----------
+    applicants : at the allowed rows nearest to the options, rules and model aside
+    owner : (M,) position of each one's applicant
+    """
+
+    applicants: Applicants
+    owner: Indices
+
+    @classmethod
+    def read(cls, fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices) -> "Standing":
+        """Read the options of applicants."""
+        space, own = fitted.space, applicants.places.take(owner)
+        rows = Places.read(space, given.options)
+        values, atoms = _allowed(space, own, rows.values, rows.atoms)
+        if space.schema.max_changes is not None:
+            own = _without_new_columns(space, own, values, atoms)
+            values, atoms = _allowed(space, own, values, atoms)
+        table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
+        places = replace(own, values=values, atoms=atoms)
+        return cls(Applicants(table, places, fitted.start(table), space.slack(table)), owner)
+
+    def take(self, rows: Indices) -> "Standing":
+        """Some of the options."""
+        return Standing(self.applicants.take(rows), self.owner[rows])
+
+
+def search_from_options(
+    fitted: Fitted,
+    given: GivenPlans,
+    applicants: Applicants,
+    before: PlanBatch,
+    moving: Flags,
+    build: Build,
+    request: Request,
+) -> NearestRows:
+    """For every option that may move and is not good enough, the row with the least effort from there that is.
+
+    Where the guarantee is out of reach the surest row found is taken if it is surer than the option was, or the option
+    was not allowed or is refused today.
+
+    Parameters
+    ----------
+    given : options of each applicant together
+    build : builds menus for the fitted planner
+    """
+    owner = np.unique(given.owner, return_inverse=True)[1].astype(np.int64)
+    standing = Standing.read(fitted, given, applicants, owner)
+    m = len(owner)
+    places = standing.applicants.places
+    result = NearestRows(np.full(m, UNREACHABLE), places.values.copy(), places.atoms.copy(), np.zeros(m))
+    sound = _sound(fitted, given)
+    wanting = np.flatnonzero(moving & (~sound | (before.option_lower < request.guarantee)))
+    if len(wanting) == 0:
+        return result
+    alone = replace(request, n_options=1, guarantee_for="each", progress=None)
+    single = fitted.resized(1) if isinstance(fitted, BlackBoxPlanner) else fitted
+    made = build(single, standing.take(wanting).applicants, alone)
+    late = made.menus.outcomes == TIMED_OUT
+    result.outcomes[wanting[late]] = TIMED_OUT
+    found, lower = made.delivered.owner, made.bounds.option_lower
+    whose = wanting[found]
+    allowed = _obeying(fitted, given, whose, made)
+    taken = allowed & (~sound[whose] | (lower > before.option_lower[whose]))
+    for name in ("values", "atoms"):
+        getattr(result, name)[whose[taken]] = getattr(made.menus, name)[found[taken], 0]
+    result.outcomes[whose[taken]] = made.menus.outcomes[found[taken]]
+    return result
+
+
+def changes_between(space: ActionSpace, before: "pd.DataFrame", after: "pd.DataFrame") -> Array:
+    """Distance of M rows from M others in units of effort, (M,)."""
+    old, new = Places.read(space, before), Places.read(space, after)
+    return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
+
+
+def _sound(fitted: Fitted, given: GivenPlans) -> Flags:
+    """Whether each option is allowed, and accepted today, (M,)."""
+    faults = fitted.schema.violations(given.factuals.iloc[given.owner], given.options)
+    allowed = np.array([not fault for fault in faults], dtype=bool)
+    sound: Flags = fitted.model.accepts(given.options) & allowed
+    return sound
+
+
+def _obeying(fitted: Fitted, given: GivenPlans, whose: Indices, made: Construction) -> Flags:
+    """Whether rows found for some options are allowed to the applicants themselves."""
+    faults = fitted.schema.violations(given.factuals.iloc[given.owner[whose]], made.delivered.options)
+    return np.array([not fault for fault in faults], dtype=bool)
+
+
+def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> tuple[Array, Indices]:
+    """Rows brought into the limits of their applicants, column by column."""
+    inside = values.copy()
+    for k, feature in enumerate(space.lines):
+        if feature.step is not None:
+            inside[:, k] = np.where(values[:, k] == own.values[:, k], values[:, k], snap(values[:, k], feature.step))
+    inside = np.clip(inside, own.lower, own.upper)
+    chosen = atoms.copy()
+    for k in range(len(space.choices)):
+        flags = own.allowed[:, space.ends[k] : space.ends[k + 1]]
+        may = flags[np.arange(len(atoms)), atoms[:, k] - space.ends[k]]
+        stays = flags[np.arange(len(atoms)), own.atoms[:, k] - space.ends[k]]
+        instead = np.where(stays, own.atoms[:, k], space.ends[k] + np.argmax(flags, axis=1))
+        chosen[:, k] = np.where(may, atoms[:, k], instead)
+    return inside, chosen
+
+
+def _without_new_columns(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> Places:
+    """Limits that hold all columns but the largest changes of each row, as many as may change."""
+    units = np.array([unit_of_effort(feature) for feature in space.lines])
+    sizes = np.hstack([np.abs(values - own.values) / units, (atoms != own.atoms).astype(np.float64)])
+    rank = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1, kind="stable")
+    held = (rank >= space.cap) | (sizes == 0.0)
+    lines, choices = held[:, : len(space.lines)], held[:, len(space.lines) :]
+    lower, upper = np.where(lines, own.values, own.lower), np.where(lines, own.values, own.upper)
+    allowed = own.allowed.copy()
+    for k in range(len(space.choices)):
+        atoms_of = np.arange(space.ends[k], space.ends[k + 1])
+        only_own = own.atoms[:, [k]] == atoms_of
+        flags = allowed[:, atoms_of]
+        allowed[:, atoms_of] = np.where(choices[:, [k]], flags & only_own, flags)
+    return replace(own, lower=lower, upper=upper, allowed=allowed)

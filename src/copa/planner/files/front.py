@@ -1,0 +1,48 @@
+"""Saving and loading a planner, whatever its model is."""
+
+from pathlib import Path
+from typing import Any
+
+from copa.planner.files import black_boxes, linear
+from copa.planner.files.archive import Archive, read_archive, write_archive
+from copa.planner.files.settings import pack_settings, require_settings
+from copa.planner.fitted import FittedPlanner
+from copa.plans.files import write_atomically
+from copa.schema import FeatureSchema
+from copa.schema.files import with_text_keys
+
+
+def save_planner(planner: Any, path: str | Path) -> None:
+    """Write a fitted planner to one file, all of it or nothing."""
+    write_atomically(Path(path), pack_planner(planner))
+
+
+def pack_planner(planner: Any) -> bytes:
+    """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
+    fitted = planner._fitted()  # noqa: SLF001 - its own file format
+    kind: Any = linear if isinstance(fitted, FittedPlanner) else black_boxes
+    part = kind.pack(fitted)
+    content = {
+        "version": kind.VERSION,
+        "settings": pack_settings(planner),
+        "schema": with_text_keys(fitted.schema.to_dict()),
+        "columns": list(fitted.model.columns),
+        "radius": fitted.ball.radius,
+        "radius_source": fitted.radius_source,
+        "power": fitted.space.power,
+        **part.content,
+    }
+    return write_archive(Archive(content, part.arrays, part.members))
+
+
+def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
+    """Read a planner for the model that it was fitted with."""
+    archive = read_archive(Path(path))
+    settings = require_settings(archive.content, planner_class, path)
+    kind: Any = linear if archive.content["version"] == linear.VERSION else black_boxes
+    archive.require(kind.PARTS, kind.ARRAYS, path)
+    schema = FeatureSchema.from_dict(archive.content["schema"])
+    fitted, given = kind.unpack(archive, schema, model, path)
+    planner = planner_class(model, schema=schema, **given, **settings)
+    planner.fitted_ = fitted
+    return planner

@@ -1,0 +1,158 @@
+"""The command with a forest: from a skops file to plans, proofs, a report and an audit."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+
+from copa.plans import PlanBatch
+from copa.plans.digests import digest_of
+from e2e.command_runs import SEARCH, copa, json_of, refused, write_bank
+from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
+from unit.planner import loans
+
+FIT = ("--label", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    return write_bank(tmp_path_factory.mktemp("bank"))
+
+
+@pytest.fixture(scope="module")
+def model(bank):
+    forest = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
+    skops.io.dump(forest, bank / "forest.skops")
+    return forest
+
+
+@pytest.fixture(scope="module")
+def bundle(bank, model):  # noqa: ARG001 - its file is there
+    path = bank / "forest.bundle"
+    copa("fit", bank / "bank.csv", "--model", bank / "forest.skops", "--schema", bank / "schema.yaml", "-o", path, *FIT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def planned(bank, bundle):
+    """Plans with proofs and a report."""
+    out = bank / "out"
+    out.mkdir()
+    more = ("--report", out / "r.html", "--group", "town")
+    copa("plan", bundle, bank / "people.csv", *outputs(out), *more)
+    return out
+
+
+def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank, bundle, model, planned):
+    with zipfile.ZipFile(bundle) as outer, zipfile.ZipFile(io.BytesIO(outer.read("planner.zip"))) as inner:
+        assert sum(name.startswith("refits/") for name in inner.namelist()) == 9
+    batch = PlanBatch.load(planned / "p.copa")
+    assert batch.terms.basis == "scores"
+    assert batch.trials.n_models == 3
+    assert (batch.status == "ok").any()
+    assert model.predict(batch.options).all()
+    people = pd.read_csv(bank / "people.csv")
+    assert (batch.status == "already_valid").tolist() == model.predict(people).tolist()
+
+
+def test_facts_of_the_fit_are_told(bank, bundle, tmp_path):  # noqa: ARG001 - the model's file is there
+    model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
+    told = json_of("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3")
+    assert told["radius"] == 0.3
+    assert told["accuracy_on_these_rows"] > 0.7
+
+
+def test_the_report_is_written(planned):
+    page = (planned / "r.html").read_text(encoding="utf-8")
+    assert "<html" in page
+    assert "held" in page
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir()
+    parts.mkdir()
+    copa("plan", bundle, bank / "people.csv", *outputs(whole))
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        copa("plan", bundle, bank / "people.csv", *outputs(parts), code=130)
+    copa("plan", bundle, bank / "people.csv", *outputs(parts), "--resume")
+    assert contents(parts) == contents(whole)
+
+
+def test_proofs_and_rows_are_verified(bundle, planned, tmp_path):
+    assert "every bound is proven" in copa("verify", planned / "p.copa").stdout
+    assert "the model accepts them as said" in copa("verify", planned / "p.copa", "--bundle", bundle).stdout
+    batch = PlanBatch.load(planned / "p.copa")
+    cells = batch.options["income"].to_numpy(copy=True)
+    cells[0] += 20.0  # another row than the one that was bounded
+    batch.options["income"] = cells
+    batch.save(tmp_path / "moved.copa")
+    told = copa("verify", tmp_path / "moved.copa", "--bundle", bundle, code=1)
+    assert "its row is not the one that the certificate is about" in told.stderr
+
+
+def test_proofs_of_another_radius_are_not_those_of_the_bundle(bank, bundle, planned, tmp_path):  # noqa: ARG001
+    model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
+    copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3")
+    told = copa("verify", planned / "p.copa", "--bundle", tmp_path / "b", code=1)
+    assert "the ball of distributions is another one" in told.stderr
+
+
+def test_an_audit_bounds_the_same_rows_alike_and_says_what_breaks_first(bank, bundle, planned):
+    given = ("--applicants", bank / "people.csv", "--id", "name")
+    told = json_of("audit", bundle, planned / "p.csv", *given)
+    batch = PlanBatch.load(planned / "p.copa")
+    by_name = {entry["applicant"]: entry for entry in told["applicants"]}
+    own = [i for i in range(len(batch)) if batch.counts[i] > 0]
+    assert len(own) > 3
+    for i in own:
+        entry = by_name[batch.applicants.index[i]]
+        np.testing.assert_allclose(entry["each"], batch.option_lower[batch.owner == i], atol=1e-9)
+        assert [share["part"] for share in entry["breaks_first"]["shares"]] == ["the row as a whole"]
+        assert entry["breaks_first"]["shares"][0]["broken"] < entry["breaks_first"]["shares"][0]["expected"]
+    words = " ".join(copa("audit", bundle, planned / "p.csv", *given).stdout.split())
+    assert "the next model is one that gives it, on average, the score" in words
+
+
+def test_a_correction_is_delivered_as_the_planner_makes_it(bank, bundle, model, planned, tmp_path):
+    given = (planned / "p.csv", "--applicants", bank / "people.csv", "--id", "name")
+    copa("correct", bundle, *given, "-o", tmp_path / "c.copa", "--guarantee", "0.75", "--report", tmp_path / "r.html")
+    after, before = PlanBatch.load(tmp_path / "c.copa"), PlanBatch.load(planned / "p.copa")
+    assert model.predict(after.options).all()
+    assert (after.lower >= before.lower - 1e-9).all()
+    assert (after.lower > before.lower + 1e-3).any()
+    line = refused("correct", bundle, *given, "-o", tmp_path / "d.csv", "--method", "ascent", code=1)
+    assert "method='level'" in line
+
+
+def test_a_forged_refit_of_a_foreign_type_is_refused(bank, bundle, tmp_path):
+    """With every digest made anew: what a bundle may hold is decided by the types, not by the digests."""
+    with zipfile.ZipFile(bundle) as archive:
+        outer = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(io.BytesIO(outer["planner.zip"])) as archive:
+        inner = {name: archive.read(name) for name in archive.namelist()}
+    inner["refits/0000.skops"] = skops.io.dumps({"run": json.loads})
+    outer["planner.zip"] = zipped(inner)
+    manifest = json.loads(outer["manifest.json"])
+    manifest["members"]["planner.zip"] = hashlib.sha256(outer["planner.zip"]).hexdigest()
+    manifest["digest"] = digest_of(manifest, {})
+    (tmp_path / "b").write_bytes(zipped(outer | {"manifest.json": json.dumps(manifest)}))
+    line = refused("plan", tmp_path / "b", bank / "people.csv", "-o", tmp_path / "p.csv", code=1)
+    assert "json" in line
+    assert "neither scikit-learn nor the model given has" in line
+
+
+def zipped(members):
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, raw in members.items():
+            archive.writestr(name, raw)
+    return whole.getvalue()

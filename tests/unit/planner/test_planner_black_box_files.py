@@ -1,0 +1,255 @@
+"""A planner for a black box on disk: its refits come back as they were, and nothing else does."""
+
+import io
+import json
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import copa
+from copa.exceptions import DataError, InvalidInputError, MissingPackageError
+from copa.models.storing import pack_estimator, unpack_estimator
+from unit.planner import loans
+
+FAST = {"n_models": 6, "n_starts": 4, "n_options": 2, "guarantee": 0.6}
+
+
+def forest(seed: int = 0) -> RandomForestClassifier:
+    return RandomForestClassifier(10, min_samples_leaf=5, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return loans.fitted_pipeline(forest())
+
+
+@pytest.fixture(scope="module")
+def planner(model):
+    return loans.planner(model, **FAST)
+
+
+@pytest.fixture(scope="module")
+def declined(model):
+    table = loans.people(80, 7)
+    return table[~model.predict(table)].iloc[:6]
+
+
+@pytest.fixture
+def saved(planner, tmp_path):
+    path = tmp_path / "planner.copa"
+    planner.save(path)
+    return path
+
+
+def same_plans(one, other):
+    """Whether two batches are the same to the last bit, but for the time they took."""
+    pd.testing.assert_frame_equal(one.options, other.options, check_exact=True)
+    pd.testing.assert_frame_equal(one.applicants, other.applicants, check_exact=True)
+    for name in ("owner", "status", "message", "effort", "option_lower", "lower", "upper", "any_lower", "points"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert (one.terms.to_dict(), one.ball.radius) == (other.terms.to_dict(), other.ball.radius)
+    assert (one.trials is None) == (other.trials is None)
+    return True
+
+
+def rewritten(path, change):
+    """The file with its members changed by a function of (name, bytes); None leaves one out."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: change(name, archive.read(name)) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, raw in members.items():
+            if raw is not None:
+                archive.writestr(name, raw)
+
+
+def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(planner, model, declined, saved):
+    loaded = copa.RecoursePlanner.load(saved, model)
+    batch = planner.plan(declined)
+    assert len(batch.options) > 4
+    assert same_plans(loaded.plan(declined), batch)
+    np.testing.assert_array_equal(loaded.plan(declined).trials.option_share, batch.trials.option_share)
+    assert same_plans(loaded.audit(batch), planner.audit(batch))
+    assert loaded.radius_source_ == planner.radius_source_
+    assert (loaded.guarantee, loaded.n_models, loaded.radius) == (0.6, 6, planner.radius_)
+
+
+def test_a_loaded_planner_can_be_saved_again(planner, model, declined, saved, tmp_path):
+    again = tmp_path / "again.copa"
+    copa.RecoursePlanner.load(saved, model).save(again)
+    assert same_plans(copa.RecoursePlanner.load(again, model).plan(declined), planner.plan(declined))
+
+
+def test_a_model_that_went_through_a_file_itself_is_the_same(planner, model, declined, saved):
+    loaded = copa.RecoursePlanner.load(saved, unpack_estimator(pack_estimator(model)))
+    assert same_plans(loaded.plan(declined), planner.plan(declined))
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0),
+        HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0),
+        MLPClassifier((4,), alpha=1.0, max_iter=600, tol=1e-2, random_state=0),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_refits_of_every_kind_come_back(classifier, tmp_path):
+    model = loans.fitted_pipeline(classifier, sparse_output=False)
+    planner = loans.planner(model, **(FAST | {"n_models": 2}))
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model).fitted_
+    people = loans.people(40, 5)
+    for kind in ("retrained", "held_out"):
+        before, after = getattr(planner.fitted_, kind), getattr(loaded, kind)
+        assert len(before) == len(after) >= 2
+        for one, other in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one.scores(people), other.scores(people))
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_boosting_by_others_comes_back_because_its_owner_brings_the_types(library, tmp_path):
+    module = pytest.importorskip(library)
+    quiet = {"n_estimators": 8, "max_depth": 2, "n_jobs": 1}
+    classifier = module.XGBClassifier(**quiet) if library == "xgboost" else module.LGBMClassifier(**quiet, verbose=-1)
+    model = loans.fitted_pipeline(classifier, sparse_output=False)
+    planner = loans.planner(model, **(FAST | {"n_models": 2}))
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
+    people = loans.people(40, 5)
+    assert same_plans(loaded.plan(people.iloc[:4]), planner.plan(people.iloc[:4]))
+
+
+def test_the_papers_stand_in_comes_back_without_refits(model, declined, tmp_path):
+    planner = loans.planner(model, **FAST, surrogate="lime", radius=0.02)
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
+    assert same_plans(loaded.plan(declined), planner.plan(declined))
+    assert loaded.radius == pytest.approx(0.02)
+    table = loans.people(300, 0)
+    assert loaded.fit(table, loans.outcomes(table)).radius_ == pytest.approx(planner.radius_)
+
+
+def test_pandas_categories_and_bare_arrays_are_remembered(tmp_path):
+    table = loans.people(300, 0).drop(columns=["job", "married"])
+    model = forest().fit(table.to_numpy(), loans.outcomes(loans.people(300, 0)))
+    planner = copa.RecoursePlanner(model, **(loans.FAST | FAST)).fit(table, loans.outcomes(loans.people(300, 0)))
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
+    assert same_plans(loaded.plan(table.iloc[:4]), planner.plan(table.iloc[:4]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: loans.fitted_pipeline(forest(1)),
+        lambda: loans.fitted_pipeline(forest(), labels=loans.outcomes(loans.people(300, 0), seed=9)),
+        lambda: loans.fitted_pipeline(LogisticRegression()),
+    ],
+)
+def test_another_model_is_refused(saved, other):
+    with pytest.raises(InvalidInputError, match="fitted with another model"):
+        copa.RecoursePlanner.load(saved, other())
+
+
+def test_a_file_for_a_linear_model_is_refused_for_a_forest(model, tmp_path):
+    loans.planner(loans.fitted_pipeline()).save(tmp_path / "p")
+    with pytest.raises(InvalidInputError, match="linear"):
+        copa.RecoursePlanner.load(tmp_path / "p", model)
+
+
+def test_no_row_of_the_training_data_is_in_the_file(planner, saved):
+    with zipfile.ZipFile(saved) as archive, np.load(io.BytesIO(archive.read("arrays.npz"))) as arrays:
+        assert len(arrays["scores"]) >= 32
+    rows = planner.fitted_.model.typical
+    assert rows.dtypes.equals(loans.people(300, 0)[list(rows)].dtypes)
+    assert len(rows.merge(loans.people(300, 0), how="inner")) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda name, raw: None if name.startswith("refits/0007") else raw, "lacks refits"),
+        (
+            lambda name, raw: raw[: len(raw) // 2] if name.endswith("0000.skops") else raw,
+            "not a saved planner, or is damaged",
+        ),
+        (lambda name, raw: raw[:300] if name.endswith("0003.npz") else raw, "its numbers are damaged"),
+        (lambda name, raw: None if name == "arrays.npz" else raw, "not a saved planner, or is damaged"),
+        (lambda name, raw: raw.replace(b'"seed"', b'"sed"') if name == "planner.json" else raw, "it lacks seed"),
+        (lambda name, raw: raw.replace(b'"cells"', b'"cels"') if name == "planner.json" else raw, "is damaged"),
+        (
+            lambda name, raw: raw.replace(b'"version": 2', b'"version": 9') if name == "planner.json" else raw,
+            "version 9",
+        ),
+    ],
+)
+def test_damaged_files_are_refused(saved, model, change, words):
+    rewritten(saved, change)
+    with pytest.raises(DataError, match=words):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_types_that_the_model_does_not_have_are_refused_before_any_is_made(saved, model):
+    strange = skops.io.dumps(FunctionTransformer(func=json.loads))
+    rewritten(saved, lambda name, raw: strange if name == "refits/0000.skops" else raw)
+    with pytest.raises(DataError, match=r"neither scikit-learn nor the model given has.*json.*loads"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("left_child", 10_000), ("right_child", 0), ("feature", 99), ("feature", -7)]
+)
+def test_trees_that_lead_out_of_themselves_are_refused_before_they_are_used(saved, model, planner, field, value):
+    """Compiled code would follow them beyond the memory that is theirs."""
+    refit = planner.fitted_.retrained[0].estimator
+    wrong = unpack_estimator(pack_estimator(refit))
+    tree = wrong[-1].estimators_[3].tree_
+    state = tree.__getstate__()
+    state["nodes"] = state["nodes"].copy()
+    state["nodes"][field][0] = value
+    tree.__setstate__(state)
+    forged = pack_estimator(wrong)
+    rewritten(saved, lambda name, raw: forged if name == "refits/0000.skops" else raw)
+    with pytest.raises(DataError, match="decision trees"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+def test_without_skops_it_is_said_what_to_install(planner, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(MissingPackageError, match=r"copa-recourse\[cli\]"):
+        planner.save(tmp_path / "p")
+    assert not list(tmp_path.iterdir())
+
+
+class Opaque(RandomForestClassifier):
+    """Keeps something open that no file can hold."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.source_ = (number for number in range(3))
+        return self
+
+
+def test_what_skops_cannot_hold_is_named_and_nothing_is_written(tmp_path):
+    planner = loans.planner(loans.fitted_pipeline(Opaque(5, random_state=0)), **(FAST | {"n_models": 2}))
+    with pytest.raises(InvalidInputError, match=r"skops cannot save Pipeline.*generator"):
+        planner.save(tmp_path / "p")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_that_cannot_be_found_again_is_refused_when_it_is_saved(tmp_path):
+    table = loans.people(300, 0)
+    double = make_pipeline(loans.encoder(sparse_output=False), FunctionTransformer(lambda rows: 2.0 * rows), forest())
+    planner = loans.planner(double.fit(table, loans.outcomes(table)), **(FAST | {"n_models": 2}))
+    with pytest.raises(InvalidInputError, match=r"cannot be loaded again.*lambda"):
+        planner.save(tmp_path / "p")
+    assert not list(tmp_path.iterdir())
