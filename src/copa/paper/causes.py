@@ -1,4 +1,4 @@
-"""Why our numbers of Table 1 differ from the printed ones: the table again, with one thing changed at a time.
+"""Why our numbers of Table 1 differ from the printed ones: the table again, with one thing changed, or several.
 
 What is changed is how the authors' published program does it, where the paper does not say or says otherwise.
 """
@@ -17,8 +17,9 @@ from copa.paper.measures import measure
 from copa.paper.methods.copa import Copa
 from copa.paper.methods.mahalanobis import Corrected
 from copa.paper.methods.stopped import StoppedCopa
+from copa.paper.own_seed import both_ranges, displaced, program_applicants, program_classifier
 from copa.paper.settings import COPA_WEIGHTS
-from copa.paper.stopped_training import DEPLOYED_STEPS, REFIT_STEPS, train_stopped
+from copa.paper.stopped_training import ASKED_STEPS, DEPLOYED_STEPS, REFIT_STEPS, train_stopped
 from copa.paper.table1 import short, summary
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from copa.arrays import Array
     from copa.paper.case import Case
     from copa.paper.data import Table
-    from copa.paper.methods.base import Method, Plans
+    from copa.paper.methods.base import Method
     from copa.paper.session import Session
 
 INFLATION, RIDGE = 1.5, 0.01
 N_DEPLOYED = 5  # applicants that DiCE serves with another deployed classifier
+OWN_SEED = "own_seed"
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ class Variant:
     ----------
     key, text : for files, and for people
     change : what becomes of the moments and refits
-    descent : how COPA's plans are found: "minimiser", "stopped" or "no ranges"
-    mixed : whether proximity compares columns in two different orders
-    deployed : name of another deployed classifier in DiCE's cache, empty for ours
+    descent : how COPA's plans are found: "minimiser", "stopped", "same start" or "no ranges"
+    mixed : whether proximity compares numbers in two different orders
+    deployed : name of another deployed classifier in DiCE's cache, empty for ours; OWN_SEED has DiCE's own weights too
     """
 
     key: str
@@ -62,8 +64,8 @@ def inflated(case: "Case", ridge: float = 0.0) -> "Case":
 
 
 @lru_cache(maxsize=1)  # several variants of one data set take the same refits
-def stopped_refits(case: "Case") -> "Case":
-    """Refits that end after 200 steps from random weights, before and after the shift."""
+def stopped_refits(case: "Case", steps: int = REFIT_STEPS) -> "Case":
+    """Refits that end after some steps from random weights, before and after the shift."""
     rng = np.random.default_rng(case.settings.seed)
 
     def refit(table: "Table") -> "Array":
@@ -72,7 +74,7 @@ def stopped_refits(case: "Case") -> "Case":
             table.favourable.astype(np.float64),
             n_models=case.settings.n_models,
             fraction=0.5,
-            steps=REFIT_STEPS,
+            steps=steps,
             rng=rng,
         )
 
@@ -100,6 +102,14 @@ def stopped_classifier(case: "Case", steps: int = DEPLOYED_STEPS) -> "Case":
     return replace(stopped_program(case), theta=theta, applicants=applicants)
 
 
+def own_seed(case: "Case", steps: int = REFIT_STEPS) -> "Case":
+    """The ranges of D1 and D2, the deployed classifier and applicants of the program's own seed, and stopped refits."""
+    scaled = replace(case, encoding=both_ranges(case.data))
+    theta, _ = program_classifier(scaled)
+    applicants = program_applicants(scaled, theta)
+    return replace(inflated(stopped_refits(scaled, steps)), theta=theta, applicants=applicants)
+
+
 VARIANTS = (
     Variant("inflated", "covariance times 1.5", inflated),
     Variant("ridge", "covariance times 1.5 plus 0.01 I", lambda case: inflated(case, RIDGE)),
@@ -118,7 +128,7 @@ VARIANTS = (
         "stopped",
     ),
     Variant(
-        "order",
+        "columns",
         "stopped refits, covariance times 1.5, stopped descent, proximity across two orders of the columns",
         stopped_program,
         "stopped",
@@ -130,6 +140,22 @@ VARIANTS = (
         stopped_classifier,
         "stopped",
         deployed="stopped",
+    ),
+    Variant(
+        "own_seed",
+        "the authors' program with its own seed",
+        own_seed,
+        "same start",
+        mixed=True,
+        deployed=OWN_SEED,
+    ),
+    Variant(
+        "own_seed_1500",
+        "the authors' program with its own seed and refits of 1500 steps, as many as it asks for",
+        lambda case: own_seed(case, ASKED_STEPS),
+        "same start",
+        mixed=True,
+        deployed=OWN_SEED,
     ),
     Variant("ranges", "COPA without the ranges of the data", descent="no ranges"),
 )
@@ -147,13 +173,15 @@ def run(session: "Session") -> "pd.DataFrame":
                 key = f"causes-{variant.key}-{case.data.name}-{short(method.name)}"
                 what = f"{method.name}, {case.data.title}"
                 found = session.cell(what, key, _measured, changed, method, variant)
-                if found is not None:
+                if found is not None and not found.empty:
                     parts.append(found.assign(variant=variant.key, data=case.data.name, method=method.name))
     whole = pd.concat(parts, ignore_index=True)
+    run_keys = set(whole["variant"])
     table = pd.concat(
         [
             summary(whole[whole["variant"] == variant.key].drop(columns="variant")).assign(variant=variant.key)
             for variant in VARIANTS
+            if variant.key in run_keys
         ],
         ignore_index=True,
     )
@@ -164,28 +192,26 @@ def run(session: "Session") -> "pd.DataFrame":
 def methods(session: "Session", variant: Variant) -> list["Method"]:
     """Return the rows of Table 1 as the variant builds them."""
     dice = session.dice()
-    if variant.deployed:  # whose plans are others: a few must do
+    if variant.deployed == OWN_SEED:
+        dice = replace(dice, kind=OWN_SEED, displaced=True)
+    elif variant.deployed:  # whose plans are others: a few must do
         dice = replace(dice, kind=variant.deployed, limit=min(dice.limit, N_DEPLOYED))
-    if variant.descent == "stopped":
-        copa: list[Method] = [StoppedCopa(*weights) for weights in COPA_WEIGHTS]
+    if variant.descent in {"stopped", "same start"}:
+        same = variant.descent == "same start"
+        copa: list[Method] = [StoppedCopa(*weights, same_start=same) for weights in COPA_WEIGHTS]
     else:
         copa = [Copa(*weights, ranges=variant.descent == "minimiser") for weights in COPA_WEIGHTS]
     return [dice, Corrected(dice), *copa]
 
 
 def _measured(changed: Callable[[], "Case"], method: "Method", variant: Variant) -> "pd.DataFrame":
+    import pandas as pd
+
     case = changed()
+    if case.applicants.empty:  # another deployed classifier may decline nobody
+        return pd.DataFrame({"applicant": []})
     plans = method.plans(case)
     table = measure(case, plans)
     if variant.mixed:
-        table["proximity"] = _mixed_proximity(case, plans)
+        table["proximity"] = proximity(plans.points, displaced(case, case.origins[plans.who]))
     return table
-
-
-def _mixed_proximity(case: "Case", plans: "Plans") -> "Array":
-    """Proximity where the applicant's columns stand as in the paper's files and the options' have numbers first."""
-    from copa.paper.data import FILE_ORDER
-
-    blocks = case.encoding.blocks
-    order = np.concatenate([[0], *(blocks[name] for name in FILE_ORDER[case.data.name])])
-    return np.asarray(proximity(plans.points, case.origins[plans.who][:, order]))

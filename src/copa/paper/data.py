@@ -30,12 +30,6 @@ TITLES = {"german": "German Credit", "sba": "SBA loans", "student": "Student", "
 GERMAN_COLUMNS = ("duration", "amount", "age", "personal_status")
 STUDENT_NUMBERS = ("age", "Medu", "Fedu", "studytime", "freetime", "goout", "health", "absences", "G1", "G2")
 STUDENT_CHOICES = ("famsup", "higher", "internet", "romantic")
-# Columns as they stand in the paper's files, numbers and categories mixed.
-FILE_ORDER = {
-    "german": ("duration", "amount", "personal_status", "age"),
-    "sba": (*NUMBERS[:5], "UrbanRural", *NUMBERS[5:]),
-    "student": (*STUDENT_NUMBERS[:4], *STUDENT_CHOICES, *STUDENT_NUMBERS[4:]),
-}
 # Known only after a default, the case authors' own split, and columns that follow from others:
 # RealEstate is Term >= 240, Portion is SBA_Appv / GrAppv.
 SBA_DROPPED = ("ChgOffPrinGr", "Selected", "RealEstate", "Portion")

@@ -1,11 +1,15 @@
 """How the authors' training differs from training to convergence, in numbers."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa.paper.case import TRAINING_SHARE
 from copa.paper.causes import stopped_classifier, stopped_refits
+from copa.paper.own_seed import both_ranges, program_classifier
+from copa.paper.stopped_training import random_starts, train_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from copa.arrays import Array
     from copa.paper.case import Case
     from copa.paper.session import Session
+
+N_STARTS, EARLY = 200, 10
 
 
 def run(session: "Session") -> "pd.DataFrame":
@@ -22,7 +28,8 @@ def run(session: "Session") -> "pd.DataFrame":
     parts = []
     for case in session.cases("paper"):
         found = session.store.cell(f"training-{case.data.name}", partial(_facts, case))
-        parts.append(found.assign(data=case.data.name))
+        early = session.store.cell(f"early-{case.data.name}", partial(early_stops, case))
+        parts.append(found.assign(data=case.data.name, **early.iloc[0].to_dict()))
     table = pd.concat(parts, ignore_index=True)
     session.store.table("training", table)
     return table
@@ -40,6 +47,40 @@ def one_hot_variance(case: "Case", cov: "Array") -> float:
         direction[case.encoding.blocks[name]] = -1.0
         found.append(direction @ cov @ direction / (direction @ direction))
     return float(np.mean(found))
+
+
+def early_stops(case: "Case") -> "pd.DataFrame":
+    """How often training ends almost at once, and what the deployed classifier of the program's own seed is like.
+
+    Returns
+    -------
+    DataFrame of one row:
+    early_ours, early_both : share of random starts that stop within ten steps, with numbers scaled by their ranges in
+        D1, and in D1 and D2 together
+    own_steps, own_accuracy, own_declined, rows : of the program's own seed, on D1
+    """
+    import pandas as pd
+
+    scaled = replace(case, encoding=both_ranges(case.data))
+    theta, steps = program_classifier(scaled)
+    accepted = scaled.encoding.encode(case.data.present.features) @ theta >= 0.0
+    row = {
+        "early_ours": _early_share(case),
+        "early_both": _early_share(scaled),
+        "own_steps": steps,
+        "own_accuracy": float((accepted == case.data.present.favourable).mean()),
+        "own_declined": int((~accepted).sum()),
+        "rows": len(accepted),
+    }
+    return pd.DataFrame([row])
+
+
+def _early_share(case: "Case") -> float:
+    rows, good = case.encoding.encode(case.data.present.features), case.data.present.favourable.astype(np.float64)
+    rng = np.random.default_rng(case.settings.seed)
+    inside, start = random_starts(rows, n_models=N_STARTS, fraction=TRAINING_SHARE, rng=rng)
+    _, steps = train_from(rows, good, inside, start, EARLY + 1)
+    return float((steps <= EARLY).mean())
 
 
 def _facts(case: "Case") -> "pd.DataFrame":

@@ -10,6 +10,7 @@ from copa.paper.methods.base import Plans
 from copa.paper.methods.copa import Copa
 from copa.paper.methods.wachter import Wachter
 from copa.paper.networks import acceptance, local_ridge, network_layers, train_network
+from copa.paper.pages import comparison
 
 
 def test_measures_follow_the_definitions_of_the_paper(german):
@@ -54,14 +55,51 @@ def test_the_loans_take_part_where_their_file_is(session, sba_folder):
     assert table["distance"].iloc[0] > 1.0
 
 
-def test_every_cause_changes_what_it_says(shared):
-    table = causes.run(shared).set_index(["variant", "data", "method"])
+@pytest.fixture(scope="module")
+def changed_tables(shared):
+    return causes.run(shared).set_index(["variant", "data", "method"])
+
+
+def test_every_cause_changes_what_it_says(changed_tables):
+    table = changed_tables
     row = ("german", "COPA (0.5, 5)")
     assert table.loc[("inflated", *row), "lower"] < 1.0
     assert table.loc[("ranges", *row), "proximity"] > table.loc[("inflated", *row), "proximity"]
-    assert table.loc[("order", *row), "proximity"] != table.loc[("program", *row), "proximity"]
-    assert table.loc[("order", *row), "lower"] == table.loc[("program", *row), "lower"]
     assert set(table.index.get_level_values("variant")) == {variant.key for variant in causes.VARIANTS}
+
+
+def test_only_proximity_tells_the_two_orders_of_the_columns_apart(changed_tables):
+    table = changed_tables
+    row = ("student", "COPA (0.5, 5)")
+    assert table.loc[("columns", *row), "proximity"] != table.loc[("program", *row), "proximity"]
+    assert table.loc[("columns", *row), "lower"] == table.loc[("program", *row), "lower"]
+    row = ("german", "COPA (0.5, 5)")  # whose numbers stand in one order only
+    assert table.loc[("columns", *row), "proximity"] == pytest.approx(table.loc[("program", *row), "proximity"])
+
+
+def test_more_steps_of_the_refits_leave_the_rest_of_the_program_as_it_is(student):
+    short, long = causes.own_seed(student), causes.own_seed(student, causes.ASKED_STEPS)
+    np.testing.assert_array_equal(short.theta, long.theta)
+    assert short.applicants.index.tolist() == long.applicants.index.tolist()
+    rows, good = short.encoding.encode(student.data.present.features), student.data.present.favourable
+    accuracy = [((rows @ case.moments.mean >= 0.0) == good).mean() for case in (short, long)]
+    assert accuracy[0] + 0.02 < accuracy[1]
+
+
+def test_a_variant_whose_classifier_declines_nobody_has_no_rows_and_the_page_says_so(session, monkeypatch):
+    def nobody(case):
+        return replace(case, applicants=case.applicants.head(0)) if case.data.name == "german" else case
+
+    usual = causes.Variant("usual", "as usual")
+    kind = causes.Variant("kind", "a classifier that accepts all of German Credit", nobody, "stopped")
+    monkeypatch.setattr(causes, "VARIANTS", (usual, kind))
+    monkeypatch.setattr(comparison, "TEXTS", {variant.key: variant.text for variant in (usual, kind)})
+    table = causes.run(session)
+    assert set(table.loc[table["variant"] == "kind", "data"]) == {"student"}
+    counted = comparison.causes_section(table, table1.run(session)).body[1]
+    row = next(row for row in counted.rows if row[0] == kind.text)
+    assert row[1:3] == ["declines nobody", "-"]  # the loans are not there
+    assert row[3].endswith("of 12")
 
 
 def test_inflation_multiplies_the_covariance_and_keeps_the_mean(german):
@@ -155,3 +193,35 @@ def test_stopped_training_keeps_its_random_start_where_no_row_can_see_it(shared)
     ratio = stopped["one_hot_variance"] / stopped["start_variance"]
     assert ratio.between(0.4, 2.0).all()  # a variance from 30 refits
     assert stopped["from_mean"]["student"] > 2.0 * fitted["from_mean"]["student"]
+
+
+def test_training_that_ends_early_is_told_with_the_classifier_of_the_programs_own_seed(shared):
+    table = training_facts.run(shared)
+    facts = table.drop_duplicates("data").set_index("data")
+    # What a run of the authors' program says: people whom its deployed classifier declines.
+    assert facts["own_declined"].to_dict() == {"german": 65, "student": 152}
+    assert facts.loc["german", "early_both"] == 0.0
+    assert 0.0 < facts.loc["student", "early_both"] < 0.2
+    body = comparison.training_section(table).body
+    assert body[3].rows[1] == ["Student", "0 %", "6 %", "2000", "0.92", "152 of 423"]
+    assert len(body) == 4  # neither of them ends early
+
+
+def test_the_classifier_of_the_loans_stops_untrained_and_the_page_says_so(session, sba_folder):
+    case = replace(session, data_folder=sba_folder).case("sba")
+    facts = training_facts.early_stops(case).assign(data="sba")
+    # As in a run of the authors' program.
+    assert facts[["own_steps", "own_declined", "rows"]].iloc[0].tolist() == [5, 18, 943]
+    assert facts["own_accuracy"].iloc[0] == pytest.approx(0.543, abs=5e-4)
+    assert facts["early_both"].iloc[0] > 0.1 > facts["early_ours"].iloc[0]
+    ways = facts.assign(
+        training="stopped",
+        from_mean=1.0,
+        accuracy=1.0,
+        declined=1,
+        one_hot_variance=1.0,
+        start_variance=1.0,
+        distance=1.0,
+    )
+    told = comparison.training_section(ways).body[-1]
+    assert "stops after 5 steps, untrained (accuracy 0.54), and declines 18 of 943 people" in told

@@ -1,7 +1,7 @@
 import pandas as pd
 
 from copa.paper.causes import VARIANTS
-from copa.paper.pages.comparison import broken_orderings_section
+from copa.paper.pages.comparison import ASKED, agreement_section, broken_orderings_section, causes_section
 from copa.paper.published import CLASSIFIERS, EXAMPLES, LINEAR_ROWS, TABLE_1, TABLE_2
 from copa.paper.verdicts import agreements, orderings, within
 
@@ -97,3 +97,27 @@ def test_an_ordering_that_does_not_hold_is_told_with_the_experiment_in_which_it_
             f"{variant.text} (0.900 above 0.801)",
         ]
     ]
+
+
+def test_dice_with_the_refits_that_the_program_asks_for_stands_beside_ours_and_the_printed():
+    key = "sba/DiCE/empirical"
+    applicants = pd.concat([summary(**{key: 0.0}).assign(applicant=i) for i in range(2)], ignore_index=True)
+    causes = summary(**{key: 0.75}).assign(variant=ASKED)
+    grid = causes_section(causes, applicants).body[3]
+    assert {row[1] for row in grid.rows} == {"DiCE", "MahalanobisCrr"}
+    row = next(row for row in grid.rows if row[:2] == ["SBA loans", "DiCE"])
+    assert row[-1] == "0.750 ± 0.061 (0.801 ± 0.061; 0.000)"
+
+
+def test_the_experiment_that_alone_comes_nearest_to_the_whole_table_is_named():
+    best, other = VARIANTS[:2]
+    causes = pd.concat(
+        [
+            summary(**{"sba/DiCE/lower": 0.1, "sba/DiCE/empirical": 0.1}).assign(variant=other.key),
+            summary(**{"sba/DiCE/lower": 0.1}).assign(variant=best.key),
+        ],
+        ignore_index=True,
+    )
+    applicants = pd.concat([summary().assign(applicant=i) for i in range(2)], ignore_index=True)
+    text = agreement_section(applicants, causes).body[0]
+    assert text.endswith(f"The best alone brings 59 of its 60 cells within them: {best.text}.")

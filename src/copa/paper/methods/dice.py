@@ -22,11 +22,13 @@ import numpy as np
 from copa.arrays import Array
 from copa.exceptions import DataError
 from copa.paper.methods.base import Plans
+from copa.paper.own_seed import both_tables, displaced_weights
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.paper.case import Case
+    from copa.paper.data import Table
 
 OUTCOME = "favourable"
 Layers = Sequence[tuple[Array, Array]]  # weights (outputs, inputs) and intercepts (outputs,) of each layer
@@ -42,6 +44,8 @@ class Dice:
     limit : most applicants to serve
     tell : called with a line of text after each new plan
     kind : name of the deployed model in the cache
+    displaced : whether ranges and deviations are those of D1 and D2 together, and the deviations of numbers are in each
+        other's places, as in the authors' published program
     """
 
     cache: Path
@@ -49,10 +53,11 @@ class Dice:
     tell: Callable[[str], None] = lambda _: None
     kind: str = "linear"
     name: str = "DiCE"
+    displaced: bool = False
 
     def plans(self, case: "Case") -> Plans:
         """Build the plans of the first applicants, or read them from the cache."""
-        layers = [linear_layer(case)]
+        layers = [linear_layer(case, self._table(case).features)]
         return self.plans_of_network(case, layers, self.kind, case.applicants)
 
     def plans_of_network(self, case: "Case", layers: Layers, kind: str, applicants: "pd.DataFrame") -> Plans:
@@ -70,7 +75,7 @@ class Dice:
             path = folder / f"{label}.json"
             found = read_plan(path, layers)
             if found is None:
-                explain = explain or explainer(case, layers)
+                explain = explain or self._explainer(case, layers)
                 started = process_time()
                 options = explain(people.loc[[label]])
                 found = options, process_time() - started
@@ -80,6 +85,15 @@ class Dice:
             seconds.append(found[1])
         points = np.array([case.encoding.encode(table) for table in tables])
         return Plans(np.arange(len(people)), points, np.array(seconds))
+
+    def _table(self, case: "Case") -> "Table":
+        """The rows that tell DiCE ranges and deviations."""
+        return both_tables(case.data) if self.displaced else case.data.present
+
+    def _explainer(self, case: "Case", layers: Layers) -> "Callable[[pd.DataFrame], pd.DataFrame]":
+        table = self._table(case)
+        weights = displaced_weights(case, table.features) if self.displaced else None
+        return explainer(case, layers, table, weights)
 
 
 def require_dice() -> None:
@@ -91,10 +105,11 @@ def require_dice() -> None:
         )
 
 
-def linear_layer(case: "Case") -> tuple[Array, Array]:
-    """Return the deployed classifier over DiCE's own coordinates, in which the data's ranges are 0 and 1."""
+def linear_layer(case: "Case", features: "pd.DataFrame | None" = None) -> tuple[Array, Array]:
+    """Return the deployed classifier over DiCE's own coordinates, in which the ranges of its data (D1) are 0 and 1."""
     encoding, theta = case.encoding, case.theta.copy()
-    rows = case.data.present.features[list(encoding.numbers)].to_numpy(dtype=np.float64)
+    features = case.data.present.features if features is None else features
+    rows = features[list(encoding.numbers)].to_numpy(dtype=np.float64)
     low, high = rows.min(axis=0), rows.max(axis=0)
     numbers = slice(1, 1 + len(encoding.numbers))
     slope = theta[numbers] / (encoding.high - encoding.low)
@@ -108,14 +123,22 @@ def immutables(case: "Case") -> list[str]:
     return [name for name in case.data.present.features if case.data.schema[name].immutable]
 
 
-def explainer(case: "Case", layers: Layers) -> Callable[["pd.DataFrame"], "pd.DataFrame"]:
-    """Return a function from one applicant to DiCE's options, in raw columns."""
+def explainer(
+    case: "Case", layers: Layers, table: "Table", weights: dict[str, float] | None
+) -> Callable[["pd.DataFrame"], "pd.DataFrame"]:
+    """Return a function from one applicant to DiCE's options, in raw columns.
+
+    Parameters
+    ----------
+    table : the rows that tell DiCE ranges and deviations
+    weights : what the changes of the numbers cost; None for DiCE's own, from the deviations
+    """
     import dice_ml
 
-    features = case.data.present.features
+    features = table.features
     with _quiet():
         data = dice_ml.Data(
-            dataframe=features.assign(**{OUTCOME: case.data.present.favourable.astype(int)}),
+            dataframe=features.assign(**{OUTCOME: table.favourable.astype(int)}),
             continuous_features=list(case.encoding.numbers),
             outcome_name=OUTCOME,
         )
@@ -131,6 +154,7 @@ def explainer(case: "Case", layers: Layers) -> Callable[["pd.DataFrame"], "pd.Da
                 total_CFs=case.settings.n_options,
                 desired_class=1,
                 features_to_vary=vary,
+                feature_weights="inverse_mad" if weights is None else weights,
                 posthoc_sparsity_param=None,
             )
         options: pd.DataFrame = result.cf_examples_list[0].final_cfs_df[list(features)]

@@ -13,6 +13,7 @@ import numpy as np
 from copa.arrays import Array
 from copa.paper.methods.base import Plans
 from copa.paper.methods.descent import Adam
+from copa.paper.own_seed import program_noise
 
 if TYPE_CHECKING:
     from copa.paper.case import Case
@@ -24,10 +25,17 @@ RIDGE = 1e-4  # on the diagonal of K
 
 @dataclass(frozen=True)
 class StoppedCopa:
-    """The paper's objective, descended until three steps in a row bring nothing."""
+    """The paper's objective, descended until three steps in a row bring nothing.
+
+    Parameters
+    ----------
+    validity_weight, diversity_weight : the paper's lambda
+    same_start : whether all applicants start with the noise that the authors' program draws with its own seed
+    """
 
     validity_weight: float
     diversity_weight: float
+    same_start: bool = False
 
     @property
     def name(self) -> str:
@@ -38,8 +46,11 @@ class StoppedCopa:
         """Build the plans of all applicants."""
         started = process_time()
         origins, n_options = case.origins, case.settings.n_options
-        rng = np.random.default_rng(case.settings.seed)
-        noise = rng.standard_normal((len(origins), n_options, origins.shape[1]))
+        if self.same_start:
+            noise = np.repeat(program_noise(case)[None], len(origins), axis=0)
+        else:
+            rng = np.random.default_rng(case.settings.seed)
+            noise = rng.standard_normal((len(origins), n_options, origins.shape[1]))
         held = np.concatenate([[0], case.fixed]).astype(int)
         noise[..., held] = 0.0
         points = self._descend(case, origins[:, None] + noise, held)
