@@ -1,6 +1,6 @@
 """Any classifier with probabilities, taken as it is: what it says of raw rows, as a score that accepts from zero on."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from copa.schema.names import hint, require_text, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-# Probabilities are cut off here before their logarithms are taken: a forest says 0 and 1.
-SHARPEST = 1e-3
+# Probabilities are cut off before their logarithms are taken, as close to 0 and 1 as the model itself tells them apart.
+COARSEST, FINEST = 1e-3, 1e-9
+LOOKED_AT = 2000  # rows of the data at most, to see how close
 
 
 @dataclass
@@ -38,6 +39,7 @@ class BlackBox:
     favourable : the label a person wants
     position : of the favourable label in `classes_`
     threshold : probability from which on the model accepts; None where `predict` decides
+    sharpest : where probabilities are cut off, and at 1 minus it
     asked : calls of the model so far
     typical : rows by which it can be told from other models, see `typical_rows`; None where nobody asked for them
     """
@@ -48,6 +50,7 @@ class BlackBox:
     favourable: Any
     position: int
     threshold: float | None
+    sharpest: float = COARSEST
     asked: Calls = field(default_factory=Calls, repr=False)
     typical: "pd.DataFrame | None" = field(default=None, repr=False)
 
@@ -85,7 +88,20 @@ class BlackBox:
 
     def replaced(self, estimator: Any) -> "BlackBox":
         """The same for another fit of the model, whose calls are counted together with this one's."""
-        return BlackBox(estimator, self.columns, self.named, self.favourable, self.position, self.threshold, self.asked)
+        return replace(self, estimator=estimator)
+
+    def sharpened(self, frame: "pd.DataFrame") -> "BlackBox":
+        """The same, with probabilities cut off at half of the smallest one that the model has for raw rows.
+
+        A forest says 0 and 1 where all trees agree: what is between its smallest share of votes and 0 is not known. A
+        network's probabilities mean something down to where single precision ends, and far from its boundary a cut
+        would make all rows look alike.
+        """
+        some = frame.iloc[np.linspace(0, len(frame) - 1, min(LOOKED_AT, len(frame))).astype(int)]
+        chance = np.asarray(self.estimator.predict_proba(self.as_input(some)), dtype=np.float64)[:, self.position]
+        away = np.minimum(chance, 1.0 - chance)
+        smallest = float(away[away > 0.0].min(initial=1.0))
+        return replace(self, sharpest=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
 
     def as_input(self, frame: "pd.DataFrame") -> Any:
         """The raw columns in the form that the estimator was fitted to."""
@@ -103,7 +119,7 @@ class BlackBox:
         self.asked.rows += len(frame)
         chance = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
-        return log_odds(chance) - float(np.log(cut / (1.0 - cut)))
+        return log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
 
     def accepts(self, frame: "pd.DataFrame") -> npt.NDArray[np.bool_]:
         """What the estimator itself says of raw rows, (N,)."""
@@ -117,9 +133,9 @@ class BlackBox:
         return np.asarray(self.estimator.predict_proba(rows)[:, self.position] >= self.threshold)
 
 
-def log_odds(chance: Array) -> Array:
+def log_odds(chance: Array, sharpest: float) -> Array:
     """Logarithm of the odds of probabilities, finite also at 0 and 1."""
-    cut = np.clip(chance, SHARPEST, 1.0 - SHARPEST)
+    cut = np.clip(chance, sharpest, 1.0 - sharpest)
     odds: Array = np.log(cut) - np.log1p(-cut)
     return odds
 

@@ -14,9 +14,9 @@ from copa.bounds import validity_bounds
 from copa.metrics import diversity, proximity
 from copa.moments import WeightMoments
 from copa.paper.case import HALF, TRAINING_SHARE, choose_applicants
-from copa.paper.methods import network_planner
 from copa.paper.methods.copa import Copa
 from copa.paper.methods.mahalanobis import correct
+from copa.paper.methods.network_planner import PLANNERS, network_plans
 from copa.paper.networks import Surrogate, acceptance, local_ridge, network_layers, train_network
 from copa.paper.settings import NONLINEAR_WEIGHTS
 from copa.paper.table1 import short, summary
@@ -104,14 +104,16 @@ def run(session: "Session", surrogate: Surrogate = local_ridge) -> "pd.DataFrame
 
 def method_names() -> list[str]:
     """Return the rows of the table, in the paper's order, and the planner as its users get it."""
-    return ["DiCE", "MahalanobisCrr", *(Copa(*weights).name for weights in NONLINEAR_WEIGHTS), network_planner.NAME]
+    copa = [Copa(*weights).name for weights in NONLINEAR_WEIGHTS]
+    return ["DiCE", "MahalanobisCrr", *copa, *(row.name for row in PLANNERS)]
 
 
 def _compute(session: "Session", ready: Callable[[], NetworkCase], name: str) -> "pd.DataFrame":
     case = ready()
-    if name == network_planner.NAME:  # its own promise, which is about the network itself
-        plans, lower = network_planner.network_plans(case)
-        return _measured(case, plans).assign(lower=lower)
+    for row in PLANNERS:
+        if row.name == name:  # its own promise, which is about the network itself
+            plans, lower = network_plans(case, row)
+            return _measured(case, plans).assign(lower=lower)
     return _measured(case, _plans(session, case, name))
 
 

@@ -36,7 +36,7 @@ def fit_black_box(
     n_models = N_MODELS if settings.n_models is None else settings.n_models
     space = local_space(schema, settings.power)
     require_readable([model], space, X)
-    model = replace(model, typical=typical_rows(X[list(model.columns)]))
+    model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
     if settings.surrogate == "lime":
         return _fit_lime(model, space, settings)
     require_clonable(model)

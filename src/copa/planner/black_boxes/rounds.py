@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from copa.arrays import Array, Indices
-from copa.bounds.single_option import single_option_lower
 from copa.models.surrogate import LocalFit, fit_locally
 from copa.planner.black_boxes.samples import ask, ask_beside, explore
 from copa.planner.black_boxes.state import BlackBoxPlanner, ask_all
 from copa.planner.construction import ROUNDING, Request
 from copa.planner.delivery import Applicants
-from copa.planner.tries.samples import Rows, Samples
+from copa.planner.tries.samples import Rows, Samples, sureness
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each
 from copa.planning.actions import ActionSpace
@@ -37,7 +36,7 @@ class Evidence:
         """Ask the retrained fits about rows, and see from the moments of their scores how surely each holds."""
         scores = ask_all(fitted.retrained, samples.frame(fitted.space, applicants), n_jobs)
         spread = scores.std(axis=0, ddof=1)
-        lower = single_option_lower(scores.mean(axis=0), spread, fitted.ball.radius * spread)
+        lower = sureness(scores.mean(axis=0), spread, fitted.ball.radius * spread)
         return cls(replace(samples, lower=lower), scores)
 
     def joined(self, other: "Evidence") -> "Evidence":

@@ -6,10 +6,10 @@ from time import perf_counter
 import numpy as np
 
 from copa.planner.construction import ROUNDING, Construction, Request, finish
-from copa.planner.delivery import Applicants, lower_of_each
+from copa.planner.delivery import Applicants, moments_of_each
 from copa.planner.feature_maps.slopes import slopes_at
 from copa.planner.fitted import FittedPlanner
-from copa.planner.tries.samples import Rows, Samples, entered
+from copa.planner.tries.samples import Rows, Samples, entered, sureness
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
@@ -97,7 +97,7 @@ def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Sample
     """What the model says of rows, and how surely each holds, from phi itself."""
     points = fitted.points(rows.frame(fitted.space, applicants), rows.owner)
     scores = (points[:, None] @ fitted.model.theta)[:, 0] - fitted.floor
-    lower = lower_of_each(fitted.ball, points)
+    lower = sureness(*moments_of_each(fitted.ball, points))
     return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(fitted.space, applicants), scores, lower)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 2
-PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "refits", "rows")
+PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "sharpest", "refits", "rows")
 ARRAYS = ("scores",)
 CHANGED = 1e-5  # difference of a score from which on it is another model's: beyond what single precision loses
 
@@ -32,6 +32,7 @@ def pack(fitted: BlackBoxPlanner | LimePlanner) -> Archive:
     fits = None if isinstance(fitted, LimePlanner) else (fitted.retrained, fitted.held_out)
     content = {
         "seed": fitted.seed,
+        "sharpest": fitted.model.sharpest,
         "refits": None if fits is None else [len(some) for some in fits],
         "rows": pack_frame(rows, "rows", arrays),
     }
@@ -64,6 +65,7 @@ def unpack(
     """What the planner knows, and the settings that come with it; an error for another model than its own."""
     content, settings = archive.content, archive.content["settings"]
     box = BlackBox.read(model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"])
+    box = replace(box, sharpest=float(content["sharpest"]))
     box = replace(box, typical=_require_same(box, archive, path))
     space = local_space(schema, int(content["power"]))
     ball = standard_ball(int(settings["n_options"]), float(content["radius"]))

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array, Indices
+from copa.bounds.single_option import single_option_lower
 from copa.planner.delivery import Applicants
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.rows import write_rows
@@ -103,7 +104,7 @@ class Samples(Rows):
     ----------
     points : (M, 1 + A) their coordinates around the applicants
     scores : (M,) by the model in force, which accepts from zero on
-    lower : (M,) probability that each holds with; NaN where that was not asked
+    lower : (M,) how sure each is (see `sureness`); NaN where that was not asked
     """
 
     points: Array
@@ -117,6 +118,19 @@ class Samples(Rows):
     def joined(self, other: "Samples") -> "Samples":
         """These rows and others."""
         return Samples(*(np.concatenate([getattr(part, f.name) for part in (self, other)]) for f in fields(self)))
+
+
+def sureness(mean: Array, spread: Array, reach: Array) -> Array:
+    """Probability that rows hold with, (M,); below zero where none can be promised, the more the less sure they are.
+
+    Parameters
+    ----------
+    mean, spread : of the rows' scores
+    reach : how far the ball lets the mean go
+    """
+    lower = single_option_lower(mean, spread, reach)
+    missing: Array = (mean - reach) / np.maximum(np.abs(mean) + reach, np.finfo(np.float64).tiny)
+    return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
 
 
 def entered(space: ActionSpace, places: Places) -> tuple[Array, Indices]:

@@ -64,8 +64,9 @@ def choose_menus(
 
 def candidates(samples: Samples, efforts: Array, level: float) -> Candidates:
     """Good rows of one applicant that reach the level, or nearly the highest one in reach, each once."""
-    highest = samples.lower.max(initial=0.0)
-    sure = np.flatnonzero(samples.lower >= (level if highest >= level else ROOM * highest))
+    highest = samples.lower.max(initial=-1.0)
+    least = level if highest >= level else highest - (1.0 - ROOM) * abs(highest)
+    sure = np.flatnonzero(samples.lower >= least)
     _, first = np.unique(samples.points[sure], axis=0, return_index=True)
     sure = sure[np.sort(first)]
     kept = sure[~_asks_for_more(samples.points[sure])]
