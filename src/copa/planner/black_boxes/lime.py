@@ -12,19 +12,18 @@ import numpy as np
 
 from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.models.black_box import BlackBox
 from copa.models.surrogate import fit_locally
 from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.promises import standard_ball, standard_points
+from copa.planner.black_boxes.state import AskedPlanner
 from copa.planner.construction import ROUNDING, Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, entered
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each
-from copa.planning.actions import ActionSpace, Places
+from copa.planning.actions import Places
 from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws, rows_around
-from copa.schema import FeatureSchema
 from copa.workers import for_each_chunk
 
 if TYPE_CHECKING:
@@ -36,47 +35,20 @@ PERTURBED = 500  # rows around the applicant
 WIDTH = 0.75  # of the neighbourhood, times the square root of the number of columns, as LIME has it
 
 
-@dataclass(frozen=True, eq=False)
-class LimePlanner:
-    """Everything a plan by way of LIME is made from; the fields are those of `BlackBoxPlanner`."""
-
-    model: BlackBox
-    space: ActionSpace
-    ball: AmbiguityBall
-    radius_source: str
-    seed: int
-
-    @property
-    def schema(self) -> FeatureSchema:
-        """The schema, with the spreads that it was fitted with."""
-        return self.space.schema
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LimePlanner(AskedPlanner):
+    """A planner whose promises rest on one stand-in for each applicant."""
 
     @property
     def basis(self) -> str:
         """What the ball is about."""
         return "stand-in"
 
-    def resized(self, n_options: int) -> "LimePlanner":
-        """The same for menus of another number of options."""
-        if self.ball.dimension == n_options + 1:
-            return self
-        return replace(self, ball=standard_ball(n_options, self.ball.radius))
-
-    def start(self, table: "pd.DataFrame") -> Array:
-        """The applicants in local coordinates, (N, D)."""
-        rows = np.zeros((len(table), self.space.mean.size))
-        rows[:, 0] = 1.0
-        return rows
-
     def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - each row stands for itself
         """Rows as points of the ball, each by the stand-in around itself, (M, D)."""
         applicants = Applicants(rows, Places.read(self.space, rows), self.start(rows), self.space.slack(rows))
         weights = stand_ins(self, applicants)
         return stand_in_points(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
-
-    def answers(self, table: "pd.DataFrame") -> Array:
-        """What the model says of rows, to see whether it can read them, (N, 1)."""
-        return self.model.scores(table)[:, None]
 
 
 def lime_ball(n_options: int, radius: float) -> AmbiguityBall:

@@ -1,7 +1,7 @@
 """What a planner knows of a black box once it is fitted."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +19,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class BlackBoxPlanner:
-    """Everything a plan for a black box is made from.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AskedPlanner:
+    """What every plan for a model that is only asked is made from.
 
     Attributes
     ----------
     model : the model in force
     space : the columns that may change, in local coordinates (see `local_space`)
-    retrained : K fits of the same model to resampled data: the moments of the next models' scores come from them
-    held_out : further fits, on which the options are tried and nothing is chosen by
-    ball : of standardised scores, whose radius counts standard deviations of retraining (see `standard_ball`)
+    ball : of standardised scores (see `standard_ball`)
     radius_source : in words, where the radius comes from
     seed : of the rows that are drawn
     """
 
     model: BlackBox
     space: ActionSpace
-    retrained: tuple[BlackBox, ...]
-    held_out: tuple[BlackBox, ...]
     ball: AmbiguityBall
     radius_source: str
     seed: int
@@ -47,12 +43,7 @@ class BlackBoxPlanner:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
 
-    @property
-    def basis(self) -> str:
-        """What the ball is about."""
-        return "scores"
-
-    def resized(self, n_options: int) -> "BlackBoxPlanner":
+    def resized(self, n_options: int) -> Self:
         """The same for menus of another number of options."""
         if self.ball.dimension == n_options + 1:
             return self
@@ -64,14 +55,33 @@ class BlackBoxPlanner:
         rows[:, 0] = 1.0
         return rows
 
+    def answers(self, table: "pd.DataFrame") -> Array:
+        """What the model says of rows, to see whether it can read them, (N, 1)."""
+        return self.model.scores(table)[:, None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlackBoxPlanner(AskedPlanner):
+    """A planner whose promises rest on refits; the radius of its ball counts standard deviations of retraining.
+
+    Attributes
+    ----------
+    retrained : K fits of the same model to resampled data: the moments of the next models' scores come from them
+    held_out : further fits, on which the options are tried and nothing is chosen by
+    """
+
+    retrained: tuple[BlackBox, ...]
+    held_out: tuple[BlackBox, ...]
+
+    @property
+    def basis(self) -> str:
+        """What the ball is about."""
+        return "scores"
+
     def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:
         """Rows as points of the ball, for the applicants whose options they are."""
         scores = ask_all(self.retrained, rows, n_jobs)
         return score_points(scores, owner, self.ball.dimension)
-
-    def answers(self, table: "pd.DataFrame") -> Array:
-        """What the model says of rows, to see whether it can read them, (N, 1)."""
-        return self.model.scores(table)[:, None]
 
 
 def local_space(schema: FeatureSchema, power: int) -> ActionSpace:

@@ -67,15 +67,19 @@ def unpack(
     box = BlackBox.read(model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"])
     box = replace(box, sharpest=float(content["sharpest"]))
     box = replace(box, typical=_require_same(box, archive, path))
-    space = local_space(schema, int(content["power"]))
     ball = standard_ball(int(settings["n_options"]), float(content["radius"]))
-    source, seed = str(content["radius_source"]), int(content["seed"])
-    if content["refits"] is None:
-        return LimePlanner(box, space, ball, source, seed), {"radius": ball.radius * float(np.sqrt(VARIANCE))}
-    fits, n_retrained = unpack_refits(archive, box, path)
-    return BlackBoxPlanner(box, space, fits[:n_retrained], fits[n_retrained:], ball, source, seed), {
-        "radius": ball.radius
+    common: dict[str, Any] = {
+        "model": box,
+        "space": local_space(schema, int(content["power"])),
+        "ball": ball,
+        "radius_source": str(content["radius_source"]),
+        "seed": int(content["seed"]),
     }
+    if content["refits"] is None:
+        return LimePlanner(**common), {"radius": ball.radius * float(np.sqrt(VARIANCE))}
+    fits, n_retrained = unpack_refits(archive, box, path)
+    planner = BlackBoxPlanner(**common, retrained=fits[:n_retrained], held_out=fits[n_retrained:])
+    return planner, {"radius": ball.radius}
 
 
 def _require_same(model: BlackBox, archive: Archive, path: str | Path) -> "pd.DataFrame":

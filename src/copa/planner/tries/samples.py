@@ -129,7 +129,7 @@ def sureness(mean: Array, spread: Array, reach: Array) -> Array:
     reach : how far the ball lets the mean go
     """
     lower = single_option_lower(mean, spread, reach)
-    missing: Array = (mean - reach) / np.maximum(np.abs(mean) + reach, np.finfo(np.float64).tiny)
+    missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
     return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
 
 

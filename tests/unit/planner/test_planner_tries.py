@@ -1,0 +1,88 @@
+"""Rows that are tried on a model: how sure they are, what is chosen from them, and with how little they would do."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+
+from copa.bounds.single_option import single_option_lower
+from copa.models.black_box import BlackBox
+from copa.planner.black_boxes.state import ask_all
+from copa.planner.delivery import Applicants
+from copa.planner.tries.samples import Rows, Samples, sureness
+from copa.planner.tries.selection import candidates
+from unit.planner import loans
+
+
+def test_sureness_is_the_promise_where_there_is_one_and_keeps_the_order_of_score_per_deviation_below():
+    spread = np.ones(9)
+    mean = np.linspace(-3.0, 5.0, 9)
+    reach = 2.0 * spread
+    sure = sureness(mean, spread, reach)
+    promised = single_option_lower(mean, spread, reach)
+    np.testing.assert_array_equal(sure[promised > 0.0], promised[promised > 0.0])
+    assert (sure[mean < 2.0] < 0.0).all()
+    assert (np.diff(sure) > 0.0).all()
+    np.testing.assert_allclose(sureness(7.0 * mean, 7.0 * spread, 7.0 * reach), sure)
+
+
+def _samples(lower):
+    n = len(lower)
+    points = np.column_stack([np.ones(n), np.arange(n), np.arange(n)[::-1]]).astype(float)
+    return Samples(np.zeros(n, int), points[:, 1:], np.zeros((n, 0), int), points, np.ones(n), np.array(lower))
+
+
+@pytest.mark.parametrize(
+    ("lower", "level", "kept"),
+    [
+        ([0.95, 0.91, 0.5], 0.9, [0, 1]),  # those that reach the level
+        ([0.5, 0.46, 0.3], 0.9, [0, 1]),  # or nearly the highest one in reach
+        ([-0.5, -0.54, -0.9], 0.9, [0, 1]),  # or, where nothing can be promised, the surest
+    ],
+)
+def test_rows_that_are_sure_enough_are_candidates(lower, level, kept):
+    found = candidates(_samples(lower), np.ones(3), level)
+    assert found.rows.tolist() == kept
+
+
+def test_eased_rows_take_back_one_change_or_half_of_one():
+    planner = loans.planner(loans.fitted_pipeline(RandomForestClassifier(3, random_state=0)), n_models=2)
+    fitted = planner.fitted_
+    applicants = Applicants.read(fitted, loans.people(1, 3))
+    own = applicants.places
+    names = [feature.name for feature in fitted.space.lines]
+    income, debt = names.index("income"), names.index("debt")
+    values = own.values.copy()
+    values[0, income] += 8.0
+    values[0, debt] -= 3.0
+    eased = Rows(np.zeros(1, int), values, own.atoms.copy()).eased(fitted.space, applicants)
+    changes = {tuple(row) for row in (eased.values - own.values[0])[:, [income, debt]].tolist()}
+    half_down = np.rint((2 * own.values[0, debt] - 3.0) / 2) - own.values[0, debt]
+    assert changes == {(0.0, -3.0), (8.0, 0.0), (4.0, -3.0), (8.0, half_down)}
+    assert (eased.atoms == own.atoms).all()
+
+
+def _asked(classifier, threshold=None):
+    model = loans.fitted_pipeline(classifier)
+    table = loans.people(300, 0)
+    return BlackBox.read(model, table.columns, threshold=threshold).sharpened(table), model, table
+
+
+def test_probabilities_are_cut_off_where_the_model_ends():
+    votes, _, _ = _asked(RandomForestClassifier(10, random_state=0))
+    assert votes.sharpest == 1e-3
+    network, model, table = _asked(MLPClassifier((20,), alpha=0.0, max_iter=4000, random_state=0))
+    chance = model.predict_proba(table)[:, 1]
+    smallest = np.minimum(chance, 1.0 - chance).min()
+    assert 1e-9 < smallest / 2 < 1e-3
+    assert network.sharpest == smallest / 2
+    np.testing.assert_allclose(network.scores(table), np.log(chance / (1.0 - chance)), rtol=1e-9)
+
+
+def test_models_are_asked_by_several_threads_without_a_word_of_warning(recwarn):
+    """scikit-learn's forests change the filters of warnings for every tree, in all threads at once."""
+    forest, _, table = _asked(RandomForestClassifier(20, random_state=0))
+    for _ in range(10):
+        scores = ask_all((forest,) * 8, table.head(20), n_jobs=4)
+    assert (scores == scores[0]).all()
+    assert len(recwarn) == 0
