@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Probabilities are cut off before their logarithms are taken, as close to 0 and 1 as the model itself tells them apart.
 COARSEST, FINEST = 1e-3, 1e-9
+TIE = 1e-9  # what is missing to a score where the other label wins a tie
 LOOKED_AT = 2000  # rows of the data at most, to see how close
 
 
@@ -111,7 +112,8 @@ class BlackBox:
     def scores(self, frame: "pd.DataFrame") -> Array:
         """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
 
-        Where `predict` decides, the threshold is one half.
+        Where `predict` decides, the threshold is one half, and of two labels as probable as each other it takes the
+        first.
         """
         if len(frame) == 0:
             return np.zeros(0)
@@ -119,7 +121,10 @@ class BlackBox:
         self.asked.rows += len(frame)
         chance = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
-        return log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
+        scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
+        if self.threshold is None and self.position == 1:
+            scores[scores == 0.0] = -TIE
+        return scores
 
     def accepts(self, frame: "pd.DataFrame") -> npt.NDArray[np.bool_]:
         """What the estimator itself says of raw rows, (N,)."""
@@ -141,11 +146,14 @@ def log_odds(chance: Array, sharpest: float) -> Array:
 
 
 def _require_probabilities(estimator: Any) -> None:
+    from sklearn.pipeline import Pipeline
+
     if isinstance(estimator, type):
         raise InvalidInputError(f"the model must be a fitted classifier, got the class {estimator.__name__}")
     if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "predict"):
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         raise InvalidInputError(
-            f"the model must be linear or have predict_proba, and {type(estimator).__name__} is neither; fit it with "
+            f"the model must be linear or have predict_proba, and {type(last).__name__} is neither; fit it with "
             "probabilities, or wrap it in CalibratedClassifierCV"
         )
 

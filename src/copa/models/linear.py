@@ -126,13 +126,13 @@ class LinearModel:
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether an estimator is to be read as a linear model: it is one, or it has no probabilities to be asked for."""
+    """Whether an estimator is to be read as a linear model: it is one, or it is nothing that could be asked."""
     fitted = getattr(estimator, "best_estimator_", estimator)
     _, classifier = _take_apart(fitted)
     if is_calibrated(classifier):
         bases = [getattr(member, "estimator", None) for member in classifier.calibrated_classifiers_]
         return all(_has_parameters(base) for base in bases)
-    return _has_parameters(classifier) or not hasattr(classifier, "predict_proba")
+    return _has_parameters(classifier) or not hasattr(classifier, "predict")
 
 
 def _has_parameters(classifier: Any) -> bool:

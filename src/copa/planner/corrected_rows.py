@@ -9,15 +9,17 @@ import numpy.typing as npt
 
 from copa.adapters import GivenPlans
 from copa.arrays import Array, Indices
-from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
+from copa.planner.statuses import OK
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
 from copa.planning.nearest import NearestRows
 from copa.planning.rows import write_rows
 from copa.plans import PlanBatch
+from copa.schema import FeatureSchema
 from copa.schema.steps import snap
 
 if TYPE_CHECKING:
@@ -41,12 +43,19 @@ class Standing:
     owner: Indices
 
     @classmethod
-    def read(cls, fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices) -> "Standing":
-        """Read the options of applicants."""
+    def read(
+        cls, fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices, *, no_more: bool
+    ) -> "Standing":
+        """Read the options of applicants.
+
+        Parameters
+        ----------
+        no_more : whether no column may change that the option does not change already: then a cap on changes holds
+        """
         space, own = fitted.space, applicants.places.take(owner)
         rows = Places.read(space, given.options)
         values, atoms = _allowed(space, own, rows.values, rows.atoms)
-        if space.schema.max_changes is not None:
+        if no_more:
             own = _without_new_columns(space, own, values, atoms)
             values, atoms = _allowed(space, own, values, atoms)
         table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
@@ -69,8 +78,8 @@ def search_from_options(
 ) -> NearestRows:
     """For every option that may move and is not good enough, the row with the least effort from there that is.
 
-    Where the guarantee is out of reach the surest row found is taken if it is surer than the option was, or the option
-    was not allowed or is refused today.
+    Plans that hold as asked stay. Where the guarantee is out of reach, the cheapest of the surest rows found is taken
+    if it is surer than the option was, or the option was not allowed or is refused today.
 
     Parameters
     ----------
@@ -78,31 +87,50 @@ def search_from_options(
     build : builds menus for the fitted planner
     """
     owner = np.unique(given.owner, return_inverse=True)[1].astype(np.int64)
-    standing = Standing.read(fitted, given, applicants, owner)
-    m = len(owner)
-    places = standing.applicants.places
-    result = NearestRows(np.full(m, UNREACHABLE), places.values.copy(), places.atoms.copy(), np.zeros(m))
+    own = applicants.places.take(owner)
+    result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
     sound = _sound(fitted, given)
-    wanting = np.flatnonzero(moving & (~sound | (before.option_lower < request.guarantee)))
-    if len(wanting) == 0:
-        return result
-    alone = replace(request, n_options=1, guarantee_for="each", progress=None)
-    single = fitted.resized(1) if isinstance(fitted, BlackBoxPlanner) else fitted
-    made = build(single, standing.take(wanting).applicants, alone)
-    late = made.menus.outcomes == TIMED_OUT
-    result.outcomes[wanting[late]] = TIMED_OUT
-    found, lower = made.delivered.owner, made.bounds.option_lower
-    whose = wanting[found]
-    allowed = _obeying(fitted, given, whose, made)
-    taken = allowed & (~sound[whose] | (lower > before.option_lower[whose]))
-    for name in ("values", "atoms"):
-        getattr(result, name)[whose[taken]] = getattr(made.menus, name)[found[taken], 0]
-    result.outcomes[whose[taken]] = made.menus.outcomes[found[taken]]
+    least = np.where(sound, before.option_lower, -1.0)
+    held = (before.status == OK)[before.owner]  # what is asked of the plan holds, if not of each option
+    wanting = np.flatnonzero(moving & ~held & (least < request.guarantee))
+    # A cap on changes counts from the applicant, the search from the option: it may ask for too many. Then it has to do
+    # with the columns that the option changes already.
+    for no_more in (False,) if fitted.schema.max_changes is None else (False, True):
+        if len(wanting):
+            standing = Standing.read(fitted, given, applicants, owner, no_more=no_more).take(wanting)
+            _search(fitted, given, standing, wanting, least, build, request, result)
+        wanting = wanting[result.outcomes[wanting] == UNREACHABLE]
     return result
 
 
-def changes_between(space: ActionSpace, before: "pd.DataFrame", after: "pd.DataFrame") -> Array:
-    """Distance of M rows from M others in units of effort, (M,)."""
+def _search(
+    fitted: Fitted,
+    given: GivenPlans,
+    standing: Standing,
+    whose: Indices,
+    least: Array,
+    build: Build,
+    request: Request,
+    result: NearestRows,
+) -> None:
+    """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
+    alone = replace(request, n_options=1, guarantee_for="each", progress=None)
+    single = fitted.resized(1) if isinstance(fitted, BlackBoxPlanner) else fitted
+    made = build(single, standing.applicants, alone)
+    result.outcomes[whose[made.menus.outcomes == TIMED_OUT]] = TIMED_OUT
+    found = made.delivered.owner
+    rows = whose[found]
+    faults = fitted.schema.violations(given.factuals.iloc[given.owner[rows]], made.delivered.options)
+    allowed = np.array([not fault for fault in faults], dtype=bool)
+    taken = allowed & (made.bounds.option_lower > least[rows])
+    for name in ("values", "atoms"):
+        getattr(result, name)[rows[taken]] = getattr(made.menus, name)[found[taken], 0]
+    result.outcomes[rows[taken]] = made.menus.outcomes[found[taken]]
+
+
+def changes_between(schema: FeatureSchema, before: "pd.DataFrame", after: "pd.DataFrame") -> Array:
+    """Distance of M rows from M others in units of effort, columns that may not change included, (M,)."""
+    space = local_space(replace(schema, features=tuple(f.replace(immutable=False) for f in schema.features)), power=1)
     old, new = Places.read(space, before), Places.read(space, after)
     return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
 
@@ -113,12 +141,6 @@ def _sound(fitted: Fitted, given: GivenPlans) -> Flags:
     allowed = np.array([not fault for fault in faults], dtype=bool)
     sound: Flags = fitted.model.accepts(given.options) & allowed
     return sound
-
-
-def _obeying(fitted: Fitted, given: GivenPlans, whose: Indices, made: Construction) -> Flags:
-    """Whether rows found for some options are allowed to the applicants themselves."""
-    faults = fitted.schema.violations(given.factuals.iloc[given.owner[whose]], made.delivered.options)
-    return np.array([not fault for fault in faults], dtype=bool)
 
 
 def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> tuple[Array, Indices]:

@@ -138,7 +138,7 @@ def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
 def _distances(fitted: Fitted, before: PlanBatch, after: PlanBatch) -> Array:
     """How far each option was moved, (M,)."""
     if isinstance(fitted, BlackBoxPlanner):  # whose points are what the models say of rows, not the rows
-        return changes_between(fitted.space, before.options, after.options)
+        return changes_between(fitted.schema, before.options, after.options)
     moved: Array = np.linalg.norm(after.points - before.points, axis=1)
     return moved
 

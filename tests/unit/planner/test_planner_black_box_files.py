@@ -198,6 +198,29 @@ def test_damaged_files_are_refused(saved, model, change, words):
         copa.RecoursePlanner.load(saved, model)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("radius", "x"),
+        ("sharpest", None),
+        ("seed", "q"),
+        ("seed", -5),
+        ("power", 7),
+        ("columns", 5),
+        ("refits", None),
+        ("refits", [0, 9]),
+        ("refits", [-1, 10]),
+    ],
+)
+def test_numbers_that_no_planner_has_are_refused_when_the_file_is_read(saved, model, part, value):
+    def change(name, raw):
+        return json.dumps(json.loads(raw) | {part: value}).encode() if name == "planner.json" else raw
+
+    rewritten(saved, change)
+    with pytest.raises(DataError, match="not a saved planner, or is damaged"):
+        copa.RecoursePlanner.load(saved, model)
+
+
 def test_types_that_the_model_does_not_have_are_refused_before_any_is_made(saved, model):
     strange = skops.io.dumps(FunctionTransformer(func=json.loads))
     rewritten(saved, lambda name, raw: strange if name == "refits/0000.skops" else raw)

@@ -4,11 +4,14 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.black_box import BlackBox
+from copa.planner.black_boxes import fitting
 from copa.planner.black_boxes.promises import score_points, standard_ball
 from copa.planner.black_boxes.retraining import fresh_data_radius
 from unit.planner import loans
@@ -161,6 +164,44 @@ def test_the_time_limit_holds(planner, declined):
     assert (batch.status == "time_limit").all()
 
 
+@pytest.mark.parametrize("seconds", [0.02, 0.2])
+def test_a_search_that_the_clock_cut_off_is_not_said_to_have_found_no_surer_row(planner, declined, batch, seconds):
+    planner.set_params(time_limit=seconds)
+    cut = planner.plan(declined)
+    planner.set_params(time_limit=None)
+    assert (batch.status == "ok").sum() >= (cut.status == "ok").sum()
+    assert "fragile" not in set(cut.status[batch.status == "ok"])
+
+
+@pytest.mark.parametrize("favourable", [False, True])
+@pytest.mark.parametrize("classifier", [KNeighborsClassifier(4), RandomForestClassifier(4, random_state=0)])
+def test_a_tie_is_what_predict_makes_of_it(classifier, favourable):
+    model, table = loans.fitted_pipeline(classifier), loans.people(500, 3)
+    box = BlackBox.read(model, table.columns, favourable=favourable)
+    assert (model.predict_proba(table)[:, 0] == 0.5).any()
+    np.testing.assert_array_equal(box.scores(table) >= 0.0, model.predict(table) == favourable)
+
+
+class Moody(RandomForestClassifier):
+    """Refuses rows on a narrow strip, which no probe meets."""
+
+    def predict_proba(self, X):
+        if (np.abs(np.asarray(X)[:, 0] - 0.4) < 0.05).any():
+            raise RuntimeError("picky")
+        return super().predict_proba(X)
+
+
+def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeypatch):
+    monkeypatch.setattr(fitting, "require_readable", lambda *_: None)
+    monkeypatch.setattr(BlackBox, "sharpened", lambda self, _: self)
+    table = loans.people(300, 0)
+    model = loans.pipeline(Moody(5, random_state=0)).fit(table, loans.outcomes(table))
+    planner = loans.planner(model, **FAST)
+    people = table[np.abs(model[0].transform(table)[:, 0]) > 0.8].iloc[:5]
+    with pytest.raises(InvalidInputError, match=r"cannot read a row that the schema allows .RuntimeError: picky"):
+        planner.plan(people)
+
+
 class WithoutProbabilities(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):  # noqa: ARG002 - the signature of an estimator
         self.classes_ = np.unique(y)
@@ -173,7 +214,7 @@ class WithoutProbabilities(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": loans.fitted_pipeline(SVC())}, "SVC|predict_proba"),
+        ({"model": loans.fitted_pipeline(SVC())}, "SVC is neither; fit it with probabilities"),
         ({"model": loans.fitted_pipeline(WithoutProbabilities())}, "predict_proba|linear"),
         ({"model": loans.pipeline(forest())}, "fitted"),
         ({"objective": "paper"}, "linear"),

@@ -148,3 +148,31 @@ def test_the_time_limit_leaves_the_given_options(planner, declined, weak):
         planner.set_params(time_limit=None)
     assert (fixed.moved == 0.0).all()
     assert "time_limit" in set(fixed.after.status)
+
+
+def test_an_own_row_under_a_cap_is_corrected_as_far_as_a_new_plan_goes(model, planner, declined):
+    """The option changes nothing yet: every column may still change, up to the cap."""
+    assert planner.schema_.max_changes is not None
+    fixed = planner.correct(declined.assign(applicant=declined.index), declined)
+    assert (fixed.after.status == "ok").sum() >= len(declined) // 2
+    assert model.predict(fixed.after.options[fixed.moved > 0.0]).all()
+    assert not any(loans.SCHEMA.violations(declined.iloc[fixed.after.owner], fixed.after.options))
+
+
+def test_plans_that_hold_as_asked_are_left_alone(model, declined):
+    lenient = loans.planner(model, n_models=12, n_starts=6, n_options=3, guarantee=0.5, guarantee_for="any")
+    batch = lenient.plan(declined)
+    good = batch.select(np.flatnonzero((batch.any_lower >= 0.6) & (batch.status == "ok")))
+    assert len(good) > 0
+    assert (good.option_lower < 0.6).any()
+    fixed = lenient.set_params(guarantee=0.6).correct(good)
+    assert (fixed.moved == 0.0).all()
+    assert (fixed.after.status == "ok").all()
+
+
+def test_what_was_changed_in_an_immutable_column_counts_as_moved(planner, declined, weak):
+    aged = weak.assign(age=weak["age"] + 7)
+    fixed = planner.correct(aged, declined)
+    changed = (fixed.before.options != fixed.after.options).any(axis=1).to_numpy()
+    assert changed.any()
+    np.testing.assert_array_equal(fixed.moved > 0.0, changed)

@@ -15,7 +15,7 @@ from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples
 from copa.planner.tries.selection import choose_menus
-from copa.planning.menus import Menus
+from copa.planning.menus import MET, TIMED_OUT, Menus
 from copa.planning.neighbourhood import Draws
 from copa.plans.trials import Trials
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FRESH = 8  # rows drawn beside each option to see how true its stand-in is
 TOGETHER = 256  # applicants whose rows the models are asked about in one call
+FEWER = 16  # where there is a time limit
 
 
 def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Construction:
@@ -31,11 +32,15 @@ def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, req
     space, n = fitted.space, len(applicants)
     menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
     fidelity = np.full(n, np.nan)
-    for first in range(0, n, TOGETHER):
+    together = TOGETHER if np.isinf(request.deadline) else FEWER
+    for first in range(0, n, together):
         if perf_counter() > request.deadline:
             break
-        some = np.arange(first, min(first + TOGETHER, n))
+        some = np.arange(first, min(first + together, n))
         found, fidelity[some] = _menus(fitted, applicants.take(some), request)
+        if perf_counter() > request.deadline:  # what was not found may have been cut off
+            cut = found.outcomes != MET
+            found.outcomes[cut], found.counts[cut] = TIMED_OUT, 0
         menus = menus.replaced(some, found)
         if request.progress is not None:
             request.progress(len(some))

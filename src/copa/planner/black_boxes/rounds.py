@@ -1,6 +1,7 @@
 """Search on a stand-in, ask the model, fit the stand-in again where it was wrong: until the options really hold."""
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 
@@ -57,6 +58,8 @@ def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) ->
     focus = evidence.samples
     floors = np.zeros(len(applicants))
     for turn in range(ROUNDS):
+        if perf_counter() > request.deadline:
+            break
         menus = _search_all(fitted, applicants, evidence, focus, floors, request)
         owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
         if len(owner) == 0:

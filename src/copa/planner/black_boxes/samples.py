@@ -3,7 +3,7 @@
 import numpy as np
 
 from copa.arrays import Indices
-from copa.planner.black_boxes.state import BlackBoxPlanner
+from copa.planner.black_boxes.state import BlackBoxPlanner, readable_rows
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples, entered
 from copa.planning.neighbourhood import Draws, rows_around, rows_between
@@ -17,7 +17,8 @@ BESIDE = 2  # rows drawn beside each place where the boundary was met
 def ask(fitted: BlackBoxPlanner, applicants: Applicants, rows: Rows) -> Samples:
     """Ask the model in force about rows."""
     points = rows.coordinates(fitted.space, applicants)
-    scores = fitted.model.scores(rows.frame(fitted.space, applicants))
+    with readable_rows():
+        scores = fitted.model.scores(rows.frame(fitted.space, applicants))
     return Samples(rows.owner, rows.values, rows.atoms, points, scores, np.full(len(scores), np.nan))
 
 

@@ -1,5 +1,7 @@
 """What a planner knows of a black box once it is fitted."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -8,6 +10,7 @@ import numpy.typing as npt
 
 from copa.arrays import Array, Indices
 from copa.bounds.ambiguity import AmbiguityBall
+from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.planner.black_boxes.promises import score_points, standard_ball
 from copa.planner.black_boxes.quiet import quiet
@@ -105,7 +108,7 @@ def accepted_by(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int 
         for k in range(*some.indices(len(models))):
             accepted[k] = models[k].accepts(rows)
 
-    with quiet():
+    with quiet(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs)
     return accepted
 
@@ -118,6 +121,20 @@ def ask_all(models: tuple[BlackBox, ...], rows: "pd.DataFrame", n_jobs: int | No
         for k in range(*some.indices(len(models))):
             scores[k] = models[k].scores(rows)
 
-    with quiet():
+    with quiet(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs)
     return scores
+
+
+@contextmanager
+def readable_rows() -> Iterator[None]:
+    """Say so where a model cannot read a row that the schema allows."""
+    try:
+        yield
+    except CopaError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"the model cannot read a row that the schema allows ({type(error).__name__}: {error}); make the schema "
+            "narrower (allowed values, ranges, rules), or the model more tolerant"
+        ) from error

@@ -13,7 +13,7 @@ from copa.planner.tries.samples import Rows, Samples, entered, sureness
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
-from copa.planning.menus import TIMED_OUT, Menus
+from copa.planning.menus import MET, TIMED_OUT, Menus
 from copa.planning.neighbourhood import Draws, rows_around
 from copa.workers import for_each_chunk
 
@@ -23,17 +23,19 @@ WIDER = 2  # times as many options as are asked for are followed: some of them m
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
 SEED = 0  # of these draws: the same for everyone
-TOGETHER = 128  # applicants between two looks at the clock
+TOGETHER = 128  # applicants at a time
+FEWER = 16  # where there is a time limit
 
 
 def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
     """Build the menus of applicants, deliver them and bound what is delivered."""
     space, n = fitted.space, len(applicants)
     menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
-    for first in range(0, n, TOGETHER):
+    together = TOGETHER if np.isinf(request.deadline) else FEWER
+    for first in range(0, n, together):
         if perf_counter() > request.deadline:
             break
-        some = np.arange(first, min(first + TOGETHER, n))
+        some = np.arange(first, min(first + together, n))
         menus = menus.replaced(some, _menus(fitted, applicants.take(some), request))
         if request.progress is not None:
             request.progress(len(some))
@@ -59,8 +61,9 @@ def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> M
     lighter = tried.take(chosen).eased(fitted.space, applicants)
     if len(lighter.owner):
         menus, _ = choose_menus(fitted.space, applicants, tried.joined(look_at(fitted, applicants, lighter)), request)
-    late = (menus.counts == 0) & (perf_counter() > request.deadline)
-    menus.outcomes[late] = TIMED_OUT
+    if perf_counter() > request.deadline:  # what was not found may have been cut off
+        cut = menus.outcomes != MET
+        menus.outcomes[cut], menus.counts[cut] = TIMED_OUT, 0
     return menus
 
 

@@ -64,22 +64,32 @@ def unpack(
 ) -> tuple[BlackBoxPlanner | LimePlanner, dict[str, Any]]:
     """What the planner knows, and the settings that come with it; an error for another model than its own."""
     content, settings = archive.content, archive.content["settings"]
+    common = _common(content, schema, path)
     box = BlackBox.read(model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"])
     box = replace(box, sharpest=float(content["sharpest"]))
-    box = replace(box, typical=_require_same(box, archive, path))
-    ball = standard_ball(int(settings["n_options"]), float(content["radius"]))
-    common: dict[str, Any] = {
-        "model": box,
-        "space": local_space(schema, int(content["power"])),
-        "ball": ball,
-        "radius_source": str(content["radius_source"]),
-        "seed": int(content["seed"]),
-    }
+    common["model"] = box = replace(box, typical=_require_same(box, archive, path))
+    ball = common["ball"]
     if content["refits"] is None:
         return LimePlanner(**common), {"radius": ball.radius * float(np.sqrt(VARIANCE))}
     fits, n_retrained = unpack_refits(archive, box, path)
     planner = BlackBoxPlanner(**common, retrained=fits[:n_retrained], held_out=fits[n_retrained:])
     return planner, {"radius": ball.radius}
+
+
+def _common(content: dict[str, Any], schema: FeatureSchema, path: str | Path) -> dict[str, Any]:
+    """What all planners for a model that is only asked have, but the model; an error where a number is none."""
+    try:
+        power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
+        ball = standard_ball(int(content["settings"]["n_options"]), float(content["radius"]))
+        good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
+        good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
+        good &= isinstance(content["columns"], list)
+        space = local_space(schema, power)
+    except (TypeError, ValueError) as error:
+        raise damaged(path, error) from error
+    if not good:
+        raise damaged(path, "its numbers are not those of a planner")
+    return {"space": space, "ball": ball, "radius_source": str(content["radius_source"]), "seed": seed}
 
 
 def _require_same(model: BlackBox, archive: Archive, path: str | Path) -> "pd.DataFrame":

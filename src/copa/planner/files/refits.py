@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WHOLE, DIFFERENCES = "skops", "npz"
+FEWEST = 2  # refits that a planner has for the moments, and held out
 
 
 def pack_refits(fits: Sequence[BlackBox], rows: "pd.DataFrame") -> dict[str, bytes]:
@@ -79,6 +80,8 @@ def unpack_refits(archive: Archive, model: BlackBox, path: str | Path) -> tuple[
         raise damaged(path, f"a refit: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, f"it lacks refits ({error}); save it again") from error
+    if min(n_retrained, n_held_out) < FEWEST:
+        raise damaged(path, f"{n_retrained} and {n_held_out} refits are too few")
     return tuple(model.replaced(fit) for fit in fits), n_retrained
 
 

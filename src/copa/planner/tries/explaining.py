@@ -23,6 +23,7 @@ def explain_tries(
         "none of the allowed rows that were tried is accepted by the model; others were not tried"
         if level < 0.0
         else f"accepted today, but the surest allowed row that was found holds with {best:.3f}, and "
-        f"{request.guarantee:g} was asked for; retraining moves this model's answers too much here"
+        f"{request.guarantee:g} for {request.guarantee_for} was asked for; retraining moves this model's answers too "
+        "much here"
         for level, best in zip(levels, highest, strict=True)
     ]
