@@ -13,7 +13,7 @@ from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
-from copa.planner.statuses import OK
+from copa.planner.tries.selection import enough_for_each, level_of_each
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
 from copa.planning.nearest import NearestRows
@@ -78,7 +78,7 @@ def search_from_options(
 ) -> NearestRows:
     """For every option that may move and is not good enough, the row with the least effort from there that is.
 
-    Plans that hold as asked stay. Where the guarantee is out of reach, the cheapest of the surest rows found is taken
+    Where the guarantee is out of reach, the cheapest of the surest rows found is taken
     if it is surer than the option was, or the option was not allowed or is refused today.
 
     Parameters
@@ -91,8 +91,9 @@ def search_from_options(
     result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
     sound = _sound(fitted, given)
     least = np.where(sound, before.option_lower, -1.0)
-    held = (before.status == OK)[before.owner]  # what is asked of the plan holds, if not of each option
-    wanting = np.flatnonzero(moving & ~held & (least < request.guarantee))
+    sizes = np.bincount(owner)[owner]
+    wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
+    request = replace(request, n_options=int(sizes.max(initial=1)))
     # A cap on changes counts from the applicant, the search from the option: it may ask for too many. Then it has to do
     # with the columns that the option changes already.
     for no_more in (False,) if fitted.schema.max_changes is None else (False, True):
@@ -114,7 +115,8 @@ def _search(
     result: NearestRows,
 ) -> None:
     """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
-    alone = replace(request, n_options=1, guarantee_for="each", progress=None)
+    level = level_of_each(request)
+    alone = replace(request, guarantee=level, n_options=1, guarantee_for="each", progress=None)
     single = fitted.resized(1) if isinstance(fitted, BlackBoxPlanner) else fitted
     made = build(single, standing.applicants, alone)
     result.outcomes[whose[made.menus.outcomes == TIMED_OUT]] = TIMED_OUT

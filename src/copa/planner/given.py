@@ -18,6 +18,7 @@ from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planner.relaxed import nearest_to
 from copa.planner.statuses import ERROR, INFEASIBLE, OK, TIME_LIMIT
+from copa.planner.tries.selection import enough_for_each
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
 from copa.planning.nearest import NearestRows
 from copa.planning.rows import make_room, overwritten, relaxed_rows, write_rows
@@ -108,6 +109,8 @@ def correct_plans(
     applicants = Applicants.read(fitted, given.factuals.iloc[people])
     owner = owner.astype(np.int64)
     moving = may_move(before.owner, before.option_weights, correction.n_corrections)
+    if correction.method == "level":  # a plan that holds as asked stays, though some option may not by itself
+        moving &= (before.status != OK)[before.owner]
     if straight is not None:
         found = _rows_found(straight, applicants, owner, before, correction, request)
     else:
@@ -153,12 +156,17 @@ def _rows_found(
 ) -> NearestRows:
     """The rows that the correction leads to, one for each option."""
     targets, late = corrected_points(fitted, applicants, owner, before.points, correction, request)
-    level = request.guarantee if correction.method == "level" else -1.0
+    levels = np.full(len(owner), -1.0)
+    if correction.method == "level":
+        levels = enough_for_each(request, np.bincount(owner, minlength=len(applicants))[owner])
     margin = correction.margin if correction.method == "requirement" else -np.inf
-    found = nearest_to(fitted, applicants, owner, targets, request, level=level, margin=margin)
+    found = nearest_to(fitted, applicants, owner, targets, request, levels=levels, margin=margin)
     short = np.flatnonzero(found.outcomes == UNREACHABLE)
     if correction.method == "requirement" and len(short):  # as near to the margin as they can come
         _replace(found, short, nearest_to(fitted, applicants, owner[short], targets[short], request))
+    elif request.guarantee_for == "all" and correction.method == "level" and len(short):  # at least each by itself
+        levels = np.full(len(short), request.guarantee)
+        _replace(found, short, nearest_to(fitted, applicants, owner[short], targets[short], request, levels=levels))
     if correction.has_budget:
         _keep_to_budget(fitted, applicants, owner, before, targets, found, correction.budget, request)
     found.outcomes[late] = TIMED_OUT

@@ -97,11 +97,11 @@ def nearest_to(
     request: Request,
     *,
     margin: float = -np.inf,
-    level: float = -1.0,
+    levels: Array | None = None,
 ) -> NearestRows:
-    """The allowed and accepted rows nearest to encoded points (M, D) of the given applicants."""
+    """The allowed and accepted rows nearest to encoded points (M, D) of the given applicants, at levels (M,) if any."""
     m = len(targets)
-    goals = Goals(np.full(m, level), fitted.ball.radius, margin, np.full(m, fitted.floor))
+    goals = Goals(np.full(m, -1.0) if levels is None else levels, fitted.ball.radius, margin, np.full(m, fitted.floor))
     some = applicants.take(owner)
     return find_nearest_rows(
         fitted.space,

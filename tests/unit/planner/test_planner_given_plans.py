@@ -306,3 +306,31 @@ def test_wrong_words_and_budgets_are_refused(planner, batch, declined):
         planner.correct(table, declined.iloc[:1], budget=-1.0)
     with pytest.raises(InvalidInputError, match="applicants"):
         planner.audit(table)
+
+
+def test_a_guarantee_for_all_together_is_what_a_correction_goes_for(model, planner, declined):
+    joint = loans.planner(
+        model, guarantee_for="all", moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+    )
+    each = planner.plan(declined.iloc[:10])
+    before = joint.audit(each)
+    fixed = joint.correct(each)
+    fragile = before.status == "fragile"
+    assert fragile.sum() >= 3
+    assert (fixed.after.status[fragile] == "ok").mean() > 0.5
+    assert (fixed.after.lower >= before.lower - 1e-9).all()
+
+
+def test_a_plan_of_which_any_option_holds_stays_as_it_is(model, planner, declined, weak):
+    one = loans.planner(
+        model,
+        guarantee=0.3,
+        guarantee_for="any",
+        moments=planner.moments_,
+        radius=planner.radius_,
+        drift=planner.drift_,
+    )
+    fixed = one.correct(weak, declined.iloc[:20])
+    ok = fixed.before.status == "ok"
+    assert (fixed.before.option_lower[ok[fixed.before.owner]] < 0.3).any()
+    assert (fixed.moved[ok[fixed.before.owner]] == 0.0).all()

@@ -8,9 +8,10 @@ from sklearn.neural_network import MLPClassifier
 from copa.bounds.single_option import single_option_lower
 from copa.models.black_box import BlackBox
 from copa.planner.black_boxes.state import ask_all
+from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples, sureness
-from copa.planner.tries.selection import candidates
+from copa.planner.tries.selection import _size_and_level, candidates
 from unit.planner import loans
 
 
@@ -86,3 +87,20 @@ def test_models_are_asked_by_several_threads_without_a_word_of_warning(recwarn):
         scores = ask_all((forest,) * 8, table.head(20), n_jobs=4)
     assert (scores == scores[0]).all()
     assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize(
+    ("guarantee_for", "highest", "expected"),
+    [
+        ("each", 0.9, (3, 0.7)),
+        ("each", 0.5, (3, 0.7)),  # out of reach: as many as asked for, as sure as can be
+        ("all", 0.95, (3, 0.9)),
+        ("all", 0.87, (2, 0.85)),  # two hold together, three do not
+        ("all", 0.72, (1, 0.7)),
+        ("all", 0.6, (3, 0.9)),
+    ],
+)
+def test_a_shorter_menu_is_promised_where_all_of_a_longer_one_are_out_of_reach(guarantee_for, highest, expected):
+    request = Request(0.7, guarantee_for, 3, 2.0, np.ones((1, 1)), 1, np.inf)
+    n_options, level = _size_and_level(request, highest)
+    assert (n_options, round(level, 9)) == expected

@@ -33,10 +33,15 @@ class Candidates:
 
 
 def level_of_each(request: Request) -> float:
-    """The level of every option that is enough for what is asked: for all of J together, Boole's."""
+    """The level of every option that is enough for what is asked of a menu."""
+    return float(enough_for_each(request, np.array([request.n_options]))[0])
+
+
+def enough_for_each(request: Request, sizes: Indices) -> Array:
+    """The level of every option that is enough for menus of so many, (N,): for all of J together, Boole's."""
     if request.guarantee_for == "all":
-        return 1.0 - (1.0 - request.guarantee) / request.n_options
-    return request.guarantee
+        return np.asarray(1.0 - (1.0 - request.guarantee) / sizes)
+    return np.full(len(sizes), request.guarantee)
 
 
 def choose_menus(
@@ -47,19 +52,27 @@ def choose_menus(
     here = applicants.places.take(samples.owner)
     efforts = space.effort(here, samples.values[:, None], samples.atoms[:, None])[:, 0]
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
-    level = level_of_each(request)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
         rows = np.flatnonzero(good & (samples.owner == i))
-        found = candidates(samples.take(rows), efforts[rows], level)
-        menu = rows[choose(found, request.n_options, request.diversity_weight)]
         menus.highest[i] = samples.lower[rows].max(initial=0.0)
+        n_options, level = _size_and_level(request, menus.highest[i])
+        found = candidates(samples.take(rows), efforts[rows], level)
+        menu = rows[choose(found, n_options, request.diversity_weight)]
         menus.outcomes[i] = UNREACHABLE if len(menu) == 0 else MET if menus.highest[i] >= level else BELOW
         menus.counts[i] = len(menu)
         for values, atoms in ((menus.values, menus.atoms), (menus.relaxed_values, menus.relaxed_atoms)):
             values[i, : len(menu)], atoms[i, : len(menu)] = samples.values[menu], samples.atoms[menu]
         everyone.append(menu)
     return menus, np.concatenate(everyone)
+
+
+def _size_and_level(request: Request, highest: float) -> tuple[int, float]:
+    """How many options to promise, and at which level each: fewer, where all of so many together are out of reach."""
+    levels = enough_for_each(request, np.arange(1, request.n_options + 1))
+    reached = np.flatnonzero(levels <= highest)
+    n_options = int(reached[-1]) + 1 if len(reached) else request.n_options
+    return n_options, float(levels[n_options - 1])
 
 
 def candidates(samples: Samples, efforts: Array, level: float) -> Candidates:
