@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from copa.cli import messages
-from copa.models.storing import DATA_TYPES
+from copa.models.stored.estimators import DATA_TYPES
 from copa.plans.digests import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
 from unit.planner import loans

@@ -7,7 +7,7 @@ from typing import Any
 from copa.cli.kinds import NUMBER, TEXT, TRUTH
 from copa.cli.messages import MisuseError
 from copa.exceptions import DataError, InvalidInputError
-from copa.models.storing import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
+from copa.models.stored.estimators import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.schema.names import listed
 
 PICKLES = (".pkl", ".pickle", ".joblib")

@@ -8,7 +8,7 @@ import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
-from copa.models.typical_rows import typical_rows
+from copa.models.stored.typical_rows import typical_rows
 from copa.planner.black_boxes.lime import RADIUS, LimePlanner, lime_ball
 from copa.planner.black_boxes.promises import standard_ball
 from copa.planner.black_boxes.retraining import draw_samples, fresh_data_radius, require_clonable, retrain

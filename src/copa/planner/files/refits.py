@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa.exceptions import DataError, InvalidInputError
-from copa.models.alike import NotAlikeError, Pattern
 from copa.models.black_box import BlackBox
-from copa.models.storing import UntrustedTypesError, pack_estimator, storable, unpack_estimator, untrusted_types
+from copa.models.stored.alike import NotAlikeError, Pattern
+from copa.models.stored.estimators import (
+    UntrustedTypesError,
+    pack_estimator,
+    storable,
+    unpack_estimator,
+    untrusted_types,
+)
 from copa.planner.files.archive import Archive, damaged
 from copa.schema.names import listed
 

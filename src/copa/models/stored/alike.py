@@ -16,8 +16,8 @@ from zlib import crc32
 import numpy as np
 
 from copa.exceptions import DataError
-from copa.models.packed_trees import TREE_STATE, pack_trees, tree_arguments, tree_form, unpack_trees
-from copa.models.sound_trees import is_tree, require_sound_trees
+from copa.models.stored.packed_trees import TREE_STATE, pack_trees, tree_arguments, tree_form, unpack_trees
+from copa.models.stored.sound_trees import is_tree, require_sound_trees
 
 PLAIN = (type(None), bool, int, float, str)
 

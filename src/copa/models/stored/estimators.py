@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
-from copa.models.sound_trees import require_sound_trees
+from copa.models.stored.sound_trees import require_sound_trees
 from copa.schema.names import listed
 
 # Parts of scikit-learn's and numpy's own objects that hold data only, and that skops does not trust by itself. Trees
