@@ -172,7 +172,7 @@ def test_a_model_without_parameters_or_probabilities_is_refused(bank, tmp_path):
     machine = SVC().fit(table[loans.NUMBERS], loans.outcomes(table))
     skops.io.dump(machine, tmp_path / "m.skops")
     line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.skops", out="none")
-    assert "SVC is not a fitted linear classifier" in line
+    assert "SVC is neither; fit it with probabilities" in line
 
 
 def test_a_model_of_other_columns_is_refused(bank, tmp_path):
