@@ -18,6 +18,10 @@ def test_html_escapes_every_text(tmp_path):
     assert "it was not drawn" in page
 
 
+def test_html_shows_words_between_backticks_as_code(tmp_path):
+    assert "<p>by <code>copa &lt;x&gt;</code>.</p>" in to_html("t", [Section("s", ["by `copa <x>`."])], tmp_path)
+
+
 def test_html_holds_its_pictures(tmp_path):
     (tmp_path / "fig.png").write_bytes(b"picture")
     page = to_html("t", SECTIONS, tmp_path)

@@ -1,6 +1,7 @@
 """Sections as Markdown and as one self-contained HTML page."""
 
 import base64
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -60,8 +61,13 @@ def _html_section(section: Section, folder: Path) -> str:
         elif isinstance(part, Picture):
             parts.append(_html_picture(part, folder))
         else:
-            parts.append(f"<p>{escape(part)}</p>")
+            parts.append(f"<p>{_with_code(part)}</p>")
     return "\n".join(parts)
+
+
+def _with_code(text: str) -> str:
+    """The text for a page, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _html_picture(picture: Picture, folder: Path) -> str:
