@@ -60,7 +60,7 @@ def build(problem, n_options, **settings):
 @pytest.mark.parametrize("seed", [*range(16), *(pytest.param(s, marks=pytest.mark.slow) for s in range(16, 120))])
 def test_no_plan_of_a_general_solver_is_better(seed):
     problem, n_options = draw(seed)
-    plans = build(problem, n_options, n_starts=32)
+    plans = build(problem, n_options, n_starts=64)  # at 32, one of the 120 problems ends 0.15 % above the solver's
     assert plans.status[0] == "ok"
     assert problem.violation(plans.points[0]) <= 1e-12 * (1.0 + np.abs(plans.points).max() * np.abs(problem.mean).sum())
     assert problem.objective(plans.points[0]) == pytest.approx(plans.objective[0], rel=1e-9, abs=1e-9)
