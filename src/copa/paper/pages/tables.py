@@ -90,7 +90,8 @@ def table2_section(table: "pd.DataFrame", protocol: str) -> Section:
         "model, not about the network: current and empirical validity are the network's own answers, today's and "
         "after retraining on halves of D2. The last rows are the planner as its users get it: real rows, the network "
         "itself asked about every row, L* from the scores that refits on D1 give these rows, effort measured as the "
-        f"table measures proximity. {_planners()}"
+        f"table measures proximity. {_planners()} These settings were chosen among a few by what they gave for the "
+        "first applicants of these data, D2 included: they show what can be had, not what one would have known."
     )
     header = ["data", "method", "applicants", *NAMES.values(), "current validity"]
     return Section(f"Table 2, {protocol} protocol", [text, Grid(header, rows), *_beside_dice(table)])
