@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -93,9 +93,7 @@ def _read_document(file: Path) -> dict[str, object]:
 
 def _row_faults(batch: PlanBatch, opened: Bundle) -> Iterator[str]:
     """What the bundle's model, and its refits where it has such, say against the rows."""
-    fitted: Any = opened.fitted
-    if hasattr(fitted, "resized"):  # the ball of scores has as many dimensions as the plans have options
-        fitted = fitted.resized(batch.ball.dimension - 1)
+    fitted = opened.fitted.resized(batch.ball.dimension - 1)  # a ball of scores has a dimension for each option
     if not same_ball(batch.ball, fitted.ball):
         yield "the ball of distributions is another one than that of the bundle"
         return

@@ -87,15 +87,15 @@ def stopped_program(case: "Case") -> "Case":
     return inflated(stopped_refits(case))
 
 
-def stopped_classifier(case: "Case", steps: int = DEPLOYED_STEPS) -> "Case":
-    """The same, and a deployed classifier that is trained in the same way for some steps, with its own applicants."""
+def stopped_classifier(case: "Case") -> "Case":
+    """The same, and a deployed classifier that is trained in the same way for 2000 steps, with its own applicants."""
     rows = case.encoding.encode(case.data.present.features)
     theta = train_stopped(
         rows,
         case.data.present.favourable.astype(np.float64),
         n_models=1,
         fraction=TRAINING_SHARE,
-        steps=steps,
+        steps=DEPLOYED_STEPS,
         rng=np.random.default_rng(case.settings.seed),
     )[0]
     applicants = choose_applicants(case.data, rows @ theta < 0.0, case.settings)

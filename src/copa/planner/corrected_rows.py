@@ -1,7 +1,7 @@
 """Corrections where no straight line leads to a better option: a search that begins at the option itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from copa.adapters import GivenPlans
 from copa.arrays import Array, Indices
-from copa.planner.black_boxes.state import BlackBoxPlanner, local_space
+from copa.planner.black_boxes.state import local_space
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
+from copa.planner.tries.samples import entered
 from copa.planner.tries.selection import enough_for_each, level_of_each
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
@@ -29,48 +30,11 @@ Flags = npt.NDArray[np.bool_]
 Build = Callable[[Any, Applicants, Request], Construction]  # each for the planners it is made for
 
 
-@dataclass(frozen=True, eq=False)
-class Standing:
-    """Options as the search sees them, M in all: people who stand there, and may go where their applicants may.
-
-    Attributes
-    ----------
-    applicants : at the allowed rows nearest to the options, rules and model aside
-    owner : (M,) position of each one's applicant
-    """
-
-    applicants: Applicants
-    owner: Indices
-
-    @classmethod
-    def read(
-        cls, fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices, *, no_more: bool
-    ) -> "Standing":
-        """Read the options of applicants.
-
-        Parameters
-        ----------
-        no_more : whether no column may change that the option does not change already: then a cap on changes holds
-        """
-        space, own = fitted.space, applicants.places.take(owner)
-        rows = Places.read(space, given.options)
-        values, atoms = _allowed(space, own, rows.values, rows.atoms)
-        if no_more:
-            own = _without_new_columns(space, own, values, atoms)
-            values, atoms = _allowed(space, own, values, atoms)
-        table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
-        places = replace(own, values=values, atoms=atoms)
-        return cls(Applicants(table, places, fitted.start(table), space.slack(table)), owner)
-
-    def take(self, rows: Indices) -> "Standing":
-        """Some of the options."""
-        return Standing(self.applicants.take(rows), self.owner[rows])
-
-
 def search_from_options(
     fitted: Fitted,
     given: GivenPlans,
     applicants: Applicants,
+    owner: Indices,
     before: PlanBatch,
     moving: Flags,
     build: Build,
@@ -78,18 +42,17 @@ def search_from_options(
 ) -> NearestRows:
     """For every option that may move and is not good enough, the row with the least effort from there that is.
 
-    Where the guarantee is out of reach, the cheapest of the surest rows found is taken
-    if it is surer than the option was, or the option was not allowed or is refused today.
+    Where the guarantee is out of reach, the cheapest of the surest rows found is taken if it is surer than the option
+    was, or the option was not allowed or is refused today.
 
     Parameters
     ----------
-    given : options of each applicant together
+    given : options of each applicant together;  owner : (M,) positions of theirs among `applicants`
     build : builds menus for the fitted planner
     """
-    owner = np.unique(given.owner, return_inverse=True)[1].astype(np.int64)
     own = applicants.places.take(owner)
     result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
-    sound = _sound(fitted, given)
+    sound = before.accepted & _obeying(fitted.schema, given, np.arange(len(owner)), given.options)
     least = np.where(sound, before.option_lower, -1.0)
     sizes = np.bincount(owner)[owner]
     wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
@@ -98,16 +61,36 @@ def search_from_options(
     # with the columns that the option changes already.
     for no_more in (False,) if fitted.schema.max_changes is None else (False, True):
         if len(wanting):
-            standing = Standing.read(fitted, given, applicants, owner, no_more=no_more).take(wanting)
-            _search(fitted, given, standing, wanting, least, build, request, result)
+            starts = _at_options(fitted, given, applicants, owner, no_more=no_more).take(wanting)
+            _search(fitted, given, starts, wanting, least, build, request, result)
         wanting = wanting[result.outcomes[wanting] == UNREACHABLE]
     return result
+
+
+def _at_options(
+    fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices, *, no_more: bool
+) -> Applicants:
+    """People who stand at the options, or at the allowed rows nearest to them, and may go where the applicants may.
+
+    Parameters
+    ----------
+    no_more : whether no column may change that the option does not change already: then a cap on changes holds
+    """
+    space, own = fitted.space, applicants.places.take(owner)
+    rows = Places.read(space, given.options)
+    values, atoms = _allowed(space, own, rows.values, rows.atoms)
+    if no_more:
+        own = _without_new_columns(space, own, values, atoms)
+        values, atoms = _allowed(space, own, values, atoms)
+    table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
+    places = replace(own, values=values, atoms=atoms)
+    return Applicants(table, places, fitted.start(table), space.slack(table))
 
 
 def _search(
     fitted: Fitted,
     given: GivenPlans,
-    standing: Standing,
+    starts: Applicants,
     whose: Indices,
     least: Array,
     build: Build,
@@ -117,13 +100,11 @@ def _search(
     """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
     level = level_of_each(request)
     alone = replace(request, guarantee=level, n_options=1, guarantee_for="each", progress=None)
-    single = fitted.resized(1) if isinstance(fitted, BlackBoxPlanner) else fitted
-    made = build(single, standing.applicants, alone)
+    made = build(fitted.resized(1), starts, alone)
     result.outcomes[whose[made.menus.outcomes == TIMED_OUT]] = TIMED_OUT
     found = made.delivered.owner
     rows = whose[found]
-    faults = fitted.schema.violations(given.factuals.iloc[given.owner[rows]], made.delivered.options)
-    allowed = np.array([not fault for fault in faults], dtype=bool)
+    allowed = _obeying(fitted.schema, given, rows, made.delivered.options)
     taken = allowed & (made.bounds.option_lower > least[rows])
     for name in ("values", "atoms"):
         getattr(result, name)[rows[taken]] = getattr(made.menus, name)[found[taken], 0]
@@ -137,12 +118,10 @@ def changes_between(schema: FeatureSchema, before: "pd.DataFrame", after: "pd.Da
     return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
 
 
-def _sound(fitted: Fitted, given: GivenPlans) -> Flags:
-    """Whether each option is allowed, and accepted today, (M,)."""
-    faults = fitted.schema.violations(given.factuals.iloc[given.owner], given.options)
-    allowed = np.array([not fault for fault in faults], dtype=bool)
-    sound: Flags = fitted.model.accepts(given.options) & allowed
-    return sound
+def _obeying(schema: FeatureSchema, given: GivenPlans, whose: Indices, rows: "pd.DataFrame") -> Flags:
+    """Whether rows in the place of some options are allowed to their applicants."""
+    faults = schema.violations(given.factuals.iloc[given.owner[whose]], rows)
+    return np.array([not fault for fault in faults], dtype=bool)
 
 
 def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> tuple[Array, Indices]:
@@ -152,14 +131,8 @@ def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> 
         if feature.step is not None:
             inside[:, k] = np.where(values[:, k] == own.values[:, k], values[:, k], snap(values[:, k], feature.step))
     inside = np.clip(inside, own.lower, own.upper)
-    chosen = atoms.copy()
-    for k in range(len(space.choices)):
-        flags = own.allowed[:, space.ends[k] : space.ends[k + 1]]
-        may = flags[np.arange(len(atoms)), atoms[:, k] - space.ends[k]]
-        stays = flags[np.arange(len(atoms)), own.atoms[:, k] - space.ends[k]]
-        instead = np.where(stays, own.atoms[:, k], space.ends[k] + np.argmax(flags, axis=1))
-        chosen[:, k] = np.where(may, atoms[:, k], instead)
-    return inside, chosen
+    _, home = entered(space, own)
+    return inside, np.where(np.take_along_axis(own.allowed, atoms, axis=1), atoms, home)
 
 
 def _without_new_columns(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> Places:

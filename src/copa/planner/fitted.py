@@ -73,6 +73,9 @@ class Fitted(Protocol):
     def basis(self) -> str:
         """What the ball is about (see `PlanTerms`)."""
 
+    def resized(self, n_options: int) -> "Fitted":
+        """The same for menus of another number of options."""
+
     def start(self, table: "pd.DataFrame") -> Array:
         """Applicants as the search sees them, (N, D)."""
 
@@ -114,6 +117,10 @@ class FittedPlanner:
     def basis(self) -> str:
         """What the ball is about."""
         return "parameters"
+
+    def resized(self, n_options: int) -> "FittedPlanner":  # noqa: ARG002 - the parameters are the same for all menus
+        """The same for menus of another number of options."""
+        return self
 
     def start(self, table: "pd.DataFrame") -> Array:
         """Applicants as the model sees them, (N, D)."""

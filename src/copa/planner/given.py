@@ -114,7 +114,7 @@ def correct_plans(
     if straight is not None:
         found = _rows_found(straight, applicants, owner, before, correction, request)
     else:
-        found = search_from_options(fitted, given, applicants, before, moving, build, request)
+        found = search_from_options(fitted, given, applicants, owner, before, moving, build, request)
     flags = moving & (found.outcomes < UNREACHABLE)
     rows = write_rows(
         fitted.space, applicants.table, applicants.places, owner[flags], found.values[flags], found.atoms[flags]
@@ -133,9 +133,7 @@ def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
         raise InvalidInputError(
             "surrogate='lime' has a stand-in for each applicant it plans for, none to judge other plans by"
         )
-    if isinstance(fitted, BlackBoxPlanner):
-        return fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
-    return fitted
+    return fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
 
 
 def _distances(fitted: Fitted, before: PlanBatch, after: PlanBatch) -> Array:

@@ -351,7 +351,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
         settings.require_unchanged(self, self.fitted_for_)
         fitted: FittedPlanner | BlackBoxPlanner | LimePlanner = self.fitted_
-        return fitted if isinstance(fitted, FittedPlanner) else fitted.resized(int(self.n_options))
+        return fitted.resized(int(self.n_options))
 
     @property
     def schema_(self) -> FeatureSchema:

@@ -1,12 +1,11 @@
 """Menus for the applicants of a black box: found on stand-ins, chosen by what the models themselves say."""
 
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.rounds import Evidence, gather, stand_in
 from copa.planner.black_boxes.samples import ask, ask_beside
@@ -14,8 +13,9 @@ from copa.planner.black_boxes.state import BlackBoxPlanner, accepted_by
 from copa.planner.construction import Construction, Request
 from copa.planner.delivery import Applicants
 from copa.planner.tries.samples import Rows, Samples
+from copa.planner.tries.searching import build_in_turns
 from copa.planner.tries.selection import choose_menus
-from copa.planning.menus import MET, TIMED_OUT, Menus
+from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws
 from copa.plans.trials import Trials
 
@@ -24,26 +24,17 @@ if TYPE_CHECKING:
 
 FRESH = 8  # rows drawn beside each option to see how true its stand-in is
 TOGETHER = 256  # applicants whose rows the models are asked about in one call
-FEWER = 16  # where there is a time limit
 
 
 def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Construction:
     """Build the menus of applicants, and bound what is delivered."""
-    space, n = fitted.space, len(applicants)
-    menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
-    fidelity = np.full(n, np.nan)
-    together = TOGETHER if np.isinf(request.deadline) else FEWER
-    for first in range(0, n, together):
-        if perf_counter() > request.deadline:
-            break
-        some = np.arange(first, min(first + together, n))
+    fidelity = np.full(len(applicants), np.nan)
+
+    def build(some: Indices) -> Menus:
         found, fidelity[some] = _menus(fitted, applicants.take(some), request)
-        if perf_counter() > request.deadline:  # what was not found may have been cut off
-            cut = found.outcomes != MET
-            found.outcomes[cut], found.counts[cut] = TIMED_OUT, 0
-        menus = menus.replaced(some, found)
-        if request.progress is not None:
-            request.progress(len(some))
+        return found
+
+    menus = build_in_turns(fitted.space, len(applicants), TOGETHER, build, request)
 
     def points(rows: Rows, table: "pd.DataFrame") -> Array:
         return fitted.points(table, rows.owner, request.n_jobs)

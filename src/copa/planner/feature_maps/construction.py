@@ -1,19 +1,19 @@
 """Menus on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
 
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
+from copa.arrays import Indices
 from copa.planner.construction import ROUNDING, Construction, Request, finish
 from copa.planner.delivery import Applicants, moments_of_each
 from copa.planner.feature_maps.slopes import slopes_at
 from copa.planner.fitted import FittedPlanner
 from copa.planner.tries.samples import Rows, Samples, entered, sureness
-from copa.planner.tries.searching import search_one
+from copa.planner.tries.searching import build_in_turns, search_one
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
-from copa.planning.menus import MET, TIMED_OUT, Menus
+from copa.planning.menus import Menus
 from copa.planning.neighbourhood import Draws, rows_around
 from copa.workers import for_each_chunk
 
@@ -24,21 +24,16 @@ SPARE = 0.02  # of what is missing to certainty is asked for in addition: a pict
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
 SEED = 0  # of these draws: the same for everyone
 TOGETHER = 128  # applicants at a time
-FEWER = 16  # where there is a time limit
 
 
 def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
     """Build the menus of applicants, deliver them and bound what is delivered."""
-    space, n = fitted.space, len(applicants)
-    menus = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
-    together = TOGETHER if np.isinf(request.deadline) else FEWER
-    for first in range(0, n, together):
-        if perf_counter() > request.deadline:
-            break
-        some = np.arange(first, min(first + together, n))
-        menus = menus.replaced(some, _menus(fitted, applicants.take(some), request))
-        if request.progress is not None:
-            request.progress(len(some))
+    space = fitted.space
+
+    def build(some: Indices) -> Menus:
+        return _menus(fitted, applicants.take(some), request)
+
+    menus = build_in_turns(space, len(applicants), TOGETHER, build, request)
     owner, option = np.nonzero(np.arange(request.n_options) < menus.counts[:, None])
     rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
     points = fitted.points(rows.frame(space, applicants), owner)
@@ -61,9 +56,6 @@ def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> M
     lighter = tried.take(chosen).eased(fitted.space, applicants)
     if len(lighter.owner):
         menus, _ = choose_menus(fitted.space, applicants, tried.joined(look_at(fitted, applicants, lighter)), request)
-    if perf_counter() > request.deadline:  # what was not found may have been cut off
-        cut = menus.outcomes != MET
-        menus.outcomes[cut], menus.counts[cut] = TIMED_OUT, 0
     return menus
 
 
