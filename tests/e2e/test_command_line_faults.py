@@ -1,24 +1,18 @@
 """Bad input: one clear line, the right exit code, and no output file."""
 
-import io
-import json
 import os
 import pickle
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from copa.cli import messages
-from copa.models.stored.estimators import DATA_TYPES
-from copa.plans.digests import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
+from e2e.foreign_models import Spy, numbers_only
 from unit.planner import loans
 
 
@@ -30,13 +24,6 @@ def bank(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bundle(bank):
     return fit_bank(bank)
-
-
-@pytest.fixture(scope="module")
-def proofs(bank, bundle):
-    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.copa")
-    copa("plan", bundle, bank / "people.csv", "-o", bank / "p.csv", "--certificates", bank / "proofs.json")
-    return bank
 
 
 def fit_refused(data, *more, code=1, out="b"):
@@ -115,17 +102,6 @@ def test_rows_with_empty_cells_are_left_out_and_counted(bank, tmp_path):
     )
 
 
-class Spy(BaseEstimator, TransformerMixin):
-    """A transformer that nobody vouches for."""
-
-    def fit(self, X, y=None):  # noqa: ARG002 - scikit-learn's signature
-        self.fitted_ = True
-        return self
-
-    def transform(self, X):
-        return np.asarray(X, dtype=float)
-
-
 class Bomb:
     def __reduce__(self):
         return os.system, ("touch /tmp/copa-was-here",)
@@ -143,11 +119,6 @@ def test_a_damaged_pickle_is_named(bank, tmp_path):
     (tmp_path / "m.pkl").write_bytes(b"no pickle")
     line = fit_refused(bank / "bank.csv", "--model", tmp_path / "m.pkl", "--trust-pickle", out="none")
     assert "cannot be loaded" in line
-
-
-def numbers_only(transformer):
-    table = loans.people(300, 0)
-    return make_pipeline(transformer, LogisticRegression()).fit(table[loans.NUMBERS], loans.outcomes(table))
 
 
 def test_a_skops_file_with_untrusted_types_is_refused_by_their_names(bank, tmp_path):
@@ -274,114 +245,6 @@ def test_plans_without_applicants_or_options_are_refused(bank, bundle, tmp_path)
     assert "--budget and --margin must be at least 0" in refused(
         "correct", bundle, tmp_path / "p.csv", "-o", tmp_path / "c.csv", "--budget", "-1", code=2
     )
-
-
-def members(path):
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def rewritten(path, content):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-    return path
-
-
-def plan_refused(bundle, bank, tmp_path):
-    return refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", code=1)
-
-
-def test_a_bundle_of_a_newer_version_says_to_update(bank, bundle, tmp_path):
-    content = members(bundle)
-    newer = json.loads(content["manifest.json"]) | {"version": 2}
-    content["manifest.json"] = json.dumps(newer).encode()
-    line = plan_refused(rewritten(tmp_path / "newer", content), bank, tmp_path)
-    assert "it has version 2 of the format, and this copa reads version 1; update copa-recourse" in line
-
-
-@pytest.mark.parametrize("name", ["planner.zip", "model.skops"])
-def test_a_tampered_member_of_a_bundle_is_named(bank, bundle, tmp_path, name):
-    content = members(bundle)
-    content[name] = content[name][:-1] + bytes([content[name][-1] ^ 1])
-    line = plan_refused(rewritten(tmp_path / "b", content), bank, tmp_path)
-    assert f"its member {name} was changed after it was written" in line
-
-
-def test_a_tampered_manifest_is_noticed(bank, bundle, tmp_path):
-    content = members(bundle)
-    manifest = json.loads(content["manifest.json"])
-    manifest["kinds"]["debt"] = "text"
-    line = plan_refused(rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)}), bank, tmp_path)
-    assert "its manifest was changed after it was written" in line
-
-
-def test_other_files_are_no_bundles(bank, tmp_path):
-    (tmp_path / "b").write_text("hello")
-    assert "is not a bundle, or is damaged" in plan_refused(tmp_path / "b", bank, tmp_path)
-
-
-def test_a_forged_bundle_with_a_foreign_model_runs_nothing(bank, bundle, tmp_path, monkeypatch):
-    import hashlib
-
-    content = members(bundle)
-    content["model.skops"] = skops.io.dumps(numbers_only(Spy()))
-    manifest = json.loads(content["manifest.json"])
-    manifest["members"]["model.skops"] = hashlib.sha256(content["model.skops"]).hexdigest()
-    manifest["digest"] = digest_of(manifest, {})
-    monkeypatch.setattr(Spy, "__init__", lambda _: pytest.fail("made a foreign object"))
-    forged = rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)})
-    assert "types that are not trusted" in plan_refused(forged, bank, tmp_path)
-
-
-def test_the_types_that_are_trusted_besides_those_of_skops_are_sklearns_and_numpys_own():
-    assert all(name.split(".")[0] in ("sklearn", "numpy") for name in DATA_TYPES)
-
-
-def test_a_tampered_certificate_is_refused(proofs, tmp_path):
-    outer = members(proofs / "proofs.copa")
-    inner = members(io.BytesIO(outer["part-000000.copa"]))
-    with np.load(io.BytesIO(inner["arrays.npz"])) as stored:
-        arrays = dict(stored)
-    arrays["batch/lower"] = np.minimum(arrays["batch/lower"] + 0.001, 1.0)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    changed = rewritten(tmp_path / "one.copa", inner | {"arrays.npz": buffer.getvalue()})
-    assert "changed after it was saved" in refused("verify", changed, code=1)
-    # A new digest hides the change, but not that the numbers are not proven.
-    told = json.loads(inner["plans.json"])
-    told["digest"] = digest_of(told, arrays)
-    forged = rewritten(tmp_path / "two.copa", inner | {"arrays.npz": buffer.getvalue(), "plans.json": json.dumps(told)})
-    result = copa("verify", forged, code=1)
-    assert "all options: holds with at least" in result.stderr
-    assert result.stdout == ""
-
-
-def test_a_tampered_document_of_proofs_is_refused(proofs, tmp_path):
-    content = json.loads((proofs / "proofs.json").read_text())
-    entry = next(entry for entry in content["applicants"] if entry["options"])
-    entry["options"][0]["guarantee"] += 0.0001
-    (tmp_path / "t.json").write_text(json.dumps(content))
-    assert "changed after it was written" in refused("verify", tmp_path / "t.json", code=1)
-
-
-def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
-    data = (bank / "bank.csv", "--label", "paid", "--schema", bank / "schema.yaml")
-    copa("fit", *data, "-o", tmp_path / "b", *FIT, "--radius", "0.1")
-    result = copa("verify", proofs / "proofs.copa", "--bundle", tmp_path / "b", code=1)
-    assert "the ball of distributions is another one" in result.stderr
-
-
-def test_rows_that_are_not_those_of_the_proofs_are_found_with_the_bundle(proofs, bundle, tmp_path):
-    from dataclasses import replace
-
-    from copa.plans import PlanBatch
-
-    batch = PlanBatch.load(proofs / "proofs.copa")
-    replace(batch, options=batch.options.assign(debt=batch.options["debt"] + 1)).save(tmp_path / "p.copa")
-    copa("verify", tmp_path / "p.copa")
-    result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
-    assert "its row is not the one that the certificate is about" in result.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_debug(bank, bundle, tmp_path, monkeypatch):
