@@ -6,6 +6,8 @@ CopaError
 ├── CertificateError    (also a ValueError)    a certificate does not prove what it claims
 ├── DataError           (also a RuntimeError)  a data file is missing or is not what it should be
 └── MissingPackageError (also an ImportError)  an optional package is needed and not installed
+
+CompilationWarning      (a UserWarning)        the compiled kernels cannot be kept for the next process
 """
 
 
@@ -31,3 +33,7 @@ class DataError(CopaError, RuntimeError):
 
 class MissingPackageError(CopaError, ImportError):
     """What was asked for needs an optional package that is not installed; the message says how to install it."""
+
+
+class CompilationWarning(UserWarning):
+    """The compiled kernels work, but cannot be kept for the next process; the message says what to do."""

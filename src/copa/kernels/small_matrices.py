@@ -4,17 +4,29 @@ Results are written into arrays that the caller has allocated. Matrices are symm
 """
 
 import math
-from typing import Any
 
 from numba import njit
 
-# Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning.
-options: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract"},
-}
+from copa.kernels.compiling import options
+
+BLOCK = 64  # rows that a Cholesky factorisation updates together
+STRIP = 256  # columns that it updates at a time: so many of both fit into a core's own cache
+
+
+@njit(**options)
+def dot(left, right):
+    """Inner product of two vectors, with four accumulators that are added in a fixed order."""
+    n = left.shape[0]
+    grouped = n // 4 * 4
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, grouped, 4):
+        first += left[k] * right[k]
+        second += left[k + 1] * right[k + 1]
+        third += left[k + 2] * right[k + 2]
+        fourth += left[k + 3] * right[k + 3]
+    for k in range(grouped, n):
+        first += left[k] * right[k]
+    return (first + second) + (third + fourth)
 
 
 @njit(**options)
@@ -26,61 +38,83 @@ def copy_matrix(source, out):
 
 
 @njit(**options)
-def cholesky_pivots(matrix, factor, pivots):
-    """Lower Cholesky factor and its pivots; return the row of the first that is not positive (or is NaN), or -1."""
+def subtract_rows(factor, i, above, below, left, right):
+    """Subtract the rows from `above` up to `below`, each times its entry in column i, from row i; `left` up to `right`.
+
+    Four rows at a time, and along the row: the order of every sum is written down, and yet it vectorises.
+    """
+    row = factor[i, left:right]
+    grouped = above + (below - above) // 4 * 4
+    for k in range(above, grouped, 4):
+        first, second = factor[k, left:right], factor[k + 1, left:right]
+        third, fourth = factor[k + 2, left:right], factor[k + 3, left:right]
+        a, b, c, d = factor[k, i], factor[k + 1, i], factor[k + 2, i], factor[k + 3, i]
+        for j in range(row.size):
+            row[j] = row[j] - a * first[j] - b * second[j] - c * third[j] - d * fourth[j]
+    for k in range(grouped, below):
+        only = factor[k, left:right]
+        share = factor[k, i]
+        for j in range(row.size):
+            row[j] -= share * only[j]
+
+
+@njit(**options)
+def upper_factor(matrix, factor):
+    """Write the upper Cholesky factor of a matrix given by its lower triangle; below the diagonal nothing is written.
+
+    Returns
+    -------
+    row, pivot : of the first pivot that is not positive (or is NaN); row -1 where all are
+    """
     n = matrix.shape[0]
-    for j in range(n):
-        pivot = matrix[j, j]
-        for k in range(j):
-            pivot -= factor[j, k] * factor[j, k]
-        pivots[j] = pivot
-        if not pivot > 0.0:
-            return j
-        pivot = math.sqrt(pivot)
-        factor[j, j] = pivot
-        scale = 1.0 / pivot
-        for i in range(j + 1, n):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            factor[i, j] = total * scale
-    return -1
+    for first in range(0, n, BLOCK):
+        last = min(first + BLOCK, n)
+        for i in range(first, last):
+            for j in range(i, n):
+                factor[i, j] = matrix[j, i]
+        for left in range(first, n, STRIP):  # what earlier blocks take from this one
+            right = min(left + STRIP, n)
+            for above in range(0, first, BLOCK):
+                for i in range(first, min(last, right)):
+                    subtract_rows(factor, i, above, above + BLOCK, max(left, i), right)
+        for i in range(first, last):
+            subtract_rows(factor, i, first, i, i, n)
+            pivot = factor[i, i]
+            if not pivot > 0.0:
+                return i, pivot
+            root = math.sqrt(pivot)
+            scale = 1.0 / root
+            factor[i, i] = root
+            row = factor[i, i + 1 :]
+            for j in range(row.size):
+                row[j] *= scale
+    return -1, 0.0
+
+
+@njit(**options)
+def cholesky_pivots(matrix, factor, pivots):
+    """Write the pivots of a Cholesky factorisation; return the row of the first that is not positive (or NaN), or -1.
+
+    The pivots after that row are not written. `factor` is scratch.
+    """
+    row, pivot = upper_factor(matrix, factor)
+    for j in range(matrix.shape[0] if row < 0 else row):
+        pivots[j] = factor[j, j] * factor[j, j]
+    if row >= 0:
+        pivots[row] = pivot
+    return row
 
 
 @njit(**options)
 def cholesky(matrix, factor):
-    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN).
-
-    Four rows at a time: from some 60 rows on (the Newton system of ten options) it saves a third of the time.
-    """
-    n = matrix.shape[0]
-    for j in range(n):
-        pivot = matrix[j, j]
-        for k in range(j):
-            pivot -= factor[j, k] * factor[j, k]
-        if not pivot > 0.0:
-            return False
-        pivot = math.sqrt(pivot)
-        factor[j, j] = pivot
-        scale = 1.0 / pivot
-        grouped = j + 1 + (n - j - 1) // 4 * 4
-        for i in range(j + 1, grouped, 4):
-            first, second, third, fourth = matrix[i, j], matrix[i + 1, j], matrix[i + 2, j], matrix[i + 3, j]
-            for k in range(j):
-                entry = factor[j, k]
-                first -= factor[i, k] * entry
-                second -= factor[i + 1, k] * entry
-                third -= factor[i + 2, k] * entry
-                fourth -= factor[i + 3, k] * entry
-            factor[i, j] = first * scale
-            factor[i + 1, j] = second * scale
-            factor[i + 2, j] = third * scale
-            factor[i + 3, j] = fourth * scale
-        for i in range(grouped, n):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            factor[i, j] = total * scale
+    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN)."""
+    row, _ = upper_factor(matrix, factor)
+    if row >= 0:
+        return False
+    for i in range(matrix.shape[0]):
+        for j in range(i):
+            factor[i, j] = factor[j, i]
+            factor[j, i] = 0.0
     return True
 
 
@@ -89,10 +123,7 @@ def solve_cholesky(factor, rhs):
     """Solve L L' x = rhs in place."""
     n = factor.shape[0]
     for i in range(n):
-        total = rhs[i]
-        for k in range(i):
-            total -= factor[i, k] * rhs[k]
-        rhs[i] = total / factor[i, i]
+        rhs[i] = (rhs[i] - dot(factor[i, :i], rhs[:i])) / factor[i, i]
     for i in range(n - 1, -1, -1):
         rhs[i] /= factor[i, i]
         for k in range(i):
@@ -134,15 +165,14 @@ def reflect(matrix, axis, out):
     A two-sided reflection is a symmetric rank-two update, so it costs n^2 and not n^3 operations.
     """
     n = matrix.shape[0]
-    curvature = 0.0
+    image = out[0]  # the first row holds A w, then 2 A w - 2 (w'A w) w, until it is written last
+    image[:] = 0.0
+    for k in range(n):
+        for i in range(n):
+            image[i] += matrix[k, i] * axis[k]
+    curvature = dot(axis, image)
     for i in range(n):
-        total = 0.0
-        for k in range(n):
-            total += matrix[i, k] * axis[k]
-        out[0, i] = 2.0 * total  # the first row holds 2 A w until it is written last
-        curvature += axis[i] * total
-    for i in range(n):
-        out[0, i] -= 2.0 * curvature * axis[i]
+        image[i] = 2.0 * (image[i] - curvature * axis[i])
     for i in range(n - 1, -1, -1):
         for j in range(i + 1):
             out[i, j] = matrix[i, j] - axis[i] * out[0, j] - axis[j] * out[0, i]
@@ -164,16 +194,17 @@ def symmetric_product(left, middle, right, work, out):
     """Write the symmetric part of left @ middle @ right into `out`."""
     n = left.shape[0]
     for i in range(n):
-        for j in range(n):
-            total = 0.0
-            for k in range(n):
-                total += left[i, k] * middle[j, k]
-            work[i, j] = total
-        for j in range(n):
-            total = 0.0
-            for k in range(n):
-                total += work[i, k] * right[j, k]
-            out[i, j] = total
+        half, row = work[i], out[i]
+        half[:] = 0.0
+        row[:] = 0.0
+        for k in range(n):
+            share = left[i, k]
+            for j in range(n):
+                half[j] += share * middle[k, j]
+        for k in range(n):
+            share = half[k]
+            for j in range(n):
+                row[j] += share * right[k, j]
     for i in range(n):
         for j in range(i):
             mean = 0.5 * (out[i, j] + out[j, i])
@@ -190,21 +221,17 @@ def triangular_rows(rows, out):
     """
     n_rows, length = rows.shape
     for k in range(n_rows):
-        norm = 0.0
-        for c in range(k, length):
-            norm += rows[k, c] ** 2
-        norm = math.sqrt(norm)
+        row = rows[k, k:]
+        norm = math.sqrt(dot(row, row))
         if norm > 0.0:
             head = math.copysign(norm, rows[k, k])
             rows[k, k] += head
             square = 2.0 * (norm * norm + norm * abs(rows[k, k] - head))
             for i in range(k + 1, n_rows):
-                dot = 0.0
-                for c in range(k, length):
-                    dot += rows[k, c] * rows[i, c]
-                dot *= 2.0 / square
-                for c in range(k, length):
-                    rows[i, c] -= dot * rows[k, c]
+                other = rows[i, k:]
+                share = dot(row, other) * 2.0 / square
+                for c in range(length - k):
+                    other[c] -= share * row[c]
             rows[k, k] = -head
         for i in range(k, n_rows):
             out[i, k] = rows[i, k]

@@ -19,12 +19,13 @@ from numba import njit
 
 from copa.bounds.kernels.frames import add_out_of_frame, column_out_of_frame, into_frame, reflection_axes
 from copa.bounds.kernels.newton import fill_symmetric, list_triangle, pair, system_matrix, system_rhs
+from copa.kernels.compiling import options
 from copa.kernels.small_matrices import (
     cholesky,
     cholesky_pivots,
     copy_matrix,
+    dot,
     invert_from_cholesky,
-    options,
     solve_cholesky,
     symmetric_product,
 )
@@ -249,12 +250,7 @@ def advance(blocks, changes, step):
 @njit(**options)
 def inner(a, b):
     """Sum of the products of all entries of two lists of blocks."""
-    total = 0.0
-    for j in range(a.shape[0]):
-        for i in range(a.shape[1]):
-            for k in range(a.shape[2]):
-                total += a[j, i, k] * b[j, i, k]
-    return total
+    return dot(a.reshape(-1), b.reshape(-1))
 
 
 @njit(**options)

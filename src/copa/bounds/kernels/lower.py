@@ -7,7 +7,8 @@ from numba import njit
 
 from copa.bounds.kernels.frames import column_out_of_frame, reflection_axes
 from copa.bounds.kernels.interior_point import allocate, solve_plan
-from copa.kernels.small_matrices import copy_matrix, options, triangular_rows
+from copa.kernels.compiling import options
+from copa.kernels.small_matrices import copy_matrix, triangular_rows
 
 ROUNDING = 64 * 2.2e-16  # per row of a block: far above the rounding errors in forming and factorising it
 

@@ -15,7 +15,8 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import cholesky, options, solve_cholesky
+from copa.kernels.compiling import options
+from copa.kernels.small_matrices import cholesky, dot, solve_cholesky
 
 MAX_SEARCH = 60
 SEARCH_PRECISION = 1e-9
@@ -130,7 +131,7 @@ def nonnegative_least_squares(gram, rhs, weights):
 @njit(**options)
 def mixture_scores(roots, reach_roots, means, weights, work, reach_work):
     """Mean, spread and reach of a mixture's score, from the roots (not from squared quantities)."""
-    mean, spread, reach = 0.0, 0.0, 0.0
+    mean = 0.0
     work[:] = 0.0
     reach_work[:] = 0.0
     for j in range(means.shape[0]):
@@ -140,11 +141,7 @@ def mixture_scores(roots, reach_roots, means, weights, work, reach_work):
                 work[k] += weights[j] * roots[j, k]
             for k in range(reach_roots.shape[1]):
                 reach_work[k] += weights[j] * reach_roots[j, k]
-    for k in range(roots.shape[1]):
-        spread += work[k] ** 2
-    for k in range(reach_roots.shape[1]):
-        reach += reach_work[k] ** 2
-    return mean, math.sqrt(spread), math.sqrt(reach)
+    return mean, math.sqrt(dot(work, work)), math.sqrt(dot(reach_work, reach_work))
 
 
 @njit(**options)
@@ -161,6 +158,15 @@ def trade_off_gram(spreads, reaches, means, k, gram):
 
 
 @njit(**options)
+def inner_products(rows, out):
+    """Write the inner products of all pairs of rows, without BLAS (see `newton.multiply_lists`)."""
+    for i in range(rows.shape[0]):
+        for j in range(i + 1):
+            out[i, j] = dot(rows[i], rows[j])
+            out[j, i] = out[i, j]
+
+
+@njit(**options)
 def surest_mixture(roots, reach_roots, means, weights):
     """Find the surest mixture of one plan, whose options are scaled to comparable size; return its angle.
 
@@ -169,8 +175,9 @@ def surest_mixture(roots, reach_roots, means, weights):
     finds it fast. The best mixture seen is kept.
     """
     size = means.shape[0]
-    spreads = roots @ roots.T
-    reaches = reach_roots @ reach_roots.T
+    spreads, reaches = np.empty((size, size)), np.empty((size, size))
+    inner_products(roots, spreads)
+    inner_products(reach_roots, reaches)
     work, reach_work = np.empty(roots.shape[1]), np.empty(reach_roots.shape[1])
     gram = np.empty((size, size))
     trial = np.zeros(size)

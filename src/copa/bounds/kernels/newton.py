@@ -4,9 +4,10 @@ The unknowns are the lower triangle of dM, listed by rows, and dg. With P_j = U_
 the operator is dM -> sum_j sym(P_j dM Q_j), bordered by the row and column of g.
 """
 
+import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 
 @njit(**options)
@@ -48,6 +49,29 @@ def system_rhs(matrix, corner, out):
 
 
 @njit(**options)
+def multiply_lists(left, right, out):
+    """Write left' right of two lists of vectors (K, T) into `out` (T, T), along its rows and in the order of the lists.
+
+    Not by BLAS, whose sums may depend on the processor and on the number of its threads.
+    """
+    length = left.shape[0]
+    grouped = length // 4 * 4
+    for i in range(out.shape[0]):
+        row = out[i]
+        row[:] = 0.0
+        for k in range(0, grouped, 4):
+            first, second, third, fourth = right[k], right[k + 1], right[k + 2], right[k + 3]
+            a, b, c, d = left[k, i], left[k + 1, i], left[k + 2, i], left[k + 3, i]
+            for j in range(row.size):
+                row[j] = row[j] + a * first[j] + b * second[j] + c * third[j] + d * fourth[j]
+        for k in range(grouped, length):
+            only = right[k]
+            share = left[k, i]
+            for j in range(row.size):
+                row[j] += share * only[j]
+
+
+@njit(**options)
 def system_matrix(p_triangles, q_triangles, p_columns, q_columns, corner, out):
     """Lower triangle of the symmetric system matrix.
 
@@ -58,7 +82,8 @@ def system_matrix(p_triangles, q_triangles, p_columns, q_columns, corner, out):
     Entry ((a, b), (c, d)) is the sum over j of P_bc Q_ad + P_ad Q_bc + P_bd Q_ac + P_ac Q_bd, so that one product
     of the two lists of triangles holds all that is needed.
     """
-    products = p_triangles.T @ q_triangles
+    products = np.empty((p_triangles.shape[1], q_triangles.shape[1]))
+    multiply_lists(p_triangles, q_triangles, products)
     n = p_columns.shape[1]
     size = products.shape[0]
     row = 0

@@ -4,7 +4,7 @@ import math
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 
 @njit(**options)

@@ -12,7 +12,7 @@ from numba import njit
 
 from copa.corrections.kernels.ball_and_box import farthest_on_ray
 from copa.corrections.kernels.subspace import Problem, allocate, find_target, ratio_at, score_and_variance
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 PULL = 1e-10  # a pull back inside below this share of the forces it is a difference of is rounding
 GAIN = 1e-14  # a ratio that grows by less, relatively, does not grow

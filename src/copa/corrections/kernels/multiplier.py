@@ -10,7 +10,7 @@ import math
 
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 MATCH = 1e-13  # a length this close to the budget, relatively, is the budget
 MAX_EVALUATIONS = 200

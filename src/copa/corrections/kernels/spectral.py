@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from copa.corrections.kernels.multiplier import MATCH, MAX_EVALUATIONS, next_guess, variance_per_score
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 
 @njit(**options)

@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 
 from copa.corrections.kernels.multiplier import MATCH, MAX_EVALUATIONS, next_guess, variance_per_score
-from copa.kernels.small_matrices import cholesky, options, solve_cholesky
+from copa.kernels.compiling import options
+from copa.kernels.small_matrices import cholesky, solve_cholesky
 
 EPS = 2.2e-16
 REFINEMENTS = 2

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 
 # No wrapper for calls from Python, which takes longer to compile than the function where many arrays are passed, and no
 # file of their own: the entry points' machine code contains them.

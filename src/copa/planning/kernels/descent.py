@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from copa.kernels.small_matrices import dot
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.objective import smooth_objective
 from copa.planning.kernels.projection import project
@@ -63,15 +64,6 @@ def allocate_search(n_options, n):
         np.zeros(n),
         np.zeros(n_options),
     )
-
-
-@njit(**inner)
-def dot(left, right):
-    """Sum of the products of the entries."""
-    total = 0.0
-    for i in range(left.size):
-        total += left[i] * right[i]
-    return total
 
 
 @njit(**inner)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 from copa.planning.kernels.climb import MET, TIMED_OUT, UNREACHABLE, attainable_goal
 from copa.planning.kernels.compiling import inner
 from copa.planning.kernels.pool import Pool, Prices, add_row, add_variants, applicant_cost, fill_pool, place_row

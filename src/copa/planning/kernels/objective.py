@@ -118,12 +118,13 @@ def ratios(problem, moves, parts):
         mean = problem.score
         variance = problem.variance
         for k in range(n):
-            total = 0.0
-            for i in range(n):
-                total += problem.curvature[k, i] * move[i]
-            total += problem.tilt[k]
-            image[k] = total
-            variance += (total + problem.tilt[k]) * move[k]
+            image[k] = problem.tilt[k]
+        for i in range(n):
+            row, share = problem.curvature[i], move[i]
+            for k in range(n):
+                image[k] += row[k] * share
+        for k in range(n):
+            variance += (image[k] + problem.tilt[k]) * move[k]
             mean += problem.gain[k] * move[k]
         variance = max(variance, LEAST_VARIANCE * problem.variance)
         scale = 1.0 / math.sqrt(variance)

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import copy_matrix, options
+from copa.kernels.compiling import options
+from copa.kernels.small_matrices import copy_matrix
 from copa.planning.kernels.applicants import largest_score
 from copa.planning.kernels.barrier import allocate_interior
 from copa.planning.kernels.compiling import inner

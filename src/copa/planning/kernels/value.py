@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 from copa.planning.kernels.compiling import inner
 
 
