@@ -14,6 +14,7 @@ from copa.bounds.batch import TOLERANCE
 from copa.bounds.kernels.lower import lower_bounds
 from copa.bounds.kernels.mixture import surest_mixtures
 
+GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 INTERESTING = (0.05, 0.95)  # a bound near 0 or 1 is easier than one between
 
 
@@ -92,6 +93,7 @@ def lower_from_scores(roots: Array, means: Array, reaches: Array) -> tuple[float
         means,
         reaches,
         TOLERANCE,
+        GO,
         np.empty((1, n_options, n)),
         np.empty((1, n_options)),
         np.empty((1, n, n)),
@@ -114,6 +116,6 @@ def any_call(points: Array, ball: AmbiguityBall) -> float:
     plans = points[None]
     held = np.empty(1)
     surest_mixtures(
-        ball.score_roots(plans), ball.reach_roots(plans), ball.mean_scores(plans), np.empty(plans.shape[:2]), held
+        ball.score_roots(plans), ball.reach_roots(plans), ball.mean_scores(plans), GO, np.empty(plans.shape[:2]), held
     )
     return float(held[0])

@@ -1,16 +1,75 @@
-"""Spreading independent pieces of work over threads: the kernels release the interpreter's lock."""
+"""Spreading independent pieces of work over threads, and stopping them: the kernels release the interpreter's lock.
+
+A running kernel looks at nothing but its arrays. So what may take long runs beside the calling thread, which waits in a
+way that Ctrl-C ends: it then sets the flags that the kernels poll, and `KeyboardInterrupt` goes on its way as soon as
+they have returned, within a step of their method.
+"""
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from threading import Timer
+from contextvars import ContextVar, copy_context
+from threading import Timer, current_thread, main_thread
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
 from copa.exceptions import InvalidInputError
+
+Flag = npt.NDArray[np.int64]  # (1,), not zero once the work must stop
+
+POLL = 0.2  # seconds between two looks for Ctrl-C, on systems where waiting for a lock cannot be interrupted
+
+
+class _Work:
+    """Work under way, with whatever is begun inside of it on any thread: the flags that its kernels poll."""
+
+    def __init__(self) -> None:
+        self.interrupted: Flag = np.zeros(1, dtype=np.int64)
+        self.flags: dict[int, Flag] = {}
+
+    def interrupt(self) -> None:
+        """Stop it all."""
+        self.interrupted[0] = 1
+        for flag in list(self.flags.values()):
+            flag[0] = 1
+
+    @contextmanager
+    def flag(self) -> Iterator[Flag]:
+        """Yield a flag of its own, which an interruption sets too."""
+        flag: Flag = np.zeros(1, dtype=np.int64)
+        self.flags[id(flag)] = flag
+        flag[0] = self.interrupted[0]  # in case that it came before the flag was known
+        try:
+            yield flag
+        finally:
+            del self.flags[id(flag)]
+
+
+_under_way: ContextVar[_Work | None] = ContextVar("_under_way", default=None)
+
+
+@contextmanager
+def _work() -> Iterator[_Work]:
+    """The work under way, or new work for the time of the block."""
+    work = _under_way.get()
+    if work is not None:
+        yield work
+        return
+    work = _Work()
+    token = _under_way.set(work)
+    try:
+        yield work
+    finally:
+        _under_way.reset(token)
+
+
+def interruption() -> Flag:
+    """Return the flag that becomes 1 when the work that this thread is part of is interrupted."""
+    work = _under_way.get()
+    return np.zeros(1, dtype=np.int64) if work is None else work.interrupted
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -22,33 +81,60 @@ def count_threads(n_jobs: int | None) -> int:
     return int(n_jobs)
 
 
-def for_each_chunk(work: Callable[[slice], None], n_items: int, chunk: int, n_jobs: int | None) -> None:
+def for_each_chunk(
+    work: Callable[[slice], None], n_items: int, chunk: int, n_jobs: int | None, *, in_kernels: bool = False
+) -> None:
     """Call `work` with every slice of `chunk` items, in order on one thread or side by side on several.
 
     What `work` does for a slice must not depend on the other slices: then the result does not depend on `n_jobs`.
+
+    Parameters
+    ----------
+    in_kernels : bool
+        Whether a slice may spend more than a second in kernels. They then run beside the calling thread even where
+        there is one thread to use, so that Ctrl-C is seen; the kernels must poll `interruption()`.
     """
     slices = [slice(first, min(first + chunk, n_items)) for first in range(0, n_items, chunk)]
     threads = min(count_threads(n_jobs), len(slices))
-    if threads <= 1:
+    hides_signals = in_kernels and bool(slices) and current_thread() is main_thread()
+    with _work() as under_way:
+        if threads > 1 or hides_signals:
+            _side_by_side(work, slices, threads, under_way)
+            return
         for piece in slices:
+            if under_way.interrupted[0] != 0:
+                raise KeyboardInterrupt
             work(piece)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, piece) for piece in slices]:
-            done.result()
+
+
+def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: int, under_way: _Work) -> None:
+    """Run the pieces on threads of their own, and wait for them so that they can be interrupted."""
+    pool = ThreadPoolExecutor(threads)
+    try:
+        futures: list[Future[None]] = [pool.submit(copy_context().run, work, piece) for piece in slices]
+        waiting = set(futures)
+        while waiting:
+            _, waiting = wait(waiting, timeout=POLL)
+    except BaseException:
+        under_way.interrupt()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+    for done in futures:
+        done.result()
 
 
 @contextmanager
-def stopping_at(deadline: float) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield a flag (1,) that becomes 1 at the deadline (of `perf_counter`), which running kernels look at."""
-    stop = np.zeros(1, dtype=np.int64)
-    if np.isinf(deadline):
-        yield stop
-        return
-    timer = Timer(max(deadline - perf_counter(), 0.0), stop.fill, [1])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield stop
-    finally:
-        timer.cancel()
+def stopping_at(deadline: float) -> Iterator[Flag]:
+    """Yield a flag (1,) that becomes 1 at the deadline (of `perf_counter`) or when the work is interrupted."""
+    with _work() as under_way, under_way.flag() as stop:
+        if np.isinf(deadline):
+            yield stop
+            return
+        timer = Timer(max(deadline - perf_counter(), 0.0), stop.fill, [1])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield stop
+        finally:
+            timer.cancel()

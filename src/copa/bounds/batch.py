@@ -11,7 +11,8 @@ from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
-from copa.workers import for_each_chunk
+from copa.bounds.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
+from copa.workers import for_each_chunk, interruption
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
@@ -104,8 +105,19 @@ def bound_plans(
     ball : the ambiguity ball
     n_jobs : threads to use, None for all cores; the result does not depend on it
     tolerance : gap between the two sides of L* at which a plan counts as solved
+
+    Raises
+    ------
+    InvalidInputError
+        For more options than `solve_time` allows.
     """
+    # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
+    # thread, where Ctrl-C ends their compilation.
+    import copa.bounds.kernels.lower
+    import copa.bounds.kernels.mixture  # noqa: F401 - both are used by the threads
+
     n_plans, n_options, dimension = points.shape
+    require_solvable(n_options, dimension)
     bounds = BatchBounds(
         lower=np.zeros(n_plans),
         ceiling=np.ones(n_plans),
@@ -116,13 +128,18 @@ def bound_plans(
         seconds=np.zeros(n_plans),
         proofs=Proofs.empty(n_plans, n_options, dimension),
     )
-    for_each_chunk(lambda chunk: _bound_chunk(points, ball, bounds, chunk, tolerance), n_plans, CHUNK, n_jobs)
+    for_each_chunk(
+        lambda chunk: _bound_chunk(points, ball, bounds, chunk, tolerance),
+        n_plans,
+        CHUNK,
+        n_jobs,
+        in_kernels=min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS,
+    )
     return bounds
 
 
 def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice, tolerance: float) -> None:
     """Fill in the bounds of one chunk of plans."""
-    # Imported here because loading the compiled kernels takes longer than importing all the rest.
     from copa.bounds.kernels.lower import lower_bounds
     from copa.bounds.kernels.mixture import surest_mixtures
 
@@ -132,7 +149,7 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
     roots = ball.score_roots(plans)
     reach_roots = ball.reach_roots(plans)
     reaches = np.linalg.norm(reach_roots, axis=2)
-    proofs = bounds.proofs
+    proofs, stop = bounds.proofs, interruption()
 
     each = single_option_lower(means, np.linalg.norm(roots, axis=2), reaches)
     lower_bounds(
@@ -140,6 +157,7 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
         means,
         reaches,
         tolerance,
+        stop,
         proofs.directions[chunk],
         np.empty_like(means),
         proofs.matrices[chunk],
@@ -149,9 +167,9 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
         bounds.lower[chunk],
         bounds.ceiling[chunk],
     )
-    surest_mixtures(roots, reach_roots, means, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
+    surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
     surely_fails = np.empty(len(plans))
-    surest_mixtures(roots, reach_roots, -means, proofs.upper_mixtures[chunk], surely_fails)
+    surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures[chunk], surely_fails)
     bounds.upper[chunk] = 1.0 - surely_fails
     bounds.option_lower[chunk] = each
     # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.

@@ -15,10 +15,11 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
     """Compile modules of this package beside the work of the block, and wait for them at its end.
 
     Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
-    lost: the import then compiles as ever.
+    lost: the import then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
     waiting = [module for module in modules if not is_compiled(module)]
-    if len(waiting) < 2 or (os.cpu_count() or 1) < 2:  # one alone is compiled as fast by importing it
+    # One alone is compiled as fast by importing it.
+    if len(waiting) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
         waiting = []
     processes = [process for module in waiting if (process := _start(module)) is not None]
     try:
@@ -35,6 +36,13 @@ def is_compiled(module: str) -> bool:
     *folders, name = module.split(".")[1:]
     cache = PACKAGE.joinpath(*folders) / "__pycache__"
     return any(cache.glob(f"{name}.*.nbi"))
+
+
+def keeps_machine_code() -> bool:
+    """Whether what another process compiles can be found here."""
+    from copa.kernels.compiling import options  # which loads Numba
+
+    return bool(options["cache"])
 
 
 def _start(module: str) -> "subprocess.Popen[bytes] | None":

@@ -9,6 +9,7 @@ from numba import njit
 
 from copa.kernels.compiling import options
 
+LARGE = 40  # rows from which a Cholesky factorisation goes by blocks
 BLOCK = 64  # rows that a Cholesky factorisation updates together
 STRIP = 256  # columns that it updates at a time: so many of both fit into a core's own cache
 
@@ -38,6 +39,28 @@ def copy_matrix(source, out):
 
 
 @njit(**options)
+def cholesky_pivots(matrix, factor, pivots):
+    """Lower Cholesky factor and its pivots; return the row of the first that is not positive (or is NaN), or -1."""
+    n = matrix.shape[0]
+    for j in range(n):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        pivots[j] = pivot
+        if not pivot > 0.0:
+            return j
+        pivot = math.sqrt(pivot)
+        factor[j, j] = pivot
+        scale = 1.0 / pivot
+        for i in range(j + 1, n):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            factor[i, j] = total * scale
+    return -1
+
+
+@njit(**options)
 def subtract_rows(factor, i, above, below, left, right):
     """Subtract the rows from `above` up to `below`, each times its entry in column i, from row i; `left` up to `right`.
 
@@ -59,13 +82,8 @@ def subtract_rows(factor, i, above, below, left, right):
 
 
 @njit(**options)
-def upper_factor(matrix, factor):
-    """Write the upper Cholesky factor of a matrix given by its lower triangle; below the diagonal nothing is written.
-
-    Returns
-    -------
-    row, pivot : of the first pivot that is not positive (or is NaN); row -1 where all are
-    """
+def cholesky_by_blocks(matrix, factor):
+    """Lower Cholesky factor by blocks of rows of its transpose, which vectorise; False if a pivot is not positive."""
     n = matrix.shape[0]
     for first in range(0, n, BLOCK):
         last = min(first + BLOCK, n)
@@ -79,42 +97,57 @@ def upper_factor(matrix, factor):
                     subtract_rows(factor, i, above, above + BLOCK, max(left, i), right)
         for i in range(first, last):
             subtract_rows(factor, i, first, i, i, n)
-            pivot = factor[i, i]
-            if not pivot > 0.0:
-                return i, pivot
-            root = math.sqrt(pivot)
-            scale = 1.0 / root
-            factor[i, i] = root
+            if not factor[i, i] > 0.0:
+                return False
+            pivot = math.sqrt(factor[i, i])
+            scale = 1.0 / pivot
+            factor[i, i] = pivot
             row = factor[i, i + 1 :]
             for j in range(row.size):
                 row[j] *= scale
-    return -1, 0.0
-
-
-@njit(**options)
-def cholesky_pivots(matrix, factor, pivots):
-    """Write the pivots of a Cholesky factorisation; return the row of the first that is not positive (or NaN), or -1.
-
-    The pivots after that row are not written. `factor` is scratch.
-    """
-    row, pivot = upper_factor(matrix, factor)
-    for j in range(matrix.shape[0] if row < 0 else row):
-        pivots[j] = factor[j, j] * factor[j, j]
-    if row >= 0:
-        pivots[row] = pivot
-    return row
+    for i in range(n):
+        for j in range(i):
+            factor[i, j] = factor[j, i]
+            factor[j, i] = 0.0
+    return True
 
 
 @njit(**options)
 def cholesky(matrix, factor):
-    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN)."""
-    row, _ = upper_factor(matrix, factor)
-    if row >= 0:
-        return False
-    for i in range(matrix.shape[0]):
-        for j in range(i):
-            factor[i, j] = factor[j, i]
-            factor[j, i] = 0.0
+    """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN).
+
+    A small one is found column by column, four rows at a time, a large one by blocks.
+    """
+    n = matrix.shape[0]
+    if n >= LARGE:
+        return cholesky_by_blocks(matrix, factor)
+    for j in range(n):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        if not pivot > 0.0:
+            return False
+        pivot = math.sqrt(pivot)
+        factor[j, j] = pivot
+        scale = 1.0 / pivot
+        grouped = j + 1 + (n - j - 1) // 4 * 4
+        for i in range(j + 1, grouped, 4):
+            first, second, third, fourth = matrix[i, j], matrix[i + 1, j], matrix[i + 2, j], matrix[i + 3, j]
+            for k in range(j):
+                entry = factor[j, k]
+                first -= factor[i, k] * entry
+                second -= factor[i + 1, k] * entry
+                third -= factor[i + 2, k] * entry
+                fourth -= factor[i + 3, k] * entry
+            factor[i, j] = first * scale
+            factor[i + 1, j] = second * scale
+            factor[i + 2, j] = third * scale
+            factor[i + 3, j] = fourth * scale
+        for i in range(grouped, n):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            factor[i, j] = total * scale
     return True
 
 
@@ -123,7 +156,16 @@ def solve_cholesky(factor, rhs):
     """Solve L L' x = rhs in place."""
     n = factor.shape[0]
     for i in range(n):
-        rhs[i] = (rhs[i] - dot(factor[i, :i], rhs[:i])) / factor[i, i]
+        first, second, third, fourth = rhs[i], 0.0, 0.0, 0.0
+        grouped = i // 4 * 4
+        for k in range(0, grouped, 4):
+            first -= factor[i, k] * rhs[k]
+            second -= factor[i, k + 1] * rhs[k + 1]
+            third -= factor[i, k + 2] * rhs[k + 2]
+            fourth -= factor[i, k + 3] * rhs[k + 3]
+        for k in range(grouped, i):
+            first -= factor[i, k] * rhs[k]
+        rhs[i] = ((first + second) + (third + fourth)) / factor[i, i]
     for i in range(n - 1, -1, -1):
         rhs[i] /= factor[i, i]
         for k in range(i):
@@ -165,14 +207,15 @@ def reflect(matrix, axis, out):
     A two-sided reflection is a symmetric rank-two update, so it costs n^2 and not n^3 operations.
     """
     n = matrix.shape[0]
-    image = out[0]  # the first row holds A w, then 2 A w - 2 (w'A w) w, until it is written last
-    image[:] = 0.0
-    for k in range(n):
-        for i in range(n):
-            image[i] += matrix[k, i] * axis[k]
-    curvature = dot(axis, image)
+    curvature = 0.0
     for i in range(n):
-        image[i] = 2.0 * (image[i] - curvature * axis[i])
+        total = 0.0
+        for k in range(n):
+            total += matrix[i, k] * axis[k]
+        out[0, i] = 2.0 * total  # the first row holds 2 A w until it is written last
+        curvature += axis[i] * total
+    for i in range(n):
+        out[0, i] -= 2.0 * curvature * axis[i]
     for i in range(n - 1, -1, -1):
         for j in range(i + 1):
             out[i, j] = matrix[i, j] - axis[i] * out[0, j] - axis[j] * out[0, i]
@@ -194,17 +237,18 @@ def symmetric_product(left, middle, right, work, out):
     """Write the symmetric part of left @ middle @ right into `out`."""
     n = left.shape[0]
     for i in range(n):
-        half, row = work[i], out[i]
-        half[:] = 0.0
-        row[:] = 0.0
-        for k in range(n):
+        for j in range(n):
+            work[i, j] = left[i, 0] * middle[0, j]
+        for k in range(1, n):
             share = left[i, k]
             for j in range(n):
-                half[j] += share * middle[k, j]
-        for k in range(n):
-            share = half[k]
+                work[i, j] += share * middle[k, j]
+        for j in range(n):
+            out[i, j] = work[i, 0] * right[0, j]
+        for k in range(1, n):
+            share = work[i, k]
             for j in range(n):
-                row[j] += share * right[k, j]
+                out[i, j] += share * right[k, j]
     for i in range(n):
         for j in range(i):
             mean = 0.5 * (out[i, j] + out[j, i])

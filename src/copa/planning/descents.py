@@ -10,6 +10,7 @@ from copa.arrays import Array
 from copa.planning.box import Indices
 from copa.planning.objective import Objective
 from copa.planning.starts import ascent_direction, spread_starts
+from copa.workers import interruption
 
 # Temperatures of the soft minimum over the options; the objective bends over values of about one.
 WARM, COOL = np.array([0.1]), np.array([0.02])
@@ -65,12 +66,19 @@ class PlanSearch:
         self.spreads = spread_starts(rng, n_starts, n_options, self.gain, self.curvature, objective.diversity_weight)
         self.ascent = ascent_direction(self.gain, self.curvature)
 
+    @staticmethod
+    def load_kernels() -> None:
+        """Load the compiled kernels, or compile them: it takes longer than importing all the rest."""
+        import copa.planning.kernels.applicants
+        import copa.planning.kernels.rough
+        import copa.planning.kernels.sharp
+        import copa.planning.kernels.value  # noqa: F401 - `build` and the objective use them
+
     def build(self, origins: Array, lower: Array, upper: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Plans (N, J, D) of applicants (N, D) in their boxes (N, D), and whether they reach the margin.
 
         Where none does, all options are the point of the box with the largest mean score.
         """
-        # Imported here because loading the compiled kernels takes longer than importing all the rest.
         from copa.planning.kernels.applicants import deliver_options, read_applicants
 
         n_applicants, n = len(origins), self.free.size
@@ -113,18 +121,18 @@ class PlanSearch:
         shared: tuple[Any, ...] = (self.curvature, self.gain, moves.scores, moves.tilts, moves.bounds)
         shared += (self.objective.validity_weight, diversity_weight, self.objective.manhattan)
         values = np.empty((n_applicants, n_starts))
-        rough = min(self.max_iter, ROUGH_STEPS)
-        roughly(*shared, WARM, rough, starts, values)
+        rough, stop = min(self.max_iter, ROUGH_STEPS), interruption()
+        roughly(*shared, WARM, rough, stop, starts, values)
         # The best one, and others all down the order: its neighbours in it mostly lead to the same place.
         order = np.argsort(values, axis=1, kind="stable")[:, :: 1 if n_options == 1 else REFINED]
         plans = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         values = np.take_along_axis(values, order, axis=1)
         sharp = n_options * n < LARGEST_SYSTEM
         if not sharp:
-            roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), plans, values)
+            roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), stop, plans, values)
         elif n_options > 1:
-            roughly(*shared, COOL, rough, plans, values)
-        sharply(*shared, self.max_iter if sharp else 0, plans, values)
+            roughly(*shared, COOL, rough, stop, plans, values)
+        sharply(*shared, self.max_iter if sharp else 0, stop, plans, values)
         return plans, values
 
 

@@ -193,7 +193,7 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
 
     chunk = CHUNK if np.isinf(deadline) else 1
     with stopping_at(deadline) as stop:
-        for_each_chunk(work, len(encoded), chunk, n_jobs)
+        for_each_chunk(work, len(encoded), chunk, n_jobs, in_kernels=True)
     impossible = places.impossible(space, cap)
     menus.outcomes[impossible] = UNREACHABLE
     menus.counts[impossible] = 0

@@ -86,7 +86,7 @@ def find_nearest_rows(
         )
 
     with stopping_at(deadline) as stop:
-        for_each_chunk(work, m, CHUNK, n_jobs)
+        for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True)
     found.outcomes[places.impossible(space, space.cap)] = UNREACHABLE
     return found
 

@@ -9,7 +9,7 @@ import math
 from numba import njit
 
 from copa.kernels.compiling import options
-from copa.kernels.small_matrices import dot, reflect, scale_first
+from copa.kernels.small_matrices import reflect, scale_first
 
 
 @njit(**options)
@@ -41,13 +41,15 @@ def add_out_of_frame(block, axis, reach, work, triangle):
     With A = diag(t, 1, ..., 1) B diag(t, 1, ..., 1) it is that of H A H = A - w y' - y w', y = 2 A w - 2 (w'A w) w.
     """
     n = block.shape[0]
+    curvature = 0.0
     for i in range(n):
-        work[i] = block[0, i] * (axis[0] * reach)
-    for k in range(1, n):
-        for i in range(n):
-            work[i] += block[k, i] * axis[k]
+        total = block[i, 0] * (axis[0] * reach)
+        for k in range(1, n):
+            total += block[i, k] * axis[k]
+        work[i] = total
     work[0] *= reach
-    curvature = dot(axis, work)
+    for i in range(n):
+        curvature += axis[i] * work[i]
     for i in range(n):
         work[i] = 2.0 * (work[i] - curvature * axis[i])
     triangle[0] += block[0, 0] * reach * reach - 2.0 * axis[0] * work[0]
@@ -63,9 +65,11 @@ def add_out_of_frame(block, axis, reach, work, triangle):
 def column_out_of_frame(column, axis, reach, out):
     """Write U c into `out`."""
     n = column.shape[0]
+    dot = 0.0
     for k in range(n):
         out[k] = column[k]
     out[0] *= reach
-    along = dot(axis, out)
     for k in range(n):
-        out[k] -= 2.0 * along * axis[k]
+        dot += axis[k] * out[k]
+    for k in range(n):
+        out[k] -= 2.0 * dot * axis[k]

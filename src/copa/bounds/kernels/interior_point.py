@@ -265,7 +265,7 @@ def centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x):
 
 
 @njit(**options)
-def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
+def solve_plan(directions, reach, tolerance, stop, ws, matrix, blocks):
     """Minimise g + tr M for one plan.
 
     Parameters
@@ -273,6 +273,7 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
     directions : (J, n) unit vectors u_j
     reach : (J,) numbers t_j in [0, 1)
     tolerance : stop when the gap is below it
+    stop : (1,) stop when it is not zero; it may be set from outside while the method runs
     ws : workspace from `allocate`
     matrix : (n, n), receives M
     blocks : (J, n, n), receives the X_j in the frames of the options
@@ -297,7 +298,7 @@ def solve_plan(directions, reach, tolerance, ws, matrix, blocks):
             copy_matrix(ws.slack[n_options], matrix)
             for j in range(n_options):
                 copy_matrix(ws.multiplier[j], blocks[j])
-        if gap < tolerance or iteration - best_iteration >= PATIENCE:
+        if gap < tolerance or iteration - best_iteration >= PATIENCE or stop[0] != 0:
             break
         inverse_corner = factorise_system(ws, g, x_g, reach)
         if not inverse_corner > 0.0:

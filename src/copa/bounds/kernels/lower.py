@@ -108,14 +108,15 @@ def attack_weights(blocks, axes, reach, weights):
 
 
 SIGNATURE = (
-    "void(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64, float64[:, :, ::1], float64[:, ::1],"
-    " float64[:, :, ::1], float64[::1], float64[:, :, :, ::1], float64[:, ::1], float64[::1], float64[::1])"
+    "void(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64, int64[::1], float64[:, :, ::1],"
+    " float64[:, ::1], float64[:, :, ::1], float64[::1], float64[:, :, :, ::1], float64[:, ::1], float64[::1],"
+    " float64[::1])"
 )
 
 
 @njit(SIGNATURE, **options)
 def lower_bounds(
-    roots, means, reaches, tolerance, directions, reach, matrices, penalties, blocks, weights, lower, ceiling
+    roots, means, reaches, tolerance, stop, directions, reach, matrices, penalties, blocks, weights, lower, ceiling
 ):
     """Solve every plan of a batch and report only what is proven.
 
@@ -125,6 +126,7 @@ def lower_bounds(
     means : (N, J) mean scores
     reaches : (N, J) how far each score can be moved at the cost of the whole radius
     tolerance : gap at which a plan counts as solved
+    stop : (1,) not zero once the solution is not wanted any more; a plan then keeps what was proven of it
     directions, reach : (N, J, n), (N, J); receive the canonical form, n = min(J, K) + 1
     matrices, penalties : (N, n, n), (N,); receive M and g
     blocks : (N, J, n, n); receives the X_j
@@ -146,7 +148,7 @@ def lower_bounds(
             lower[p] = 0.0
             ceiling[p] = 0.0
             continue
-        g, _ = solve_plan(directions[p], reach[p], tolerance, ws, matrices[p], blocks[p])
+        g, _ = solve_plan(directions[p], reach[p], tolerance, stop, ws, matrices[p], blocks[p])
         penalties[p] = make_safe(g, matrices[p], blocks[p])
         lower[p] = 1.0 - penalties[p]
         for i in range(n):

@@ -167,12 +167,12 @@ def inner_products(rows, out):
 
 
 @njit(**options)
-def surest_mixture(roots, reach_roots, means, weights):
+def surest_mixture(roots, reach_roots, means, stop, weights):
     """Find the surest mixture of one plan, whose options are scaled to comparable size; return its angle.
 
     The search runs over k (in logarithm): `drift` below is the change of log k that the current mixture asks for,
     positive below the best k and negative above, so it brackets the answer, and a secant step inside the bracket
-    finds it fast. The best mixture seen is kept.
+    finds it fast. The best mixture seen is kept, also where `stop` ends the search.
     """
     size = means.shape[0]
     spreads, reaches = np.empty((size, size)), np.empty((size, size))
@@ -199,6 +199,8 @@ def surest_mixture(roots, reach_roots, means, weights):
     drift_below, drift_above = 0.0, 0.0
     log_k = 0.0
     for search in range(MAX_SEARCH):
+        if stop[0] != 0:
+            break
         mean, spread, reach = mixture_scores(roots, reach_roots, means, trial, work, reach_work)
         angle = held_angle(mean, spread, reach)
         if angle > best:
@@ -229,11 +231,11 @@ def surest_mixture(roots, reach_roots, means, weights):
     return best
 
 
-SIGNATURE = "void(float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[::1])"
+SIGNATURE = "void(float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[::1])"
 
 
 @njit(SIGNATURE, **options)
-def surest_mixtures(roots, reach_roots, means, mixtures, held):
+def surest_mixtures(roots, reach_roots, means, stop, mixtures, held):
     """Surest mixture of every plan of a batch.
 
     Parameters
@@ -241,6 +243,7 @@ def surest_mixtures(roots, reach_roots, means, mixtures, held):
     roots : (N, J, K) rows whose inner products are the covariances of the options' scores
     reach_roots : (N, J, L) rows whose lengths are the options' reaches
     means : (N, J) mean scores
+    stop : (1,) not zero once the best mixtures are not wanted any more; those found so far are then kept
     mixtures : (N, J); receives the weights, in the units of the options given
     held : (N,); receives the probability with which the mixture holds in the worst case
     """
@@ -260,7 +263,7 @@ def surest_mixtures(roots, reach_roots, means, mixtures, held):
             for k in range(reach_roots.shape[2]):
                 scaled_reach[j, k] = reach_roots[p, j, k] * scale[j]
             scaled_means[j] = means[p, j] * scale[j]
-        angle = surest_mixture(scaled_roots, scaled_reach, scaled_means, mixtures[p])
+        angle = surest_mixture(scaled_roots, scaled_reach, scaled_means, stop, mixtures[p])
         held[p] = math.sin(angle) ** 2
         for j in range(n_options):
             mixtures[p, j] *= scale[j]

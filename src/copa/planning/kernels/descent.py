@@ -194,7 +194,7 @@ def remember(moves, search, count):
 
 
 @njit(**inner)
-def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, parts, search):
+def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, stop, parts, search):
     """Lower the smooth objective from `moves`, in place.
 
     `prior` is replaced by the options' shares at the end, the prior of a next, sharper descent.
@@ -205,7 +205,7 @@ def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, 
     for j in range(prior.size):
         search.final[j] = prior[j]
     for _ in range(max_steps):
-        if find_active(problem, moves, search) <= tolerance:
+        if stop[0] != 0 or find_active(problem, moves, search) <= tolerance:
             break
         choose_direction(problem.gain, search, count)
         lower = follow(problem, moves, value, temperature, prior, rounding, parts, search)

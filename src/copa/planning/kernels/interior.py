@@ -134,13 +134,14 @@ def change_pulls(problem, step, barrier, ws):
 
 
 @njit(**inner)
-def sharpen(problem, barrier, rounding, max_steps, parts, ws):
+def sharpen(problem, barrier, rounding, max_steps, stop, parts, ws):
     """Lower the objective from the strictly feasible `ws.plan`, in place; return the number of steps taken.
 
     Parameters
     ----------
     barrier : the first one
     rounding : of kinks, at least; they are rounded by the barrier before
+    stop : (1,) not zero once the descent is not wanted any more
     """
     for side in range(2):
         for j in range(ws.plan.shape[0]):
@@ -151,6 +152,8 @@ def sharpen(problem, barrier, rounding, max_steps, parts, ws):
     value, determinant = math.inf, 1.0
     changed = True
     for count in range(max_steps):
+        if stop[0] != 0:
+            return count
         rounded = max(barrier, rounding)
         if changed:
             value, determinant = barrier_function(problem, ws.plan, barrier, rounded, parts, ws)

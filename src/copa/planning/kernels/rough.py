@@ -13,7 +13,7 @@ TOLERANCE = 1e-3
 
 SIGNATURE = (
     "void(float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64, float64,"
-    " boolean, float64[::1], int64, float64[:, :, :, ::1], float64[:, ::1])"
+    " boolean, float64[::1], int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])"
 )
 
 
@@ -29,6 +29,7 @@ def descend_roughly(
     manhattan,
     temperatures,
     max_steps,
+    stop,
     plans,
     values,
 ):
@@ -41,6 +42,7 @@ def descend_roughly(
     validity_weight, diversity_weight, manhattan : of the objective
     temperatures : (T,) falling
     max_steps : most steps at one temperature
+    stop : (1,) not zero once the descents are not wanted any more
     plans : (N, S, J, n) starts of every applicant; receives where they lead to
     values : (N, S); receives their objectives
     """
@@ -72,5 +74,5 @@ def descend_roughly(
                     line[k] = plan[j, k]
                 project(line, gain, needed, lower, upper, plan[j])
             for temperature in temperatures:
-                descend(problem, plan, temperature, prior, ROUNDING, max_steps, TOLERANCE, parts, search)
+                descend(problem, plan, temperature, prior, ROUNDING, max_steps, TOLERANCE, stop, parts, search)
             values[p, s] = hard_objective(problem, plan, parts)

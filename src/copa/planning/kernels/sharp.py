@@ -99,13 +99,13 @@ def snap(problem, plan, box, out):
 
 SIGNATURE = (
     "void(float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64, float64,"
-    " boolean, int64, float64[:, :, :, ::1], float64[:, ::1])"
+    " boolean, int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])"
 )
 
 
 @njit(SIGNATURE, **options)
 def descend_sharply(
-    curvature, gain, scores, tilts, bounds, validity_weight, diversity_weight, manhattan, max_steps, plans, values
+    curvature, gain, scores, tilts, bounds, validity_weight, diversity_weight, manhattan, max_steps, stop, plans, values
 ):
     """Descend from every allowed plan to where the objective, with all its kinks, cannot be lowered.
 
@@ -115,6 +115,7 @@ def descend_sharply(
     scores, tilts, bounds : (N, 3), (N, n), (N, 2, n) what applicants may do, from `read_applicants`
     validity_weight, diversity_weight, manhattan : of the objective
     max_steps : most Newton steps; 0 only puts coordinates onto the bounds and own values that they all but have
+    stop : (1,) not zero once the descents are not wanted any more
     plans : (N, S, J, n) plans of every applicant; receives where they lead to
     values : (N, S) their objectives; receives the new ones
     """
@@ -153,7 +154,7 @@ def descend_sharply(
                     barrier = BARRIERS[min(stage, 1)]
                     if step_inside(problem, plan, near, barrier, box, interior):
                         rounding = ROUNDED[stage] if kinks else 0.0
-                        sharpen(problem, barrier, rounding, max_steps, parts, interior)
+                        sharpen(problem, barrier, rounding, max_steps, stop, parts, interior)
                         for j in range(n_options):
                             project(interior.plan[j], gain, problem.needed, problem.lower, problem.upper, trial[j])
                         found = True

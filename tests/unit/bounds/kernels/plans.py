@@ -5,6 +5,8 @@ import numpy as np
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.kernels import lower
 
+GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
+
 
 def canonical(instance):
     """Directions (J, n) and reaches (J,) of an instance, as the kernels see them."""

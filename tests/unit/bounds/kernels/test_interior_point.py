@@ -7,7 +7,7 @@ from copa.bounds.kernels import frames, interior_point
 from copa.bounds.single_option import single_option_lower
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
-from unit.bounds.kernels.plans import canonical
+from unit.bounds.kernels.plans import GO, canonical
 
 TOLERANCE = 1e-11
 
@@ -30,7 +30,7 @@ def solve(directions, reach, tolerance=TOLERANCE):
     n_options, n = directions.shape
     ws = interior_point.allocate(n_options, n)
     matrix, blocks = np.zeros((n, n)), np.zeros((n_options, n, n))
-    g, iterations = interior_point.solve_plan(directions, reach, tolerance, ws, matrix, blocks)
+    g, iterations = interior_point.solve_plan(directions, reach, tolerance, GO, ws, matrix, blocks)
     return reference.Pair(reference.frames_of(directions, reach), matrix, g, blocks), iterations
 
 
@@ -158,7 +158,7 @@ def test_a_workspace_can_be_used_again():
     results = []
     for _ in range(2):
         matrix, blocks = np.zeros((n, n)), np.zeros((n_options, n, n))
-        g, _ = interior_point.solve_plan(directions, reach, TOLERANCE, ws, matrix, blocks)
+        g, _ = interior_point.solve_plan(directions, reach, TOLERANCE, GO, ws, matrix, blocks)
         results.append(np.concatenate([[g], matrix.ravel(), blocks.ravel()]))
     np.testing.assert_array_equal(*results)
 
@@ -166,6 +166,6 @@ def test_a_workspace_can_be_used_again():
 def test_data_that_are_not_finite_leave_no_pair_behind():
     matrix, blocks = np.full((3, 3), 7.0), np.full((2, 3, 3), 7.0)
     ws = interior_point.allocate(2, 3)
-    interior_point.solve_plan(np.full((2, 3), np.nan), np.zeros(2), TOLERANCE, ws, matrix, blocks)
+    interior_point.solve_plan(np.full((2, 3), np.nan), np.zeros(2), TOLERANCE, GO, ws, matrix, blocks)
     assert (matrix == 7.0).all()
     assert (blocks == 7.0).all()

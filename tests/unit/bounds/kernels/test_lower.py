@@ -9,7 +9,7 @@ from copa.bounds.kernels import frames, lower
 from copa.bounds.single_option import single_option_lower
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
-from unit.bounds.kernels.plans import canonical
+from unit.bounds.kernels.plans import GO, canonical
 
 INSIDE = [i for i in instances(40, seed=8) if "mean inside" in i.traits]
 
@@ -21,7 +21,7 @@ def bounds_of(roots, means, reaches):
     names = ("directions", "reach", "matrices", "penalties", "blocks", "weights", "lower", "ceiling")
     shapes = ((n_options, n), (n_options,), (n, n), (), (n_options, n, n), (n_options,), (), ())
     outputs = [np.full((n_plans, *shape), np.nan) for shape in shapes]
-    lower.lower_bounds(roots, means, reaches, 1e-9, *outputs)
+    lower.lower_bounds(roots, means, reaches, 1e-9, GO, *outputs)
     return dict(zip(names, outputs, strict=True))
 
 

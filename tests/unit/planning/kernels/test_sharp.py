@@ -8,6 +8,8 @@ import pytest
 from copa.planning.kernels.rough import descend_roughly
 from copa.planning.kernels.sharp import descend_sharply
 
+GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
+
 
 def descend(gain, needed, starts, *, weights=(0.0, 0.0), manhattan=False, bounds=None, max_steps=100, rough_steps=5):
     """Plans and values after the sharp descent of one applicant whose parameters have unit covariance."""
@@ -19,9 +21,9 @@ def descend(gain, needed, starts, *, weights=(0.0, 0.0), manhattan=False, bounds
     plans = np.array([starts], dtype=float)
     values = np.empty(plans.shape[:2])
     shared = (np.eye(n), gain, scores, np.zeros((1, n)), box, *weights, manhattan)
-    descend_roughly(*shared, np.array([0.1]), rough_steps, plans, values)
+    descend_roughly(*shared, np.array([0.1]), rough_steps, GO, plans, values)
     rough = values.copy()
-    descend_sharply(*shared, max_steps, plans, values)
+    descend_sharply(*shared, max_steps, GO, plans, values)
     assert (values <= rough + 1e-9 * (1.0 + np.abs(rough))).all()
     return plans[0], values[0]
 
