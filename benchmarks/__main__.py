@@ -6,6 +6,7 @@ from benchmarks import (
     batch,
     black_boxes,
     construction,
+    determinism,
     dimension,
     end_to_end,
     lower,
@@ -27,6 +28,7 @@ QUESTIONS = {
     "mahalanobis": mahalanobis,
     "end_to_end": end_to_end,
     "black_boxes": black_boxes,
+    "determinism": determinism,
     "start_up": start_up,
     "robustness": robustness,
 }

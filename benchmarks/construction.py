@@ -75,7 +75,7 @@ def _measure(group: list[Applicants], weights: tuple[float, float], rate: float)
         "name": "plans, default settings",
         "size": f"{group[0].name}, D = 16, J = 5, weights {weights}, {n} applicants",
     }
-    calls = {"copa": (lambda: [_build(crowd, weights) for crowd in group], 1)}
+    calls = {"copa": (lambda: [build(crowd, weights) for crowd in group], 1)}
     if find_spec("torch"):
         calls["adam"] = (lambda: [_adam_all(crowd, weights, rate) for crowd in group], 1)
     measured: dict[str, Timed] = taking_turns(calls, ROUNDS)
@@ -100,7 +100,7 @@ def _measure(group: list[Applicants], weights: tuple[float, float], rate: float)
     )
 
 
-def _build(crowd: Applicants, weights: tuple[float, float]) -> copa.PlanArrays:
+def build(crowd: Applicants, weights: tuple[float, float]) -> copa.PlanArrays:
     return copa.build_plans(
         crowd.origins,
         crowd.mean,

@@ -1,0 +1,54 @@
+"""The same bits with the vectors of this processor, with those of an older one, and without any beyond SSE2.
+
+The kernels do arithmetic as it is written (`copa.kernels.compiling`), so results are equal to the last bit, not to a
+tolerance. What remains outside of them is the same in all three processes: the C library's exp, log and trigonometric
+functions, and NumPy's BLAS. On another machine these may differ in the last place.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import hashlib
+import numpy as np
+import copa
+rng = np.random.default_rng(0)
+d = 9
+mean = rng.standard_normal(d)
+factor = rng.standard_normal((d, 2 * d))
+cov = 0.01 * factor @ factor.T
+origins = rng.standard_normal((40, d))
+origins[:, 0] = 1.0
+plans = copa.build_plans(origins[origins @ mean < 0.0], mean, cov, n_options=4, random_state=0)
+bounds = copa.validity_bounds(plans.points, mean, cov, 0.02)
+moved = copa.mahalanobis_correction(plans.points, mean, cov, radius=0.02, budget=0.3)
+for array in (plans.points, plans.objective, bounds.lower, bounds.upper, bounds.any_lower, bounds.weights, moved):
+    print(hashlib.sha256(array.tobytes()).hexdigest())
+"""
+PROCESSORS = {"no vectors beyond SSE2": "generic", "AVX2 and fused products": "haswell"}
+
+
+def answer(folder, **environment):
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", CODE],
+        env={k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+        | {"NUMBA_CACHE_DIR": str(folder), "OPENBLAS_NUM_THREADS": "1"}
+        | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the processors named are of this kind")
+def test_results_do_not_depend_on_the_vectors_of_the_processor(tmp_path):
+    here = answer(tmp_path / "here")
+    assert len(here) == 7
+    for name, processor in PROCESSORS.items():
+        assert answer(tmp_path / processor, NUMBA_CPU_NAME=processor) == here, name
