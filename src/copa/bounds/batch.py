@@ -164,6 +164,6 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
 def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
     """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
     digits, sizes = np.frexp(mixtures)
-    sizes = np.where(digits > 0.0, sizes - exponents, np.iinfo(np.int32).min // 2)
+    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
     weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
     return weights
