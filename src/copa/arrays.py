@@ -1,5 +1,6 @@
 """Reading arrays from the caller: one place where shapes, finiteness and definiteness are checked."""
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,16 @@ from copa.exceptions import InvalidInputError
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# A covariance estimated from data is positive semidefinite only up to rounding. Relative to its largest
-# eigenvalue, anything below this is taken as zero, anything more negative is an error of the caller.
-EIGENVALUE_SLACK = 1e-10
+# A covariance estimated from data is symmetric and positive semidefinite only up to rounding. Both are judged in units
+# in which every variance is 1 (correlations), so that no coordinate can hide behind a larger one. Correlations may
+# differ from those across the diagonal by the first number: a matrix inverted at a condition of 1e8 does. Their
+# eigenvalues may be below zero by the second times D: some hundred rounding errors for each coordinate.
 ASYMMETRY_SLACK = 1e-8
+EIGENVALUE_SLACK = 256 * float(np.finfo(np.float64).eps)
+
+# What NumPy turns into floats though it is no number; pandas' dates and durations are among them.
+DATES = (np.datetime64, dt.date)
+DURATIONS = (np.timedelta64, dt.timedelta)
 
 # Scores are products of options and parameters, and their squares are added: entries beyond these sizes would overflow,
 # or lose their digits, on the way. No meaningful unit is that far from one.
@@ -22,14 +29,40 @@ SMALLEST, LARGEST = 1e-60, 1e60
 
 def as_floats(value: Any, name: str) -> Array:
     """Return `value` as a contiguous float64 array, or say why it is none."""
+    require_unmasked(value, name)
     try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex numbers are not allowed")  # noqa: TRY301 - one message for all kinds of non-numbers
+        _require_plain_numbers(value)
         array = np.asarray(value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         message = f"{name} must be an array of numbers, got {type(value).__name__}: {error}"
         raise InvalidInputError(message) from error
     return array
+
+
+def require_unmasked(value: Any, name: str) -> None:
+    """Raise if an array has masked entries: a plain array would show what is behind the mask."""
+    if _is_masked(value):
+        raise InvalidInputError(f"{name} must have no masked entries; fill them (value.filled(...)) or drop them first")
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether an array, or one in a list, has masked entries."""
+    if isinstance(value, (list, tuple)):
+        nested = (list, tuple, np.ma.MaskedArray)
+        return any(_is_masked(item) for item in value if isinstance(item, nested))
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
+def _require_plain_numbers(value: Any) -> None:
+    """Raise for complex numbers, dates and durations."""
+    raw = np.asarray(value)
+    if raw.dtype.kind == "c" or np.iscomplexobj(value):
+        raise TypeError("complex numbers are not allowed")
+    entries = list(raw.flat) if raw.dtype.kind == "O" else []
+    if raw.dtype.kind == "M" or any(isinstance(entry, DATES) for entry in entries):
+        raise TypeError("dates are not numbers; turn them into one, for instance days since a fixed date")
+    if raw.dtype.kind == "m" or any(isinstance(entry, DURATIONS) for entry in entries):
+        raise TypeError("durations are not numbers; divide them by a unit, for instance numpy.timedelta64(1, 'D')")
 
 
 def require_finite(array: Array, name: str) -> None:
@@ -59,18 +92,25 @@ def as_vector(value: Any, name: str, length: int | None = None) -> Array:
 
 
 def as_symmetric(value: Any, name: str, order: int) -> Array:
-    """Return `value` as a finite symmetric matrix of the given order, exactly symmetric."""
+    """Return `value` as a finite symmetric matrix of the given order, exactly symmetric.
+
+    What differs across the diagonal is judged beside the two coordinates' own sizes, roots of their diagonal entries.
+    """
     matrix = as_floats(value, name)
     if matrix.shape != (order, order):
         raise InvalidInputError(f"{name} must have shape ({order}, {order}), got {matrix.shape}")
     require_finite(matrix, name)
-    asymmetry = float(np.abs(matrix - matrix.T).max())
-    if asymmetry > ASYMMETRY_SLACK * float(np.abs(matrix).max()):
-        i, j = (int(k) for k in np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape))
+    sizes = np.sqrt(np.abs(np.diag(matrix)))
+    excess = np.abs(0.5 * matrix - 0.5 * matrix.T) - 0.5 * ASYMMETRY_SLACK * (sizes[:, None] * sizes)
+    if (excess > 0.0).any():
+        i, j = (int(k) for k in np.unravel_index(excess.argmax(), matrix.shape))
+        i, j = min(i, j), max(i, j)
         raise InvalidInputError(
-            f"{name} must be symmetric, got {matrix[i, j]!r} at ({i}, {j}) and {matrix[j, i]!r} at ({j}, {i})"
+            f"{name} must be symmetric, got {matrix[i, j]!r} at ({i}, {j}) and {matrix[j, i]!r} at ({j}, {i}), beside "
+            f"diagonal entries {matrix[i, i]:g} and {matrix[j, j]:g}"
         )
-    symmetric: Array = 0.5 * matrix + 0.5 * matrix.T
+    average = matrix + 0.5 * (matrix.T - matrix)  # in this order no digit of a tiny variance is lost
+    symmetric: Array = np.tril(average) + np.tril(average, -1).T
     return symmetric
 
 
@@ -78,19 +118,43 @@ def semidefinite_root(matrix: Array, name: str) -> Array:
     """Return F with F F' = matrix, for a positive semidefinite matrix.
 
     The Cholesky factor where the matrix is positive definite, else an eigenvalue root with rounding noise set to zero.
-    Noise is relative to each coordinate's own size where the matrix allows it (whatever the units of the coordinates),
-    else to the matrix as a whole. Raises with the most negative eigenvalue if the matrix is indefinite.
+    Everything happens in units in which every diagonal entry is about 1. Raises, naming a coordinate, if the matrix is
+    indefinite in these units: whatever the units of the coordinates, none is judged beside another's size.
     """
+    sizes = _coordinate_sizes(matrix, name)
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    exponents = np.frexp(units)[1]  # powers of two: dividing by them changes no digit
     try:
-        return as_floats(np.linalg.cholesky(matrix), name)
+        factor = np.linalg.cholesky(np.ldexp(matrix, -exponents[:, None] - exponents))
+        return as_floats(np.ldexp(factor, exponents[:, None]), name)
     except np.linalg.LinAlgError:
         pass
-    sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    for scale in (np.where(sizes > 0.0, sizes, sizes.max() or 1.0), np.ones_like(sizes)):
-        values, vectors = np.linalg.eigh(matrix / scale[:, None] / scale)
-        if values[0] >= -EIGENVALUE_SLACK * values[-1]:
-            return as_floats(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), name)
+    values, vectors = np.linalg.eigh(matrix / units[:, None] / units)
+    if values[0] >= -EIGENVALUE_SLACK * len(matrix):
+        return as_floats(sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), name)
+    involved = np.flatnonzero(np.abs(vectors[:, 0]) >= 0.5 * np.abs(vectors[:, 0]).max()).tolist()
     raise InvalidInputError(
-        f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} "
-        f"(largest {values[-1]:.6g}); a covariance has none below zero"
+        f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} (largest "
+        f"{values[-1]:.6g}) in units in which every diagonal entry is 1, along the coordinates {involved}; a "
+        "covariance has none below zero"
     )
+
+
+def _coordinate_sizes(matrix: Array, name: str) -> Array:
+    """Roots of the diagonal; raise where an entry of it is negative, or zero beside entries that are not."""
+    diagonal = np.diag(matrix)
+    if (diagonal < 0.0).any():
+        values, i = np.linalg.eigvalsh(matrix), int(diagonal.argmin())
+        raise InvalidInputError(
+            f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} (largest "
+            f"{values[-1]:.6g}): the diagonal entry of coordinate {i} is {diagonal[i]:g}; no variance is negative"
+        )
+    beside = np.where(diagonal[:, None] == 0.0, np.abs(matrix), 0.0)
+    if beside.any():
+        i, j = (int(k) for k in np.unravel_index(beside.argmax(), matrix.shape))
+        raise InvalidInputError(
+            f"{name} must be positive semidefinite, and coordinate {i} has variance 0 beside a covariance of "
+            f"{matrix[i, j]:g} with coordinate {j}; what does not vary does not vary with another"
+        )
+    sizes: Array = np.sqrt(diagonal)
+    return sizes

@@ -7,7 +7,7 @@ How literal. `verbatim_lower` and `verbatim_upper` hold every variable and const
 good only for showing that the next two are the same programs: interior-point methods lose most of their
 digits on them, because the ball is stated as a difference of large numbers, |mean|^2 - 2 mean'mu + tr(M + S -
 2C) <= rho^2, and because they have no interior at rho = 0 or with a singular covariance. `paper_lower` and
-`paper_upper` are the same programs, all blocks in full dimension, after three changes of coordinates that
+`paper_upper` are the same programs, all blocks in full dimension, after four changes of coordinates that
 cost no information:
 
 units   theta is divided by c (mean / c, cov / c^2, radius / c) and every option by its length. The bounds do
@@ -18,6 +18,10 @@ drift   of (mu, Sigma, C, M) only the displacement from the nominal moments is a
         With S = F F': mu = mean + rho u, C = S + rho K F', Sigma = S + rho (K F' + F K') + rho^2 E, and M,
         about the nominal mean, is Sigma + rho^2 N. For a nonsingular S this is one to one with the paper's
         variables, and for a singular one it is exactly the face on which they lie (C vanishes where S does).
+axes    the blocks of mass are written along the eigenvectors of S, each in the unit sqrt(s^2 + rho^2), s the
+        standard deviation there: what the ball leaves possible in that direction. Without it a singular S beside a
+        small rho leaves a block whose entries range down to rho^2; Clarabel then met 1e-8 at best, with errors
+        up to 5e-7 either way, depending on the unit.
 
 `paper_upper` solves the Lagrangian dual of Theorem 2's program (see `_upper_program`), in the same
 coordinates. The word "optimal" of the solver is about its own residuals, relative to the size of its variables:
@@ -175,12 +179,15 @@ def canonical_lower(points: Array, mean: Array, cov: Array, radius: float, drift
 
 @dataclass(frozen=True)
 class _CentredProgram:
-    """What the centred programs need: options, their margins x'mean, F with F F' = S, the radius."""
+    """What the centred programs need: options, their margins x'mean, F with F F' = S, the radius.
+
+    `reach` (D,) is the radius in the units of the coordinates, which `in_units_of` chooses for each by itself.
+    """
 
     points: Array
     margins: Array
     factor: Array
-    radius: float
+    reach: Array
 
     @property
     def n_points(self) -> int:
@@ -189,6 +196,10 @@ class _CentredProgram:
     @property
     def dim(self) -> int:
         return len(self.factor)
+
+    @property
+    def is_ball(self) -> bool:
+        return bool(self.reach.any())
 
     @classmethod
     def of(cls, points: Array, mean: Array, cov: Array, radius: float) -> "_CentredProgram | None":
@@ -206,19 +217,18 @@ class _CentredProgram:
             points, margins = points[~sure], margins[~sure]
         if factor.shape[1] == 0:
             factor = np.zeros((mean.size, 1))  # theta is certain but for the ball
-        return cls(points, margins, factor, radius)
+        return cls(points, margins, factor, np.full(len(factor), radius))
 
     def in_units_of(self, unit: float) -> "_CentredProgram":
-        """Return the same program with theta divided by its scale times `unit`, and options of length 1."""
-        lengths = np.linalg.norm(self.points, axis=1)
-        reach = float(np.max(np.abs(self.margins) / np.where(lengths > 0.0, lengths, 1.0), initial=0.0))
-        scale = unit * float(np.sqrt(np.sum(self.factor**2) + reach**2 + self.radius**2))
-        margins = self.margins / scale
-        lengths = np.hypot(lengths, margins)
+        """Return the same program along its own axes, each in its own scale times `unit`, and options of length 1."""
+        axes, deviations, _ = np.linalg.svd(self.factor)
+        deviations = np.append(deviations, np.zeros(self.dim - deviations.size))
+        scales = unit * np.hypot(deviations, self.reach)
+        points, margins = self.points @ (axes * scales), self.margins
+        lengths = np.hypot(np.linalg.norm(points, axis=1), margins)
         lengths[lengths == 0.0] = 1.0
-        return _CentredProgram(
-            self.points / lengths[:, None], margins / lengths, self.factor / scale, self.radius / scale
-        )
+        factor = axes.T @ self.factor / scales[:, None]
+        return _CentredProgram(points / lengths[:, None], margins / lengths, factor, self.reach / scales)
 
 
 def _lower_program(data: _CentredProgram) -> cp.Problem:
@@ -253,9 +263,9 @@ def _upper_program(data: _CentredProgram) -> cp.Problem:
 def _moments_in_ball(data: _CentredProgram) -> tuple[cp.Expression, list[cp.Constraint]]:
     """Return [[M, mu], [mu', 1]] about the nominal mean, and what keeps (mu, Sigma, C, M) in the ball."""
     dim, order = data.factor.shape
-    rho, F, one = data.radius, data.factor, np.ones((1, 1))
+    R, F, one = sparse.csc_matrix(np.diag(data.reach)), data.factor, np.ones((1, 1))
     nominal = F @ F.T
-    if rho == 0.0:
+    if not data.is_ball:
         return cp.Constant(np.block([[nominal, np.zeros((dim, 1))], [np.zeros((1, dim)), one]])), []
     u, N = cp.Variable((dim, 1)), cp.Variable((dim, dim), symmetric=True)
     K, E = cp.Variable((dim, order)), cp.Variable((dim, dim), symmetric=True)
@@ -264,8 +274,8 @@ def _moments_in_ball(data: _CentredProgram) -> tuple[cp.Expression, list[cp.Cons
         cp.bmat([[N, u], [u.T, one]]) >> 0,
         cp.trace(E) + cp.trace(N) <= 1,
     ]
-    second = nominal + rho * (K @ F.T + F @ K.T) + rho**2 * (E + N)
-    return cp.bmat([[second, rho * u], [rho * u.T, one]]), constraints
+    second = nominal + R @ K @ F.T + F @ K.T @ R + R @ (E + N) @ R
+    return cp.bmat([[second, R @ u], [u.T @ R, one]]), constraints
 
 
 def _solve(problem: cp.Problem, tolerance: float = TOLERANCE) -> OracleValue:

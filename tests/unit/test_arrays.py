@@ -1,4 +1,7 @@
+import datetime as dt
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from copa.arrays import as_floats, as_symmetric, as_vector, require_finite, semidefinite_root
@@ -30,6 +33,38 @@ def test_what_is_no_array_of_numbers_is_named(value):
 def test_an_integer_beyond_the_floats_is_refused():
     with pytest.raises(InvalidInputError):
         as_floats([10**400], "mean")
+
+
+MASKED = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+
+
+@pytest.mark.parametrize("value", [MASKED, [MASKED, MASKED], [[1.0, np.ma.masked]], (1.0, (2.0, np.ma.masked))])
+def test_what_is_masked_is_not_shown(value):
+    with pytest.raises(InvalidInputError, match=r"points must have no masked entries; fill them .* or drop them"):
+        as_floats(value, "points")
+
+
+def test_a_masked_array_without_masked_entries_is_an_array():
+    np.testing.assert_array_equal(as_floats(np.ma.masked_array([1.0, 2.0]), "points"), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.array(["2020-01-01"], dtype="M8[D]"), "dates are not numbers; .* days"),
+        ([np.datetime64("2020-01-01")], "dates are not numbers"),
+        (np.array([dt.date(2020, 1, 1), 2.0], dtype=object), "dates are not numbers"),
+        (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"]).tz_localize("UTC")}), "dates are not numbers"),
+        (pd.Series([pd.Timestamp("2020-01-01")]), "dates are not numbers"),
+        (np.array([3], dtype="m8[D]"), "durations are not numbers; divide them by a unit"),
+        (np.timedelta64(3, "D"), "durations are not numbers"),
+        (np.array([np.timedelta64(3, "D"), 2.0], dtype=object), "durations are not numbers"),
+        (pd.Series([pd.Timedelta("1D")], dtype=object), "durations are not numbers"),
+    ],
+)
+def test_dates_and_durations_do_not_count_as_numbers(value, message):
+    with pytest.raises(InvalidInputError, match=f"X must be an array of numbers, got .*: {message}"):
+        as_floats(value, "X")
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
@@ -122,9 +157,47 @@ def test_the_root_of_a_definite_matrix_is_its_cholesky_factor():
 
 
 @pytest.mark.parametrize("size", [1e-150, 1.0, 1e150])
-def test_rounding_noise_below_zero_is_taken_as_zero(size):
-    root = semidefinite_root(size * np.diag([1.0, -1e-12]), "cov")
-    np.testing.assert_allclose(root @ root.T, size * np.diag([1.0, 0.0]), rtol=1e-14, atol=0.0)
+@pytest.mark.parametrize("ratio", [1e-60, 1e-9, 1.0, 1e9])
+def test_rounding_noise_below_zero_is_taken_as_zero(size, ratio):
+    units = np.array([1.0, ratio])
+    matrix = size * np.array([[1.0, 1.0 + 1e-14], [1.0 + 1e-14, 1.0]]) * np.outer(units, units)
+    root = semidefinite_root(matrix, "cov")
+    np.testing.assert_allclose(root @ root.T, size * np.outer(units, units), rtol=2e-14, atol=0.0)
+
+
+@pytest.mark.parametrize("variance", [-1e-300, -1e-30, -1e-12])
+def test_a_variance_below_zero_is_refused_however_small_beside_another(variance):
+    with pytest.raises(InvalidInputError, match=r"cov must be positive semidefinite, .*coordinate 1 is -1e"):
+        semidefinite_root(np.diag([1.0, variance]), "cov")
+
+
+def test_a_coordinate_without_variance_has_no_covariances():
+    with pytest.raises(
+        InvalidInputError, match=r"coordinate 2 has variance 0 beside a covariance of 1e-30 with coord.* 0"
+    ):
+        semidefinite_root(np.array([[1.0, 0.0, 1e-30], [0.0, 1.0, 0.0], [1e-30, 0.0, 0.0]]), "cov")
+    root = semidefinite_root(np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), "cov")
+    np.testing.assert_array_equal(root[1], 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e12])
+def test_correlations_are_judged_whatever_the_units(unit):
+    units = np.array([1.0, unit, unit, unit])
+    correlations = np.eye(4)
+    correlations[1:, 1:] = -0.9 + 1.9 * np.eye(3)  # an eigenvalue of 1 - 2 * 0.9 = -0.8
+    message = r"eigenvalue is -0\.8 \(largest 1\.9\) in units .* along the coordinates \[1, 2, 3\]"
+    with pytest.raises(InvalidInputError, match=message):
+        semidefinite_root(correlations * np.outer(units, units), "cov")
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e12])
+def test_asymmetry_cannot_hide_beside_a_larger_coordinate(unit):
+    matrix = np.diag([1.0, unit**2, unit**2])
+    matrix[1, 2] = 1e-7 * unit**2
+    with pytest.raises(InvalidInputError, match=r"cov must be symmetric, got .* at \(1, 2\) and .* at \(2, 1\)"):
+        as_symmetric(matrix, "cov", 3)
+    matrix[1, 2] = 1e-9 * unit**2
+    as_symmetric(matrix, "cov", 3)
 
 
 @pytest.mark.parametrize(

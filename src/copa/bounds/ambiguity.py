@@ -1,12 +1,49 @@
 """The ball of distributions that a bound must hold for, read from the caller once."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, require_size, semidefinite_root
 from copa.exceptions import InvalidInputError
+
+Exponents = npt.NDArray[np.int32]
+NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
+
+
+class Scores(NamedTuple):
+    """Moments of the options' scores, each option in a unit of its own, a power of two, in which it is of size one.
+
+    The bounds depend on the proportions of an option's mean, roots and reach only. In these units no square of them is
+    lost, however small the option and the parameters that it meets.
+
+    Attributes
+    ----------
+    means : (..., J) nominal means
+    roots : (..., J, D) rows whose inner products are the nominal covariances
+    reach_roots : (..., J, D) rows whose lengths are the reaches
+    exponents : (..., J) the units: the scores are these times 2**exponent
+    """
+
+    means: Array
+    roots: Array
+    reach_roots: Array
+    exponents: Exponents
+
+    @property
+    def spreads(self) -> Array:
+        """Nominal standard deviations, (..., J)."""
+        lengths: Array = np.linalg.norm(self.roots, axis=-1)
+        return lengths
+
+    @property
+    def reaches(self) -> Array:
+        """How far the whole radius can move each score, (..., J)."""
+        lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
+        return lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +94,35 @@ class AmbiguityBall:
         """Number of parameters D, the intercept included."""
         return self.mean.size
 
+    def scores(self, points: Array) -> Scores:
+        """Moments of the scores of options (..., J, D), each option in its own unit.
+
+        Options and parameters are split into digits and exponents of two, and the exponents of their products are added
+        as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
+        """
+        mean, cov_root, reach_root, units = self._in_units
+        digits, sizes = _split(points)
+        sizes = sizes + units
+        exponents = sizes.max(axis=-1)
+        scaled = np.ldexp(digits, sizes - exponents[..., None])
+        reach_roots = scaled * reach_root if reach_root.ndim == 1 else scaled @ reach_root
+        return Scores(scaled @ mean, scaled @ cov_root, reach_roots, exponents)
+
+    @cached_property
+    def _in_units(self) -> tuple[Array, Array, Array, Exponents]:
+        """Mean, root of the covariance and radius times root of the drift, each coordinate in a power of two.
+
+        The identity as a drift is kept as its diagonal. The exponents of the units are returned last.
+        """
+        rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
+        radius, size = _split(np.asarray(self.radius))
+        of_mean, of_cov, of_drift = (
+            _split(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
+        )
+        units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
+        reach_root = np.ldexp(radius * (np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T
+        return np.ldexp(self.mean, -units), np.ldexp(self.cov_root.T, -units).T.copy(), reach_root.copy(), units
+
     def mean_scores(self, points: Array) -> Array:
         """Nominal means x_j' mu of the options' scores, (..., J) for points (..., J, D)."""
         scores: Array = points @ self.mean
@@ -76,6 +142,12 @@ class AmbiguityBall:
         """How far the whole radius can move each option's score, radius |x_j|_Q, (..., J)."""
         lengths: Array = np.linalg.norm(self.reach_roots(points), axis=-1)
         return lengths
+
+
+def _split(array: Array) -> tuple[Array, Exponents]:
+    """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
+    digits, exponents = np.frexp(array)
+    return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)
 
 
 def read_radius(radius: Any) -> float:

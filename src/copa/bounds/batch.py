@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 
 from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
+from copa.bounds.ambiguity import AmbiguityBall, Exponents
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
 from copa.bounds.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
@@ -145,13 +145,11 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
 
     started = perf_counter()
     plans = points[chunk]
-    means = ball.mean_scores(plans)
-    roots = ball.score_roots(plans)
-    reach_roots = ball.reach_roots(plans)
-    reaches = np.linalg.norm(reach_roots, axis=2)
+    means, roots, reach_roots, exponents = scores = ball.scores(plans)
+    reaches = scores.reaches
     proofs, stop = bounds.proofs, interruption()
 
-    each = single_option_lower(means, np.linalg.norm(roots, axis=2), reaches)
+    each = single_option_lower(means, scores.spreads, reaches)
     lower_bounds(
         roots,
         means,
@@ -171,9 +169,19 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
     surely_fails = np.empty(len(plans))
     surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures[chunk], surely_fails)
     bounds.upper[chunk] = 1.0 - surely_fails
+    for mixtures in (proofs.any_mixtures[chunk], proofs.upper_mixtures[chunk]):
+        mixtures[:] = _in_given_units(mixtures, exponents)
     bounds.option_lower[chunk] = each
     # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
     bounds.lower[chunk] = np.minimum(bounds.lower[chunk], each.min(axis=1))
     bounds.ceiling[chunk] = np.clip(bounds.ceiling[chunk], bounds.lower[chunk], each.min(axis=1))
     bounds.any_lower[chunk] = np.maximum(bounds.any_lower[chunk], each.max(axis=1))
     bounds.seconds[chunk] = (perf_counter() - started) / len(plans)
+
+
+def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
+    """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
+    digits, sizes = np.frexp(mixtures)
+    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
+    weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
+    return weights

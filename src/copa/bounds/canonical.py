@@ -13,6 +13,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
+from copa.exceptions import InvalidInputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,7 @@ def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPl
     ball : the ambiguity ball
     coordinates : (J, n) directions that name the coordinates
     """
-    means = ball.mean_scores(points)
-    roots = ball.score_roots(points)
+    means, roots, reaches, sizes = score_moments(points, ball)
     lengths = np.hypot(np.linalg.norm(roots, axis=1), means)
     scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     roots = roots * scale[:, None]
@@ -57,9 +57,40 @@ def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPl
     directions = np.column_stack([inside, means * scale])
     norms = np.linalg.norm(directions, axis=1, keepdims=True)
     directions = directions / np.where(norms > 0.0, norms, 1.0)
-    reach = ball.reaches(points) * scale
+    reach = reaches * scale
     frames = _frames(directions, reach, np.copysign(1.0, coordinates[:, 0]))
-    return CanonicalPlan(directions, reach, lengths, isometry, lost, frames)
+    return CanonicalPlan(directions, reach, lengths * sizes, isometry, lost, frames)
+
+
+def score_moments(points: Array, ball: AmbiguityBall) -> tuple[Array, Array, Array, Array]:
+    """Means (J,), roots (J, D), reaches (J,) of the scores of options (J, D), divided by the sizes (J,) returned last.
+
+    The verifier's own arithmetic. Each option is divided by its entry that weighs most, entry times parameter, and each
+    parameter by its size: what is added up are ratios of at most one, so that no product vanishes which matters.
+
+    Raises
+    ------
+    InvalidInputError
+        If entries of an option, or parameters, differ so much that a ratio of two leaves the floating-point range.
+    """
+    drift_root = np.eye(ball.dimension) if ball.drift_root is None else ball.drift_root
+    parts = np.column_stack([ball.mean, ball.cov_root, ball.radius * drift_root])
+    units = np.abs(parts).max(axis=1)
+    rows = parts / np.where(units > 0.0, units, 1.0)[:, None]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        heaviest = np.argmax(np.log(np.abs(points)) + np.log(units), axis=1)
+        top, unit = np.abs(np.take_along_axis(points, heaviest[:, None], axis=1)), units[heaviest][:, None]
+        matters = (points != 0.0) & (units > 0.0)
+        ratios = np.where(matters, (points / top) * (units / unit), 0.0)
+    if not np.isfinite(ratios).all():
+        j = int(np.flatnonzero(~np.isfinite(ratios).all(axis=1))[0])
+        raise InvalidInputError(
+            f"option {j} has entries, or meets parameters, whose ratios leave the floating-point range; choose units "
+            "in which they are of similar size"
+        )
+    moments = ratios @ rows
+    reaches = np.linalg.norm(moments[:, ball.dimension + 1 :], axis=1)
+    return moments[:, 0], moments[:, 1 : ball.dimension + 1], reaches, (top * unit)[:, 0]
 
 
 def _isometry(source: Array, target: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from copa.arrays import SMALLEST, Array, require_finite, require_size
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.canonical import CanonicalPlan, align, slack_blocks, witness_matrices
+from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blocks, witness_matrices
 from copa.bounds.points import read_plan, require_plan
 from copa.bounds.single_option import single_option_lower
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
@@ -24,6 +24,9 @@ VERSION = 1
 # Rounding errors of the verifier itself, per row of a matrix and unit of its size: those of forming a block
 # (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
+# How far the square of a root may be from the matrix, per coordinate, in units in which the diagonal is 1: the root of
+# a singular matrix leaves out eigenvalues that rounding made negative, and finding it adds as much again.
+ROOT_ERROR = 1024 * float(np.finfo(np.float64).eps)
 # Directions that the data give differently from the certificate by more than this belong to other data.
 FOREIGN = 1e-6
 
@@ -123,18 +126,20 @@ class Certificate:
         self._require_sound_numbers()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
-        if (self.ball.mean_scores(self.points) <= 0.0).any():
+        if (score_moments(self.points, self.ball)[0] <= 0.0).any():
             # The mean itself does not accept an option (paper, Prop. 1, and docs/theory.md, Claim 7).
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
         lower = max(0.0, self._proven_lower(plan))
-        upper = min(1.0, self._proven_upper(plan), float(self._hold(self.points).min()))
+        upper = min(1.0, self._proven_upper(plan), float(self.option_lower().min()))
         return Verification(lower, max(lower, upper), any_lower, all_upper)
 
     def _require_sound_numbers(self) -> None:
         """Raise if there is nothing to prove (an invalid plan of a batch), or arithmetic could overflow on the way."""
         try:
             require_plan(self.points)
+            _require_roots(self.ball)
+            score_moments(self.points, self.ball)
             numbers = (self.directions, self.matrix, self.blocks, self.any_mixture, self.upper_mixture)
             for array in (*numbers, np.asarray(self.penalty)):
                 require_finite(array, "each number")
@@ -171,12 +176,21 @@ class Certificate:
             return 0.0
         mixed = (shares / shares.max()) @ (self.points / np.abs(self.points).max(axis=1, keepdims=True))
         size = np.abs(mixed).max()
-        return float(self._hold(sign * mixed / size)) if size > SMALLEST else 0.0
+        if not size > SMALLEST:
+            return 0.0
+        try:
+            return float(self._hold(sign * mixed[None] / size)[0])
+        except InvalidInputError:  # out of the range of the verifier's arithmetic
+            return 0.0
+
+    def option_lower(self) -> Array:
+        """Worst-case probability that each option holds by itself, recomputed from the data, (J,)."""
+        return self._hold(self.points)
 
     def _hold(self, points: Array) -> Array:
-        """Worst-case probabilities of single options (..., D): all options together cannot do better than the least."""
-        spread = np.linalg.norm(self.ball.score_roots(points), axis=-1)
-        return single_option_lower(self.ball.mean_scores(points), spread, self.ball.reaches(points))
+        """Worst-case probabilities of single options (J, D): all options together cannot do better than the least."""
+        means, roots, reaches, _ = score_moments(points, self.ball)
+        return single_option_lower(means, np.linalg.norm(roots, axis=1), reaches)
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""
@@ -261,3 +275,24 @@ def _stored(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Ar
     if name in ("matrix", "blocks") and not np.array_equal(array, np.swapaxes(array, -1, -2)):
         raise CertificateError(f"the certificate's {name} must be symmetric")
     return array
+
+
+def _require_roots(ball: AmbiguityBall) -> None:
+    """Raise unless covariance and drift are squares F F' of their roots, each coordinate measured by its own size.
+
+    A square is symmetric and positive semidefinite, so that this proves that the matrix can be a covariance, by nothing
+    but a product.
+    """
+    for name, matrix, root in (("cov", ball.cov, ball.cov_root), ("drift", ball.drift, ball.drift_root)):
+        if matrix is None or root is None:
+            continue
+        sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        units = np.where(sizes > 0.0, sizes, 1.0)
+        rows = root / units[:, None]
+        error = np.abs(rows @ rows.T - matrix / units[:, None] / units)
+        if not (error <= ROOT_ERROR * len(matrix) * (sizes > 0.0)).all():
+            i, j = (int(k) for k in np.unravel_index(error.argmax(), error.shape))
+            raise InvalidInputError(
+                f"{name} is not positive semidefinite: its entry {matrix[i, j]:g} at ({i}, {j}) is impossible beside "
+                "the others of these coordinates"
+            )

@@ -6,7 +6,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.canonical import witness_matrices
+from copa.bounds.canonical import score_moments, witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.moments import gelbrich_distance
 
@@ -14,6 +14,8 @@ from copa.moments import gelbrich_distance
 LEAST_REST = 1e-6
 # An attack with less mass than this is none: its share of the second moments goes to the rest.
 NEGLIGIBLE = 1e-12
+# Negative eigenvalues of a part's covariance up to this, per row and in units of the second moments, are rounding.
+ROUNDING = 100 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +87,22 @@ def _moments(second: Array, fallback: Array) -> tuple[Array, Array]:
         return fallback.copy(), np.zeros_like(second[:-1, :-1])
     mean = second[:-1, -1] / mass
     cov = second[:-1, :-1] / mass - np.outer(mean, mean)
-    values, vectors = np.linalg.eigh(0.5 * (cov + cov.T))
-    # A difference of two products: where the covariance is (nearly) zero, rounding alone can make it negative.
-    noise = np.finfo(np.float64).eps * len(cov) * float(np.abs(second[:-1, :-1]).max()) / mass
-    if values[0] < 0.0 and values[0] >= -100.0 * noise:
-        cov = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    # A difference of two products: where the covariance is (nearly) zero beside the second moments, rounding alone can
+    # make it negative. As a square of a root it is a covariance in the units of every coordinate.
+    sizes = np.sqrt(np.maximum(np.diag(second)[:-1] / mass, 0.0))
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    values, vectors = np.linalg.eigh(0.5 * (cov + cov.T) / units[:, None] / units)
+    if values[0] >= -ROUNDING * len(cov):
+        root = sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+        cov = root @ root.T
     return mean, 0.5 * (cov + cov.T)
 
 
 def _attack_moments(certificate: Certificate) -> Array:
     """Shares of the attacks in the nominal second moments of (theta; 1), (J, D + 1, D + 1)."""
     points, ball = certificate.points, certificate.ball
-    broken = ball.mean_scores(points) <= ball.reaches(points)
+    means, _, reaches, _ = score_moments(points, ball)
+    broken = means <= reaches
     if broken.any():
         # L* = 0: the mean can be moved to where an option fails, and all the mass with it.
         attacks = np.zeros((len(points), ball.dimension + 1, ball.dimension + 1))

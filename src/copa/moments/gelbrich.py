@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import EIGENVALUE_SLACK, Array, as_symmetric, as_vector, semidefinite_root
+from copa.arrays import Array, as_symmetric, as_vector, semidefinite_root
 
+# Directions whose drift, in units in which each parameter's is 1, is below this share of the largest cannot move.
+NULL_SPACE = 1e-10
 # Means and standard deviations that agree along the null space of the drift to this share of their size count
 # as equal there: the root of a rounding error of 1e-12 in a covariance.
 NULL_SPACE_SLACK = 1e-6
@@ -104,5 +106,5 @@ def _split(drift: Array) -> tuple[Array, Array]:
     """Return the maps from theta to the coordinates that cannot move, and to those that can, rescaled."""
     semidefinite_root(drift, "drift")
     values, vectors = np.linalg.eigh(drift)
-    moves = values > EIGENVALUE_SLACK * max(values[-1], 0.0)
+    moves = values > NULL_SPACE * max(values[-1], 0.0)
     return vectors[:, ~moves].T, (vectors[:, moves] / np.sqrt(values[moves])).T

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import Array, as_floats, as_symmetric
+from copa.arrays import Array, as_floats, as_symmetric, semidefinite_root
 from copa.exceptions import InvalidInputError
 from copa.moments.retraining import retrained_parameters
 from copa.moments.subsets import as_generator, draw_bootstrap
@@ -63,6 +63,10 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
             f"moments must be of the {n_parameters} parameters that X gives (the intercept is one of them), got "
             f"{moments.mean.size}"
         )
+    shape = np.eye(n_parameters)
+    if drift is not None:  # before the refits, which take a while
+        shape = as_symmetric(drift, "drift", n_parameters)
+        semidefinite_root(shape, "drift")
     rng = as_generator(random_state)
     samples = []
     for _ in range(n_samples):
@@ -73,7 +77,6 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
         samples.append(refits)
     mean, cov = _pooled(np.stack(samples))
     rows = np.column_stack([np.ones(len(data.features)), data.features])
-    shape = np.eye(mean.size) if drift is None else as_symmetric(drift, "drift", mean.size)
     return float(np.quantile(_score_distances(rows, moments, mean, cov, shape), quantile, method="inverted_cdf"))
 
 

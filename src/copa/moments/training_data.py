@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array, as_floats, require_finite
+from copa.arrays import Array, as_floats, require_finite, require_unmasked
 from copa.exceptions import InvalidInputError
 
 
@@ -37,6 +37,7 @@ class TrainingData:
         if features.ndim != 2 or features.size == 0:
             raise InvalidInputError(f"X must have shape (n, d) with n, d >= 1, got {features.shape}")
         require_finite(features, "X")
+        require_unmasked(y, "y")
         labels = np.asarray(y)
         if labels.shape != features.shape[:1]:
             raise InvalidInputError(f"y must have shape ({len(features)},), one label per row of X, got {labels.shape}")

@@ -150,7 +150,8 @@ def moments_of_each(ball: AmbiguityBall, points: Array) -> tuple[Array, Array, A
 
 def lower_of_each(ball: AmbiguityBall, points: Array) -> Array:
     """Probability that each option (M, D) holds with by itself, (M,)."""
-    return single_option_lower(*moments_of_each(ball, points))
+    scores = ball.scores(points[:, None])  # one product per row, as above
+    return single_option_lower(scores.means, scores.spreads, scores.reaches)[:, 0]
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array, Indices
+from copa.arrays import Array, Indices, as_symmetric, require_unmasked
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
@@ -184,6 +184,7 @@ def _to_refit(classifier: Any) -> Any:
 
 
 def _labels(model: LinearModel, y: Any, n_rows: int) -> Any:
+    require_unmasked(y, "y")
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
@@ -205,7 +206,7 @@ def _shape(drift: Any, radius: Any, moments: WeightMoments) -> Array | None:
     """The shape of the ball: the covariance of retraining, the identity, or what was given."""
     if isinstance(drift, str):
         return moments.cov if drift == "cov" or isinstance(radius, str) else None
-    return None if drift is None else np.asarray(drift, dtype=np.float64)
+    return None if drift is None else as_symmetric(drift, "drift", moments.mean.size)
 
 
 def _calibrated_radius(

@@ -8,6 +8,7 @@ import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.moments import WeightMoments
+from copa.planning.build import require_few_options
 from copa.schema.names import hint, listed, shown
 from copa.workers import count_threads
 
@@ -55,7 +56,7 @@ def check_settings(planner: Any) -> None:
     read_word(planner.surrogate, SURROGATES, "surrogate")
     read_radius(planner.radius)
     read_drift(planner.drift)
-    read_count(planner.n_options, "n_options")
+    require_few_options(read_count(planner.n_options, "n_options"))
     read_count(planner.n_starts, "n_starts")
     read_time_limit(planner.time_limit)
     count_threads(planner.n_jobs)

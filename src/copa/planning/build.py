@@ -15,6 +15,8 @@ from copa.planning.descents import PlanSearch
 from copa.planning.objective import Objective, read_number
 from copa.workers import for_each_chunk
 
+# The proof of a plan takes memory that grows with the cube of its options, a megabyte at this number, and more time.
+MAX_OPTIONS = 50
 CHUNK = 16  # applicants per task: some thirty milliseconds of work
 
 
@@ -73,7 +75,7 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
     ----------
     origins : (N, D) applicants; vectors include the intercept as coordinate 0, value 1
     mean, cov : (D,), (D, D) moments of the model's parameters
-    n_options : J
+    n_options : J, at most 50
     validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2
     margin : float >= 0, least mean score of an option
     fixed : boolean mask (D,) or indices of the coordinates that must not change; the intercept never does
@@ -107,13 +109,15 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
             "cov must not be zero: without doubt about the parameters every option's validity is infinite; "
             "set validity_weight=0 to build plans by cost and diversity"
         )
+    count = _read_count(n_options, "n_options")
+    require_few_options(count)
     applicants = _read_origins(origins, objective.dimension)
     box = Box.read(len(applicants), objective.dimension, fixed, lower, upper)
     search = PlanSearch(
         objective,
         read_number(margin, "margin"),
         box.free,
-        n_options=_read_count(n_options, "n_options"),
+        n_options=count,
         n_starts=_read_count(n_starts, "n_starts"),
         max_iter=_read_count(max_iter, "max_iter"),
         rng=as_generator(random_state),
@@ -172,6 +176,15 @@ def _read_origins(origins: Any, dimension: int) -> Array:
         hint = "; for one applicant pass origins[None]" if array.shape == (dimension,) else ""
         raise InvalidInputError(f"origins must have shape (N, {dimension}) to match mean, got {array.shape}{hint}")
     return array
+
+
+def require_few_options(count: int) -> None:
+    """Raise for more options of a plan than can be bounded and proven."""
+    if count > MAX_OPTIONS:
+        raise InvalidInputError(
+            f"n_options must be at most {MAX_OPTIONS}, got {count}: the memory for the proof of a plan grows with the "
+            "cube of its options; ask for a shorter menu"
+        )
 
 
 def _read_count(value: Any, name: str) -> int:

@@ -13,7 +13,6 @@ import numpy as np
 from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.certificate import Certificate, Verification
-from copa.bounds.single_option import single_option_lower
 from copa.exceptions import CopaError, DataError
 from copa.plans.cells import as_text
 
@@ -76,12 +75,10 @@ class Claim:
             yield f"the gap {self.gap:.3g} is claimed, up to {proven.upper - self.lower:.3g} is possible"
 
     def _option_faults(self, certificate: Certificate) -> Iterator[str]:
-        ball, points = certificate.ball, certificate.points
-        if len(points) != len(self.option_lower):
-            yield f"{len(self.option_lower)} options are claimed, the certificate is about {len(points)}"
+        if len(certificate.points) != len(self.option_lower):
+            yield f"{len(self.option_lower)} options are claimed, the certificate is about {len(certificate.points)}"
             return
-        spread = np.linalg.norm(ball.score_roots(points), axis=-1)
-        exact = single_option_lower(ball.mean_scores(points), spread, ball.reaches(points))
+        exact = certificate.option_lower()
         for j in np.flatnonzero(~(self.option_lower <= exact + ROUNDING)).tolist():
             yield f"option {j + 1}: at least {self.option_lower[j]:.9g} is claimed, {exact[j]:.9g} is proven"
         if self.lower > 0.0:

@@ -91,7 +91,7 @@ def _bounds_at(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int | N
     n, size, _ = points.shape
     each, each_upper = np.empty((2, len(radii), n, size))
     joint = np.ones((4, len(radii), n))
-    hopeless = (ball.mean_scores(points) < 0.0).all(axis=1)  # otherwise the upper bound for any option is 1
+    hopeless = (ball.scores(points).means < 0.0).all(axis=1)  # otherwise the upper bound for any option is 1
     for r, radius in enumerate(radii.tolist()):
         bounds = validity_bounds(points, ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)
         each[r], joint[0, r], joint[2, r], joint[3, r] = (
@@ -100,9 +100,8 @@ def _bounds_at(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int | N
             bounds.lower,
             bounds.upper,
         )
-        wide = AmbiguityBall(ball.mean, ball.cov, radius, ball.drift)
-        spread = np.linalg.norm(ball.score_roots(points), axis=-1)
-        each_upper[r] = 1.0 - single_option_lower(-ball.mean_scores(points), spread, wide.reaches(points))
+        scores = AmbiguityBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
+        each_upper[r] = 1.0 - single_option_lower(-scores.means, scores.spreads, scores.reaches)
         if hopeless.any():
             # That no option holds is that all the opposite ones do.
             none = validity_bounds(-points[hopeless], ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa.arrays import DATES, DURATIONS, Array
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
 from copa.schema.names import hint, shown
@@ -62,9 +62,16 @@ def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
     return read, np.isnan(read) & (positions >= 0)
 
 
+def holds_dates(column: "pd.Series[Any]") -> bool:
+    """Whether a column of objects or categories holds dates or durations."""
+    return any(isinstance(entry, DATES + DURATIONS) for entry in distinct_entries(column)[1])
+
+
 def _as_number(entry: Any) -> float:
     """Return an entry as a float, NaN if it is no number."""
-    if not isinstance(entry, (numbers.Real, Decimal, np.bool_)):
+    if not isinstance(entry, (numbers.Real, Decimal, np.bool_)) or isinstance(
+        entry, np.timedelta64
+    ):  # an integer to numpy
         return np.nan
     try:
         return float(entry)

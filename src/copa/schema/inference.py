@@ -7,7 +7,7 @@ import numpy as np
 
 from copa.arrays import Array
 from copa.exceptions import InvalidInputError
-from copa.schema.columns import column_codes, column_numbers, distinct_entries
+from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
 from copa.schema.feature import CHOICE_KINDS, FIELDS, LINE_KINDS, Feature
 from copa.schema.fields import is_absent, read_choice
 from copa.schema.names import require_known, shown
@@ -52,20 +52,20 @@ def _plain_column(column: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
     """Return a column of numbers kept as objects as numbers; raise if it holds what no feature can."""
     from pandas.api.types import is_complex_dtype, is_numeric_dtype, is_object_dtype, is_string_dtype
 
-    if is_object_dtype(column.dtype):
+    is_object, is_category = is_object_dtype(column.dtype), str(column.dtype) == "category"
+    known = is_numeric_dtype(column.dtype) or is_string_dtype(column.dtype) or is_category
+    dates = (is_object or is_category) and holds_dates(column)
+    if dates or not known or is_complex_dtype(column.dtype):
+        what = "dates or durations" if dates else f"values of type {column.dtype}"
+        raise InvalidInputError(
+            f"{where} {what} are neither numbers nor choices; turn them into numbers (days, for instance), or leave "
+            "the column out"
+        )
+    if is_object:
         kept = column.dropna()
         truths = kept.map(lambda value: isinstance(value, (bool, np.bool_)))
         if len(kept) and not truths.any() and not column_numbers(kept)[1].any():
             return column.map(float, na_action="ignore").astype(np.float64)
-        return column
-    is_category = str(column.dtype) == "category"
-    if not (is_numeric_dtype(column.dtype) or is_string_dtype(column.dtype) or is_category) or is_complex_dtype(
-        column.dtype
-    ):
-        raise InvalidInputError(
-            f"{where} values of type {column.dtype} are neither numbers nor choices; turn them into numbers (days, for "
-            "instance), or leave the column out"
-        )
     return column
 
 

@@ -37,6 +37,8 @@ def text_of(value: Any) -> str | None:
         return value
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
+    if isinstance(value, np.timedelta64):
+        return None  # an integer to numpy, and none to anybody else
     if isinstance(value, (int, float, np.integer, np.floating)) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
         return str(int(value)) if value == int(value) else str(value)  # the shortest decimals, also of a float32
     return None  # missing, infinite, or no number at all

@@ -75,7 +75,9 @@ def _is_missing(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    if not isinstance(value, (numbers.Real, Decimal, np.bool_)):
+    if not isinstance(value, (numbers.Real, Decimal, np.bool_)) or isinstance(
+        value, np.timedelta64
+    ):  # an integer to numpy
         return False
     try:
         return math.isfinite(value)

@@ -14,6 +14,7 @@ def test_the_larger_label_is_the_positive_one():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
+        (np.ma.masked_array([0, 1, 1], mask=[False, False, True]), "y must have no masked entries; fill them"),
         ([0.0, 1.0, np.nan], r"y must be finite, got nan at index \(2,\)"),
         (np.array(["a", "b", None], dtype=object), "labels of one type without missing values"),
         ([[0], [1], [1]], r"y must have shape \(3,\), one label per row of X, got \(3, 1\)"),

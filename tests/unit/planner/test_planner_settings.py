@@ -70,3 +70,25 @@ def test_single_precision_hardly_costs_the_level(model):
 def test_a_misspelt_setting_is_refused_with_the_nearest_one(model):
     with pytest.raises(InvalidInputError, match=r"setting 'guarante' is not known.*'guarantee'"):
         copa.RecoursePlanner(model, guarante=0.9)
+
+
+def test_more_options_than_can_be_proven_are_refused(model):
+    with pytest.raises(InvalidInputError, match="n_options must be at most 50, got 10000: the memory for the proof"):
+        loans.planner(model, n_options=10_000)
+
+
+def test_a_drift_that_cannot_be_one_is_refused_whatever_its_units(model):
+    dimension = loans.planner(model).fitted_.ball.dimension
+    drift = np.eye(dimension)
+    drift[-1, -1] = -1e-12
+    message = f"drift must be positive semidefinite, .*coordinate {dimension - 1} is -1e-12"
+    for radius in (0.1, "auto"):
+        with pytest.raises(InvalidInputError, match=message):
+            loans.planner(model, drift=drift, radius=radius)
+
+
+def test_masked_labels_are_refused(model):
+    table = loans.people(100, 0)
+    labels = np.ma.masked_array(loans.outcomes(table), mask=np.arange(100) == 3)
+    with pytest.raises(InvalidInputError, match="y must have no masked entries; fill them"):
+        copa.RecoursePlanner(model, schema=loans.SCHEMA).fit(table, labels)

@@ -140,6 +140,10 @@ def test_misspelt_names_are_refused_with_the_nearest_one(arguments, message):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
+        (pd.to_timedelta([1], unit="D"), "values of type timedelta64.* turn them into numbers .days"),
+        (pd.Series([pd.Timestamp("2020-01-01")], dtype=object), "dates or durations are neither numbers nor choices"),
+        (pd.Series([np.timedelta64(1, "D")], dtype=object), "dates or durations are .*; turn them into numbers .days"),
+        (pd.Categorical(pd.to_datetime(["2020-01-01"])), "column 'x': dates or durations are neither numbers nor"),
         (pd.to_datetime(["2020-01-01"]), "column 'x': values of type datetime64.* are neither numbers nor choices"),
         ([1 + 2j, 3j], "column 'x': values of type complex128"),
         ([1.0, np.inf], "column 'x': numeric needs finite numbers, got inf in row 1"),

@@ -97,3 +97,4 @@ def test_missing_numbers_are_missing_and_not_wrong(dtype):
 def test_complex_numbers_and_dates_are_no_numbers():
     assert column_numbers(pd.Series([1 + 2j]))[1].all()
     assert column_numbers(pd.Series(pd.to_datetime(["2020-01-01"])))[1].all()
+    assert column_numbers(pd.Series([np.timedelta64(1, "D")], dtype=object))[1].all()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa.arrays import require_unmasked
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.stored.typical_rows import typical_rows
@@ -116,6 +117,7 @@ def read_target(model: BlackBox, y: Any, n_rows: int) -> Any:
     """1.0 where the label is the favourable one, (n,); needed to retrain."""
     if y is None:
         raise InvalidInputError("y is needed to retrain the model: how its answers vary is what a promise rests on")
+    require_unmasked(y, "y")
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
