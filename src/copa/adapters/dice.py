@@ -4,13 +4,13 @@ The package is not imported. An entry of a result is one query, the applicant, w
 They are read in the sparse form, which is the one that DiCE shows and saves, wherever it has one.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from copa.adapters.applicants import require_columns
 from copa.adapters.casting import cast_like
 from copa.adapters.tables import Owned, Wanted, read_list
+from copa.archive import parse_json
 from copa.exceptions import InvalidInputError
 from copa.schema.names import listed, shown
 
@@ -56,10 +56,10 @@ def read_dice_json(content: Mapping[str, Any], wanted: Wanted, factuals: "pd.Dat
 def _entry_of_version_1(text: str) -> Entry:
     import pandas as pd
 
-    example = json.loads(text)
+    example = parse_json(text)
     tables = []
     for key in ("test_instance_df", "final_cfs_df"):
-        cells = None if example[key] is None else json.loads(example[key])
+        cells = None if example[key] is None else parse_json(example[key])
         # As column -> row label -> value. Read by hand: pandas would take the text "01" for a number.
         tables.append(None if cells is None else pd.DataFrame({name: list(cells[name].values()) for name in cells}))
     query, options = tables

@@ -2,11 +2,11 @@
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa.archive import parse_json
 from copa.exceptions import InvalidInputError
 from copa.schema.names import shown
 
@@ -47,8 +47,8 @@ def read_json_file(path: Path) -> Mapping[str, Any]:
 def read_json_text(text: str, where: str) -> Mapping[str, Any]:
     """Read one JSON object from text."""
     try:
-        value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         raise InvalidInputError(f"{where} is not JSON: {error}; it starts with {shown(text[:60])}") from error
     if not isinstance(value, dict):
         raise InvalidInputError(f"{where} must be a JSON object, got {shown(value)}")

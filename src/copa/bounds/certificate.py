@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa.archive import parse_json
 from copa.arrays import SMALLEST, Array, require_finite, require_size
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blocks, witness_matrices
@@ -229,8 +230,8 @@ class Certificate:
             If the text is no certificate, of a newer version, or misses or mis-shapes a field.
         """
         try:
-            content = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
+            content = parse_json(text)
+        except (TypeError, ValueError) as error:
             raise CertificateError(f"not a certificate: the text is not JSON ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: expected an object with format {FORMAT!r}")

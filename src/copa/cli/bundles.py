@@ -7,15 +7,13 @@ is that loading it makes objects of known types only, and runs nothing.
 """
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from copa.archive import ArchiveReader, Budget, made_with, require_known_entries, write_archive
 from copa.cli.kinds import KINDS
 from copa.cli.messages import MisuseError, say
 from copa.cli.models_in import pack_model, unpack_model
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "copa-bundle", 1
 MANIFEST, PLANNER, MODEL = "manifest.json", "planner.zip", "model.skops"
+MEMBERS = r"manifest\.json|planner\.zip|model\.skops"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,24 +58,20 @@ def save_bundle(path: Path, planner: "RecoursePlanner", kinds: Mapping[str, str]
     """Write a bundle, all of it or nothing."""
     import sklearn
 
-    from copa import __version__
     from copa.planner.files import pack_planner
 
     members = {PLANNER: pack_planner(planner), MODEL: pack_model(planner.model)}
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "made_with": {"copa": __version__, "scikit-learn": sklearn.__version__},
+        "made_with": made_with() | {"scikit-learn": sklearn.__version__},
         "kinds": dict(kinds),
         "facts": dict(facts),
         "members": {name: hashlib.sha256(raw).hexdigest() for name, raw in members.items()},
     }
     content["digest"] = digest_of(content, {})
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as archive:
-        for name, raw in {MANIFEST: json.dumps(content, indent=1).encode(), **members}.items():
-            archive.writestr(zipfile.ZipInfo(name), raw, zipfile.ZIP_DEFLATED)
-    write_atomically(path, whole.getbuffer())
+    manifest = {MANIFEST: json.dumps(content, indent=1).encode()}
+    write_atomically(path, write_archive(manifest | members, stored=members))
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -90,30 +85,30 @@ def load_bundle(path: Path) -> Bundle:
     if not path.is_file():
         raise MisuseError(f"the bundle {path} does not exist (looked for {path.absolute()}); `copa fit` makes one")
     raw = path.read_bytes()
-    content, members = _read(raw, path)
+    budget = Budget(len(raw))
+    content, members = _read(raw, path, budget)
     _warn_of_other_versions(content, path)
     from copa.planner import RecoursePlanner
 
     try:
-        model = unpack_model(members[MODEL], f"in {path}")
+        model = unpack_model(members[MODEL], f"in {path}", budget)
     except MisuseError as error:  # a bundle of ours holds no such types
         raise DataError(f"{path} is not a bundle that `copa fit` made: {error}") from error
-    with TemporaryDirectory() as folder:
-        part = Path(folder) / PLANNER
-        part.write_bytes(members[PLANNER])
-        try:
-            planner = RecoursePlanner.load(part, model)
-        except CopaError as error:
-            told = str(error).replace(str(part), f"{PLANNER} in {path}")
-            raise DataError(f"{told}; make the bundle again with `copa fit`") from error
+    try:
+        # From memory: a file in between would stay behind where the process is killed.
+        planner = RecoursePlanner._unpack(  # noqa: SLF001 - a planner inside a file is no public matter
+            members[PLANNER], model, path=f"{PLANNER} in {path}", budget=budget
+        )
+    except CopaError as error:
+        raise DataError(f"{error}; make the bundle again with `copa fit`") from error
     return Bundle(planner, content["kinds"], content["facts"], hashlib.sha256(raw).hexdigest())
 
 
-def _read(raw: bytes, path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _read(raw: bytes, path: Path, budget: Budget) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The manifest and the members, which must be those that it names."""
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            content = json.loads(archive.read(MANIFEST))
+        with ArchiveReader(raw, MEMBERS, budget) as archive:
+            content = archive.read_json(MANIFEST)
             _require_good(content)
             members = {name: _member(archive, name, content["members"][name]) for name in (PLANNER, MODEL)}
     except DataError as error:
@@ -127,7 +122,7 @@ def _read(raw: bytes, path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     return content, members
 
 
-def _member(archive: zipfile.ZipFile, name: str, sha256: str) -> bytes:
+def _member(archive: ArchiveReader, name: str, sha256: str) -> bytes:
     raw = archive.read(name)
     if hashlib.sha256(raw).hexdigest() != sha256:
         raise DataError(f"its member {name} was changed after it was written: the SHA-256 differs")
@@ -145,8 +140,7 @@ def _require_good(content: Any) -> None:
         )
     if content.get("digest") != digest_of(content, {}):
         raise DataError("its manifest was changed after it was written")
-    if not all(kind in KINDS for kind in content["kinds"].values()):
-        raise DataError("its kinds of columns are not known")
+    require_known_entries(content["kinds"].values(), KINDS, "kind of column", content)
 
 
 def _warn_of_other_versions(content: Mapping[str, Any], path: Path) -> None:

@@ -1,10 +1,10 @@
 """Plans that someone made, read from any file that holds some: tables, DiCE's JSON, and plans of copa itself."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa.archive import parse_json
 from copa.cli.bundles import Bundle
 from copa.cli.messages import MisuseError
 from copa.cli.tables_in import ApplicantStream, open_table
@@ -43,8 +43,8 @@ def read_given(
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        content = parse_json(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise DataError(f"{path} must hold a JSON object, got {type(content).__name__}")

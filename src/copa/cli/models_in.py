@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from copa.archive import Budget
 from copa.cli.kinds import NUMBER, TEXT, TRUTH
 from copa.cli.messages import MisuseError
 from copa.exceptions import DataError, InvalidInputError
@@ -35,10 +36,16 @@ def load_model(path: Path, *, trust_pickle: bool) -> Any:
         raise DataError(f"the model {path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def unpack_model(raw: bytes, name: str) -> Any:
-    """Load a model from the bytes of a skops file; types beyond the trusted ones are refused before any is made."""
+def unpack_model(raw: bytes, name: str, budget: Budget | None = None) -> Any:
+    """Load a model from the bytes of a skops file; types beyond the trusted ones are refused before any is made.
+
+    Parameters
+    ----------
+    name : where the bytes come from, for messages
+    budget : of the file which they are inside of; None for a file of its own
+    """
     try:
-        return unpack_estimator(raw)
+        return unpack_estimator(raw, budget=budget)
     except UntrustedTypesError as error:
         raise MisuseError(
             f"the model {name} holds types that are not trusted: {listed(error.types)}; those of the usual models and "

@@ -1,6 +1,5 @@
 """`copa verify`: saved proofs, checked from the file alone."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from copa.archive import parse_json
 from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, counted, say, show, show_json
 from copa.cli.options import AsJson
@@ -84,9 +84,9 @@ def _with_faults(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | 
 
 def _read_document(file: Path) -> dict[str, object]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = parse_json(file.read_text(encoding="utf-8"))
         require_document(content)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(f"it is not JSON: {error}") from error
     return dict(content)
 

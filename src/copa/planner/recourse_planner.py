@@ -23,7 +23,7 @@ from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.blocks import BLOCK, Engine, plan_block
 from copa.planner.construction import Request, construct
 from copa.planner.feature_maps.construction import construct_on_feature_map
-from copa.planner.files import load_planner, save_planner
+from copa.planner.files import load_planner, save_planner, unpack_planner
 from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
 from copa.planner.given import CorrectedPlans, Correction, as_large_as, audit_plans, correct_plans
 from copa.planner.obstacles import explain_obstacles
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from copa.archive import Budget
 
 # What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
 MENU_WEIGHT = 2.0
@@ -283,10 +285,20 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         Of refits in the file no other types are made than scikit-learn's own and those of `model`.
         """
-        planner: RecoursePlanner = load_planner(cls, path, model)
+        return cls._ready(load_planner(cls, path, model))
+
+    @classmethod
+    def _unpack(cls, raw: bytes, model: Any, *, path: str, budget: "Budget") -> "RecoursePlanner":
+        """Load a planner that is inside another file, whose budget it shares; `path` is for messages."""
+        return cls._ready(unpack_planner(cls, raw, model, path=path, budget=budget))
+
+    @staticmethod
+    def _ready(planner: Any) -> "RecoursePlanner":
+        """A planner that was read, ready to plan."""
         planner.fitted_for_ = settings.as_fitted(planner)
         _load_kernels()
-        return planner
+        ready: RecoursePlanner = planner
+        return ready
 
     def _plan_block(self, table: "pd.DataFrame", request: Request) -> PlanBatch:
         return plan_block(self._fitted(), table, self._engine(), request, self._terms())

@@ -4,18 +4,19 @@ import io
 import json
 import os
 import secrets
-import zipfile
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa.archive import ArchiveError, ArchiveReader, Budget, made_with, require_known_entries, write_archive
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import DataError
 from copa.plans import parts
 from copa.plans.certificates import pack_certificates, unpack_certificates
 from copa.plans.columns import pack_values, unpack_values
-from copa.plans.consistency import PER_APPLICANT, PER_OPTION
+from copa.plans.consistency import PER_APPLICANT, PER_OPTION, read_owner, read_status
 from copa.plans.digests import digest_of
 from copa.plans.frames import pack_frame, unpack_frame
 from copa.plans.terms import PlanTerms
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FORMAT = "copa-plan-file"
 VERSION = 2
 CONTENT, ARRAYS = "plans.json", "arrays.npz"
+MEMBERS = r"plans\.json|arrays\.npz"
+NAMES = r"message|(?:batch|ball|certificates|trials|applicants|options)/.+"  # of arrays
 NUMBERS = ("owner", "status", "accepted", "points", *PER_APPLICANT, *PER_OPTION)
 
 
@@ -51,6 +54,7 @@ def pack(batch: "PlanBatch") -> bytes:
     content = {
         "format": FORMAT,
         "version": VERSION,
+        "made_with": made_with(),
         "terms": batch.terms.to_dict(),
         "applicants": pack_frame(batch.applicants, "applicants", arrays),
         "options": pack_frame(batch.options, "options", arrays),
@@ -59,14 +63,10 @@ def pack(batch: "PlanBatch") -> bytes:
     # As the file holds it: names that JSON turns into text, lists in place of tuples.
     content = json.loads(json.dumps(content, allow_nan=False))
     content["digest"] = digest_of(content, arrays)
-    members = io.BytesIO()
-    np.savez(members, **arrays)
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, data in ((CONTENT, json.dumps(content, allow_nan=False).encode()), (ARRAYS, members.getbuffer())):
-            # A date of its own for every file would make the bytes differ.
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 1)
-    return whole.getvalue()
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    members = {CONTENT: json.dumps(content, allow_nan=False).encode(), ARRAYS: packed.getvalue()}
+    return write_archive(members, compresslevel=1)
 
 
 def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
@@ -79,6 +79,8 @@ def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
         raise DataError(f"the plans {path} cannot be read: {error.strerror}") from error
     try:
         return read(cls, raw)
+    except ArchiveError as error:
+        raise DataError(f"{path} is not a file of plans, or is damaged: {error}") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except MemoryError:
@@ -89,23 +91,24 @@ def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
         ) from error
 
 
-def read(cls: "type[PlanBatch]", raw: bytes) -> "PlanBatch":
-    """Read the bytes of a saved batch; what goes wrong on the way is the caller's to name."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        content = json.loads(archive.read(CONTENT))
-        if content["format"] != FORMAT:
-            raise DataError(f"not a file of plans: its format is {content['format']!r}, not {FORMAT!r}")
-        if content["version"] != VERSION:
-            newer = isinstance(content["version"], int) and content["version"] > VERSION
-            advice = "update COPA" if newer else "save the plans again"
-            raise DataError(f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; {advice}")
-        with np.load(io.BytesIO(archive.read(ARRAYS)), allow_pickle=False) as members:
-            arrays = {name: members[name] for name in members.files}
+def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "PlanBatch":
+    """Read the bytes of a saved batch; what goes wrong on the way is the caller's to name.
+
+    Parameters
+    ----------
+    budget : of the file which the bytes are inside of; None for a file of its own
+    """
+    with ArchiveReader(raw, MEMBERS, budget) as archive:
+        content = archive.read_json(CONTENT)
+        _require_format(content)
+        arrays = archive.read_arrays(ARRAYS, NAMES)
     if content.get("digest") != digest_of(content, arrays):
         raise DataError("the file was changed after it was saved, or is damaged: its content does not have its digest")
     ball = AmbiguityBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
+    read_status(numbers["status"], len(applicants))  # before there is room made for as many as the table claims
+    read_owner(numbers["owner"], len(applicants), len(numbers["points"]))
     counts = np.bincount(numbers["owner"].astype(np.intp), minlength=len(applicants)).astype(np.intp)
     proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
     tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
@@ -119,6 +122,16 @@ def read(cls: "type[PlanBatch]", raw: bytes) -> "PlanBatch":
         terms=PlanTerms.from_dict(content["terms"]),
         **numbers,
     )
+
+
+def _require_format(content: Any) -> None:
+    if content["format"] != FORMAT:
+        raise DataError(f"not a file of plans: its format is {content['format']!r}, not {FORMAT!r}")
+    if content["version"] != VERSION:
+        newer = isinstance(content["version"], int) and content["version"] > VERSION
+        advice = "update COPA" if newer else "save the plans again"
+        raise DataError(f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; {advice}")
+    require_known_entries(content["terms"], (f.name for f in fields(PlanTerms)), "term", content)
 
 
 def write_atomically(path: Path, data: bytes | memoryview) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa.archive import ArchiveError, ArchiveReader, made_with
 from copa.exceptions import DataError
 from copa.plans.digests import digest_of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 FORMAT = "copa-plan-parts"
 VERSION = 1
 CONTENTS = "parts.json"
+MEMBERS = r"parts\.json|part-[0-9]{6,9}\.copa"
 
 
 class PartsWriter:
@@ -39,7 +41,8 @@ class PartsWriter:
 
     def close(self) -> None:
         """Write the list of parts."""
-        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "parts": self._parts}
+        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "made_with": made_with()}
+        content["parts"] = self._parts
         content["digest"] = digest_of(content, {})
         self._archive.writestr(zipfile.ZipInfo(CONTENTS), json.dumps(content, indent=1))
 
@@ -58,9 +61,11 @@ def read_parts(cls: "type[PlanBatch]", path: Path) -> Iterator["PlanBatch"]:
     from copa.plans import files
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with ArchiveReader(path, MEMBERS) as archive:
             for part in _contents(archive)["parts"]:
-                yield files.read(cls, _member(archive, part))
+                yield files.read(cls, _member(archive, part), archive.budget)
+    except ArchiveError as error:
+        raise DataError(f"{path} is not a file of plans, or is damaged: {error}") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except MemoryError:
@@ -71,15 +76,15 @@ def read_parts(cls: "type[PlanBatch]", path: Path) -> Iterator["PlanBatch"]:
         ) from error
 
 
-def _member(archive: zipfile.ZipFile, part: dict[str, Any]) -> bytes:
+def _member(archive: ArchiveReader, part: dict[str, Any]) -> bytes:
     raw = archive.read(part["name"])
     if hashlib.sha256(raw).hexdigest() != part["sha256"]:
         raise DataError(f"{part['name']} was changed after it was saved: its SHA-256 differs")
     return raw
 
 
-def _contents(archive: zipfile.ZipFile) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(archive.read(CONTENTS))
+def _contents(archive: ArchiveReader) -> dict[str, Any]:
+    content: dict[str, Any] = archive.read_json(CONTENTS)
     if content["format"] != FORMAT:
         raise DataError(f"not a file of plans: its format is {content['format']!r}, not {FORMAT!r}")
     if content["version"] != VERSION:

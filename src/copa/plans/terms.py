@@ -1,7 +1,7 @@
 """What was asked of a plan, and the assumptions that stand beside every number of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from copa.exceptions import InvalidInputError
@@ -78,7 +78,6 @@ class PlanTerms:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanTerms":
-        """Read what `to_dict` returned."""
-        arguments = {f.name: content[f.name] for f in fields(cls) if f.name not in ("schema", "basis")}
-        arguments["basis"] = content.get("basis", "parameters")
-        return cls(**arguments, schema=FeatureSchema.from_dict(content["schema"]))
+        """Read what `to_dict` returned; what older versions did not write takes its default."""
+        given = {f.name: content[f.name] for f in fields(cls) if f.default is MISSING or f.name in content}
+        return cls(**given | {"schema": FeatureSchema.from_dict(content["schema"])})

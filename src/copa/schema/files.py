@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from copa.archive import parse_json
 from copa.exceptions import DataError, InvalidInputError
 from copa.schema.feature import FIELDS, Feature
 from copa.schema.fields import is_absent
@@ -19,6 +20,7 @@ VERSION = 1
 ENTRIES = ("format", "version", "columns", "rules", "max_changes")
 MAPPINGS = ("transitions", "labels")  # fields whose keys are values of the column
 SUFFIXES = (".yaml", ".yml", ".json")
+LARGEST = 20_000_000  # bytes of a file
 
 
 def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None) -> dict[str, Any]:
@@ -115,15 +117,19 @@ def read(path: Path) -> Any:
     """Return the content of a YAML or JSON file."""
     suffix = _suffix(path)
     try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise DataError(f"the schema {path} has {size:,} bytes, and at most {LARGEST:,} are read")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"the schema {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"the schema {path} is not a text file in UTF-8: {error}") from error
-    try:
-        return _from_json(text) if suffix == ".json" else _from_yaml(text)
-    except RecursionError as error:
-        raise InvalidInputError("not a schema, it is nested too deeply") from error
+    if suffix == ".json":
+        return _from_json(text)
+    from copa.schema.plain_yaml import parse_yaml
+
+    return parse_yaml(text)
 
 
 def _suffix(path: Path) -> str:
@@ -135,7 +141,7 @@ def _suffix(path: Path) -> str:
 
 def _from_json(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique_entries)
+        return parse_json(text, object_pairs_hook=_unique_entries)
     except json.JSONDecodeError as error:
         raise InvalidInputError(f"not JSON: {error}") from error
 
@@ -147,39 +153,3 @@ def _unique_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InvalidInputError(f"the entry {shown(key)} is there twice; keep one of them")
         entries[key] = value
     return entries
-
-
-def _from_yaml(text: str) -> Any:
-    import yaml
-
-    try:
-        _require_unique_keys(yaml.compose(text, Loader=yaml.SafeLoader))
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:  # a date such as 2001-99-99 is a ValueError
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"not YAML: {error}") from error
-
-
-def _require_unique_keys(root: Any) -> None:
-    """Raise if an entry is there twice: YAML would take the last without a word."""
-    import yaml
-
-    waiting, seen = [root], set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:  # an alias; without this, a few lines can stand for a tree without end
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        elif isinstance(node, yaml.MappingNode):
-            keys = set()
-            for key, value in node.value:
-                if (key.tag, str(key.value)) in keys:
-                    line = key.start_mark.line + 1
-                    raise InvalidInputError(
-                        f"the entry {shown(key.value)} in line {line} is there twice; keep one of them"
-                    )
-                keys.add((key.tag, str(key.value)))
-                waiting.append(value)

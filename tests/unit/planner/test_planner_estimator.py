@@ -143,10 +143,25 @@ def test_a_file_that_lacks_a_part_is_damaged(saved, model, key):
         copa.RecoursePlanner.load(saved, model)
 
 
-def test_an_unknown_setting_is_damage(saved, model):
-    edited(saved, lambda content: content["settings"].update(magic=1))
-    with pytest.raises(DataError, match="damaged"):
+def test_an_unknown_setting_names_the_version_that_wrote_it(saved, model):
+    edited(saved, lambda content: content["settings"].update(magic=1) or content.update(made_with={"copa": "0.9.0"}))
+    told = rf"written by COPA 0\.9\.0, with the setting 'magic'; this is COPA {copa.__version__}.*update copa-recourse"
+    with pytest.raises(DataError, match=told):
         copa.RecoursePlanner.load(saved, model)
+    edited(saved, lambda content: content.pop("made_with"))  # as 0.3.0 wrote its files
+    with pytest.raises(DataError, match=r"written by COPA 0\.3\.0, with the setting 'magic'"):
+        copa.RecoursePlanner.load(saved, model)
+
+
+@pytest.mark.parametrize("setting", ["guarantee_for", "n_options", "threshold", "surrogate"])
+def test_a_setting_that_is_not_in_the_file_takes_its_default(saved, model, setting):
+    edited(saved, lambda content: content["settings"].pop(setting))
+    loaded = copa.RecoursePlanner.load(saved, model)
+    assert getattr(loaded, setting) == getattr(copa.RecoursePlanner(model), setting)
+
+
+def test_a_file_says_which_version_wrote_it(saved):
+    assert json.loads(members(saved)["planner.json"])["made_with"] == {"copa": copa.__version__}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])

@@ -2,6 +2,7 @@ import json
 import os
 import re
 from pathlib import Path
+from time import perf_counter
 
 import pandas as pd
 import pytest
@@ -221,7 +222,11 @@ def test_numbers_without_a_point_are_numbers(tmp_path):
         ),
         (HEAD + "columns:\n  a: {kind: numeric}\n  a: {kind: integer}", "the entry 'a' in line 5 is there twice"),
         (HEAD + "columns: {a: {kind: numeric, 1: x}}", "field 1 is not known"),
-        (HEAD + "columns: {a: {kind: binary, values: &v [*v, 1]}}", "must be text, whole or decimal numbers"),
+        (HEAD + "columns: {a: {kind: binary, values: &v [*v, 1]}}", "line 3: anchors and aliases ('&v', '*v') are not"),
+        (HEAD + "columns: {a: {kind: binary, values: *v}}", "anchors and aliases ('&v', '*v') are not supported"),
+        (HEAD + "columns:\n  a: {<<: {kind: numeric}}", "line 4: merge keys ('<<') are not supported; write out"),
+        (HEAD + "columns: {a: {kind: numeric, lower: " + "1:1" * 2000 + "}}", "line 3: an entry has 6,000 characters"),
+        ("a: [" + "b, " * 400_000 + "]", "it has 1,200,005 characters, and at most 1,000,000 of YAML are read; use"),
         ("a: [1", "not YAML"),
         ("a: 2001-99-99", "not YAML"),
         ("!!python/object/apply:os.system ['true']", "not YAML"),
@@ -246,13 +251,30 @@ def test_wrong_json_is_refused(tmp_path, text, message):
         load(tmp_path, text, "schema.json")
 
 
-def test_a_tree_of_aliases_is_refused_quickly(tmp_path):
-    levels = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 40)]
-    with pytest.raises(InvalidInputError, match="not a schema"):
-        load(tmp_path, "\n".join(levels))
-    nested = HEAD + "\n".join(levels) + "\ncolumns: {a: {kind: binary, values: *a39}}\n"
-    with pytest.raises(InvalidInputError, match="entry 'a0' is not known"):
-        load(tmp_path, nested)
+def bombs():
+    """A few lines of YAML that stand for more than any machine holds, or takes in a day."""
+    doubled = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 40)]
+    merged = ["a0: &a0 {x: 1}"] + [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}" for i in range(1, 40)]
+    yield pytest.param("\n".join(doubled), "anchors and aliases", id="aliases")
+    yield pytest.param("\n".join(merged), "anchors and aliases", id="merge keys")
+    yield pytest.param("a: " + "{<<: " * 40 + "{}" + "}" * 40, "nested too deeply", id="nested merge keys")
+    yield pytest.param("a: " + "{a: " * 200_000, "nested too deeply", id="depth")
+    yield pytest.param("a: " + "1:1" * 300_000, "characters", id="digits")
+
+
+@pytest.mark.parametrize(("bomb", "words"), list(bombs()))
+def test_a_bomb_is_refused_within_a_second(tmp_path, bomb, words):
+    begin = perf_counter()
+    with pytest.raises(InvalidInputError, match=words):
+        load(tmp_path, HEAD + bomb)
+    assert perf_counter() - begin < 1.0
+
+
+def test_a_file_of_many_megabytes_is_not_read(tmp_path, monkeypatch):
+    SCHEMA.save(tmp_path / "schema.json")
+    monkeypatch.setattr("copa.schema.files.LARGEST", 100)
+    with pytest.raises(DataError, match=r"schema\.json has .* bytes, and at most 100 are read"):
+        FeatureSchema.load(tmp_path / "schema.json")
 
 
 def test_files_that_are_not_there_or_no_text_are_refused(tmp_path):

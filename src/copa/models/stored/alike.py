@@ -15,10 +15,12 @@ from zlib import crc32
 
 import numpy as np
 
+from copa.archive import Budget, parse_json, read_arrays, repacked
 from copa.exceptions import DataError
 from copa.models.stored.packed_trees import TREE_STATE, pack_trees, tree_arguments, tree_form, unpack_trees
 from copa.models.stored.sound_trees import is_tree, require_sound_trees
 
+ARRAYS = r"walk|plain|array/[0-9]+|trees/[a-z_/]+"
 PLAIN = (type(None), bool, int, float, str)
 
 
@@ -69,16 +71,21 @@ class Pattern:
         if found.trees:
             arrays |= {f"trees/{name}": array for name, array in pack_trees(found.trees).items()}
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        return buffer.getvalue()
+        np.savez(buffer, **arrays)
+        return repacked(buffer.getvalue())
 
-    def unpack(self, raw: bytes) -> Any:
-        """Make the fit that `pack` has written; of no other types than this one has."""
+    def unpack(self, raw: bytes, budget: Budget | None = None) -> Any:
+        """Make the fit that `pack` has written; of no other types than this one has.
+
+        Parameters
+        ----------
+        raw : bytes
+        budget : of the file which the bytes are inside of
+        """
         try:
-            with np.load(io.BytesIO(raw), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            arrays = read_arrays(raw, ARRAYS, budget)
             self._require_same_walk(arrays.pop("walk"))
-            plain = {int(k): _plain(value) for k, value in json.loads(arrays.pop("plain").tobytes())}
+            plain = {int(k): _plain(value) for k, value in parse_json(arrays.pop("plain").tobytes())}
             own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
             found = Differences(plain, own, unpack_trees(arrays))
             estimator = _put_together(self.estimator, found, {}, count())

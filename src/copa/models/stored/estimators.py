@@ -2,14 +2,19 @@
 
 import copy
 import io
-import zipfile
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from copa.archive import ArchiveReader, Budget, repacked, require_arrays
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.stored.sound_trees import require_sound_trees
 from copa.schema.names import listed
 
+OLDEST_SKOPS = (0, 12)
+SCHEMA = "schema.json"
+MEMBERS = r"schema\.json|[0-9]+\.np[yz]|[0-9a-f-]+\.bin"
 # Parts of scikit-learn's and numpy's own objects that hold data only, and that skops does not trust by itself. Trees
 # are read by compiled code that does not look twice: they are checked before anyone uses them.
 DATA_TYPES = (
@@ -41,7 +46,7 @@ def pack_estimator(estimator: Any) -> bytes:
     """Return the bytes of a skops file, or say why there can be none."""
     skops_io = _skops()
     try:
-        return bytes(skops_io.dumps(storable(estimator), compression=zipfile.ZIP_DEFLATED, compresslevel=6))
+        return repacked(bytes(skops_io.dumps(storable(estimator))), compresslevel=6)
     except Exception as error:  # skops raises what its parts raise
         raise InvalidInputError(
             f"skops cannot save {type(estimator).__name__} ({type(error).__name__}: {error}); leave out of the model "
@@ -54,12 +59,13 @@ def storable(estimator: Any) -> Any:
     return _without_tables(copy.deepcopy(estimator)) if _has_tables(estimator) else estimator
 
 
-def unpack_estimator(raw: bytes, trusted: Iterable[str] = ()) -> Any:
+def unpack_estimator(raw: bytes, trusted: Iterable[str] = (), budget: Budget | None = None) -> Any:
     """Make an estimator from the bytes of a skops file.
 
     Parameters
     ----------
     trusted : names of types beyond those of scikit-learn that may be made
+    budget : of the file which the bytes are inside of; None for a file of its own
 
     Raises
     ------
@@ -71,6 +77,7 @@ def unpack_estimator(raw: bytes, trusted: Iterable[str] = ()) -> Any:
     skops_io = _skops()
     allowed = {*DATA_TYPES, *trusted}
     try:
+        _require_limits(raw, Budget(len(raw)) if budget is None else budget)
         unknown = sorted(set(untrusted_types(raw)) - allowed)
         if not unknown:
             estimator = skops_io.loads(raw, trusted=sorted(allowed))
@@ -88,13 +95,37 @@ def untrusted_types(raw: bytes) -> list[str]:
     return sorted(set(_skops().get_untrusted_types(file=io.BytesIO(raw))) - set(DATA_TYPES))
 
 
+def _require_limits(raw: bytes, budget: Budget) -> None:
+    """Raise if skops would read more from its file than the budget has; it reads a member each time it is named."""
+    with ArchiveReader(raw, MEMBERS, budget) as archive:
+        named = Counter[str]()
+        archive.read_json(SCHEMA, object_hook=lambda entry: named.update(_named(entry)) or entry)
+        for name in archive.names:
+            budget.take(archive.size(name) * max(1, named[name]), name)
+            if name.endswith(".npy"):
+                archive.require_array(name)
+            elif name.endswith(".npz"):
+                require_arrays(archive.read(name), budget)
+
+
+def _named(entry: dict[str, Any]) -> list[str]:
+    """The member that an entry of the schema names, if it names one."""
+    return [entry["file"]] if isinstance(entry.get("file"), str) else []
+
+
 def _skops() -> Any:
     try:
+        import skops
         import skops.io
     except ImportError as error:
         raise MissingPackageError(
             "models are stored in files by skops, which is not installed: pip install 'copa-recourse[cli]'"
         ) from error
+    if tuple(int(part) for part in re.findall(r"\d+", skops.__version__)[:2]) < OLDEST_SKOPS:
+        raise MissingPackageError(
+            f"skops {skops.__version__} lets a file write other files while it is loaded; "
+            f"needed is {'.'.join(map(str, OLDEST_SKOPS))} or newer: pip install --upgrade 'copa-recourse[cli]'"
+        )
     return skops.io
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from copa.archive import parse_json
+
+LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
 TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
 
 
@@ -47,13 +50,17 @@ def unpack_trees(arrays: dict[str, Any]) -> dict[int, Any]:
     if "trees/place" not in arrays:
         return {}
     counts, shapes = arrays["trees/count"].tolist(), arrays["trees/shapes"]
-    described = json.loads(arrays["trees/dtype"].tobytes())
+    described = parse_json(arrays["trees/dtype"].tobytes())
     names = list(described["fields"])
     formats, offsets = zip(*described["fields"].values(), strict=True)
     dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": described["size"]})
-    nodes = np.zeros(int(sum(counts)), dtype=dtype)
-    for name in names:
-        nodes[name] = arrays[f"trees/nodes/{name}"]
+    columns = {name: arrays[f"trees/nodes/{name}"] for name in names}
+    n_nodes = int(sum(counts))
+    if dtype.itemsize > LARGEST_NODE or any(column.shape != (n_nodes,) for column in columns.values()):
+        raise ValueError("its trees have another number of nodes than they say")  # before there is room made for them
+    nodes = np.zeros(n_nodes, dtype=dtype)
+    for name, column in columns.items():
+        nodes[name] = column
     ends, value_ends = np.cumsum(counts), np.cumsum(shapes.prod(axis=1))
     states = {}
     for j, place in enumerate(arrays["trees/place"].tolist()):

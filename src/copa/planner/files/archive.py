@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from copa.archive import ArchiveReader, Budget, made_with, write_archive
 from copa.exceptions import DataError
 from copa.schema.names import shown
 
 FORMAT = "copa-planner"
 VERSIONS = (1, 2)  # of files for linear models, which older copies of copa read as well, and of the others
 CONTENT, ARRAYS = "planner.json", "arrays.npz"
+MEMBERS = r"planner\.json|arrays\.npz|refits/[0-9]{4,6}\.(?:skops|npz)"
+NAMES = r"theta|mean|cov|directions|drift|scores|rows/.+"  # of arrays
+
+
+class OtherFormatError(DataError):
+    """A file is whole, and is none that this version of COPA reads."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,13 @@ class Archive:
     content : as JSON has it
     arrays : by name
     members : bytes that are files of their own, by name
+    budget : what these may take in memory, once they are read; None for a file that is yet to be written
     """
 
     content: dict[str, Any]
     arrays: dict[str, Any]
     members: Mapping[str, bytes] = field(default_factory=dict)
+    budget: Budget | None = None
 
     def require(self, parts: tuple[str, ...], arrays: tuple[str, ...], path: str | Path) -> None:
         """Raise if something is missing."""
@@ -46,40 +54,41 @@ def damaged(path: str | Path, why: object) -> DataError:
     return DataError(f"{path} is not a saved planner, or is damaged: {why}")
 
 
-def write_archive(archive: Archive) -> bytes:
+def pack_archive(archive: Archive) -> bytes:
     """Return the bytes of a file."""
-    content = {"format": FORMAT, **archive.content}
+    content = {"format": FORMAT, "made_with": made_with(), **archive.content}
     arrays = io.BytesIO()
     np.savez(arrays, **archive.arrays)
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as file:
-        # A date of its own for every file would make the bytes differ.
-        file.writestr(zipfile.ZipInfo(CONTENT), json.dumps(content, indent=1).encode(), zipfile.ZIP_DEFLATED)
-        file.writestr(zipfile.ZipInfo(ARRAYS), arrays.getvalue(), zipfile.ZIP_DEFLATED)
-        for name, raw in archive.members.items():
-            file.writestr(zipfile.ZipInfo(name), raw, zipfile.ZIP_STORED)  # compressed by those who made them
-    return whole.getvalue()
+    members = {CONTENT: json.dumps(content, indent=1).encode(), ARRAYS: arrays.getvalue()}
+    return write_archive(members | dict(archive.members), stored=archive.members)
 
 
-def read_archive(path: Path) -> Archive:
-    """Read a file, or say why it is none."""
+def unpack_archive(raw: bytes, path: str | Path, budget: Budget | None = None) -> Archive:
+    """Read the bytes of a file, or say why it is none.
+
+    Parameters
+    ----------
+    path : where the bytes come from, for messages
+    budget : that of the file which they are inside of
+    """
     try:
-        with zipfile.ZipFile(path) as file:
-            content = json.loads(file.read(CONTENT))
-            with np.load(io.BytesIO(file.read(ARRAYS)), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            members = {name: file.read(name) for name in file.namelist() if name not in (CONTENT, ARRAYS)}
-    except MemoryError:
+        with ArchiveReader(raw, MEMBERS, budget) as file:
+            content = file.read_json(CONTENT)
+            _require_format(content, path)
+            arrays = file.read_arrays(ARRAYS, NAMES)
+            members = {name: file.read(name) for name in file.names if name not in (CONTENT, ARRAYS)}
+    except (MemoryError, OtherFormatError):
         raise
-    except OSError as error:
-        raise DataError(f"the planner {path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
         raise damaged(path, error) from error
+    return Archive(content, arrays, members, file.budget)
+
+
+def _require_format(content: Any, path: str | Path) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f"{path} is not a saved planner")
+        raise OtherFormatError(f"{path} is not a saved planner")
     if content.get("version") not in VERSIONS:
-        raise DataError(
+        raise OtherFormatError(
             f"{path} is of version {shown(content.get('version'))}, this copa reads versions up to "
             f"{VERSIONS[-1]}: update copa-recourse"
         )
-    return Archive(content, arrays, members)

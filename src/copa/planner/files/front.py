@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from copa.archive import Budget
+from copa.exceptions import DataError
 from copa.planner.files import black_boxes, linear
-from copa.planner.files.archive import Archive, read_archive, write_archive
-from copa.planner.files.settings import pack_settings, require_settings
+from copa.planner.files.archive import Archive, pack_archive, unpack_archive
+from copa.planner.files.settings import complete_settings, pack_settings
 from copa.planner.fitted import FittedPlanner
 from copa.plans.files import write_atomically
 from copa.schema import FeatureSchema
@@ -32,13 +34,30 @@ def pack_planner(planner: Any) -> bytes:
         "power": fitted.space.power,
         **part.content,
     }
-    return write_archive(Archive(content, part.arrays, part.members))
+    return pack_archive(Archive(content, part.arrays, part.members))
 
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
     """Read a planner for the model that it was fitted with."""
-    archive = read_archive(Path(path))
-    settings = require_settings(archive.content, planner_class, path)
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"the planner {path} cannot be read: {error.strerror or error}") from error
+    return unpack_planner(planner_class, raw, model, path=path)
+
+
+def unpack_planner(
+    planner_class: Any, raw: bytes, model: Any, *, path: str | Path, budget: Budget | None = None
+) -> Any:
+    """Read the bytes of a planner.
+
+    Parameters
+    ----------
+    path : where the bytes come from, for messages
+    budget : that of the file which they are inside of
+    """
+    archive = unpack_archive(raw, path, budget)
+    settings = complete_settings(archive.content, planner_class, path)
     kind: Any = linear if archive.content["version"] == linear.VERSION else black_boxes
     archive.require(kind.PARTS, kind.ARRAYS, path)
     schema = FeatureSchema.from_dict(archive.content["schema"])

@@ -76,7 +76,7 @@ def unpack_refits(archive: Archive, model: BlackBox, path: str | Path) -> tuple[
     trusted = untrusted_types(pack_estimator(model.estimator))
     try:
         n_retrained, n_held_out = (int(number) for number in archive.content["refits"])
-        pattern = Pattern(unpack_estimator(archive.members[_member(0, WHOLE)], trusted))
+        pattern = Pattern(unpack_estimator(archive.members[_member(0, WHOLE)], trusted, archive.budget))
         fits = [pattern.estimator, *(_refit(archive, k, pattern, trusted) for k in range(1, n_retrained + n_held_out))]
     except UntrustedTypesError as error:
         raise DataError(
@@ -93,5 +93,5 @@ def unpack_refits(archive: Archive, model: BlackBox, path: str | Path) -> tuple[
 
 def _refit(archive: Archive, k: int, pattern: Pattern, trusted: list[str]) -> Any:
     if _member(k, DIFFERENCES) in archive.members:
-        return pattern.unpack(archive.members[_member(k, DIFFERENCES)])
-    return unpack_estimator(archive.members[_member(k, WHOLE)], trusted)
+        return pattern.unpack(archive.members[_member(k, DIFFERENCES)], archive.budget)
+    return unpack_estimator(archive.members[_member(k, WHOLE)], trusted, archive.budget)

@@ -1,10 +1,13 @@
 """The settings of a planner in its file."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from copa.archive import require_known_entries
+from copa.exceptions import DataError
 from copa.planner.files.archive import damaged
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
@@ -17,14 +20,23 @@ def pack_settings(planner: Any) -> dict[str, Any]:
     return {name: _plain(value) for name, value in given if name not in NOT_SAVED}
 
 
-def require_settings(content: dict[str, Any], planner_class: Any, path: str | Path) -> dict[str, Any]:
-    """The settings of a file, which must be those that planners have."""
+def complete_settings(content: dict[str, Any], planner_class: Any, path: str | Path) -> dict[str, Any]:
+    """The settings of a file, with the default of each that there was not yet when it was written.
+
+    They also take the place of those in the content.
+    """
     settings = content.get("settings")
+    if not isinstance(settings, dict):
+        raise damaged(path, "it lacks settings; save it again")
+    parameters = signature(planner_class.__init__).parameters
     names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
-    known = {name for name in names if name not in NOT_SAVED}
-    if not isinstance(settings, dict) or set(settings) != known:
-        raise damaged(path, "its settings are not those of a planner; save it again")
-    return settings
+    defaults = {name: parameters[name].default for name in names if name not in NOT_SAVED}
+    try:
+        require_known_entries(settings, defaults, "setting", content)
+    except DataError as error:
+        raise DataError(f"the planner {path} cannot be read: {error}") from error
+    content["settings"] = defaults | settings
+    return dict(content["settings"])
 
 
 def _plain(value: Any) -> Any:

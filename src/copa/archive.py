@@ -1,0 +1,279 @@
+"""Zip files of known members, read within limits: what a file may take in memory follows from its size on disk.
+
+Three things hold for every archive that is read here. Only members on the list of its kind are read, and one that is
+not on the list refuses the whole file. Members are stored or deflated, and inflate to the size they declare. All of
+them together, those of archives inside the archive included, stay within one `Budget`.
+
+What is written here stays far from these limits: what compresses too well to be read again is stored as it is. Files
+also say which version of COPA wrote them, so that what a newer one put in can be named.
+"""
+
+import io
+import json
+import math
+import re
+import stat
+import sys
+import zipfile
+import zlib
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from copa.exceptions import DataError, InvalidInputError
+
+MEGABYTE = 2**20
+RATIO = 200  # bytes in memory for a byte on disk, over all layers
+SMALLEST_BUDGET = 32 * MEGABYTE  # of small files, in which zeros may compress well
+JSON_RATIO, SMALLEST_JSON = 100, 4 * MEGABYTE  # a byte of JSON can take 25 once it is read
+WRITTEN_RATIO, SMALL = 50, 16_384  # what has more bytes, and compresses by more, is stored as it is
+DEEPEST = 100  # levels of lists and mappings in JSON
+LONGEST_HEADER = 10_000  # of an array
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ENCRYPTED = 0x1
+FIRST_VERSION = "0.3.0"  # of COPA, which did not write its version into every file
+STRINGS_AND_REST = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+|[^][{}"]++', re.DOTALL)
+
+
+class ArchiveError(DataError):
+    """An archive has other members than its kind has, or is larger than it may be."""
+
+
+class Budget:
+    """Bytes that the members of a file, and of the archives inside it, may take altogether.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the file on disk.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.limit = max(SMALLEST_BUDGET, RATIO * size)
+        self.taken = 0
+
+    def take(self, n_bytes: int, what: str) -> None:
+        """Count some bytes, before they are read."""
+        self.taken += n_bytes
+        if self.taken > self.limit:
+            raise ArchiveError(
+                f"with {what} it takes {self.taken / MEGABYTE:,.0f} MB in memory, and a file of {self.size:,} bytes "
+                f"at most {self.limit / MEGABYTE:,.0f} MB"
+            )
+
+
+class ArchiveReader:
+    """A zip file whose members are known by name.
+
+    Parameters
+    ----------
+    source : Path or bytes
+    known : str
+        Regular expression that every member's name must match as a whole.
+    budget : Budget, optional
+        That of the file which this one is inside of; None for a file of its own.
+
+    Raises
+    ------
+    ArchiveError
+        If there is a member of another name, or of a kind that is not read. What is no zip file at all raises as
+        `zipfile` does.
+    """
+
+    def __init__(self, source: Path | bytes, known: str, budget: Budget | None = None) -> None:
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        self.budget = Budget(size) if budget is None else budget
+        self._zip = zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
+        self._infos: dict[str, zipfile.ZipInfo] = {}
+        try:
+            for info in self._zip.infolist():
+                self._admit(info, re.compile(known))
+        except ArchiveError:
+            self._zip.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members, in their order."""
+        return tuple(self._infos)
+
+    def size(self, name: str) -> int:
+        """Bytes that a member declares, which is what it is read up to."""
+        return self._info(name).file_size
+
+    def _admit(self, info: zipfile.ZipInfo, known: re.Pattern[str]) -> None:
+        name = info.orig_filename
+        if info.filename != name or not known.fullmatch(name) or {"", ".", ".."} & set(name.split("/")):
+            raise ArchiveError(f"it holds {name[:80]!r}, which no file of this kind does")
+        if name in self._infos:
+            raise ArchiveError(f"it holds {name!r} twice")
+        if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise ArchiveError(f"its member {name!r} is a link or another special file")
+        if info.compress_type not in METHODS or info.flag_bits & ENCRYPTED:
+            raise ArchiveError(f"its member {name!r} is encrypted, or compressed by a method that is not read")
+        self._infos[name] = info
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        if name not in self._infos:
+            raise ArchiveError(f"it lacks {name}")
+        return self._infos[name]
+
+    def read(self, name: str) -> bytes:
+        """Return a member, of the size it declares."""
+        info = self._info(name)
+        self.budget.take(info.file_size, name)
+        with self._zip.open(info) as stream:
+            raw = stream.read(info.file_size)
+        if len(raw) != info.file_size:
+            raise ArchiveError(f"its member {name!r} is shorter than it says")
+        return raw
+
+    def read_json(self, name: str, **options: Any) -> Any:
+        """Return what a member of JSON holds; options are those of `json.loads`."""
+        limit = max(SMALLEST_JSON, JSON_RATIO * self.budget.size)
+        if self.size(name) > limit:
+            raise ArchiveError(f"{name} has {self.size(name):,} bytes, and at most {limit:,} are read")
+        return parse_json(self.read(name), **options)
+
+    def read_arrays(self, name: str, known: str) -> dict[str, Any]:
+        """Return the arrays of a member that is an .npz file; `known` matches their names."""
+        return read_arrays(self.read(name), known, self.budget)
+
+    def require_array(self, name: str) -> None:
+        """Raise if the header of an .npy member asks for more than the member has; the numbers are not read."""
+        with self._zip.open(self._info(name)) as stream:
+            head = io.BytesIO(stream.read(LONGEST_HEADER + 16))
+        _require_declared(head, self.size(name), name)
+
+
+def read_arrays(raw: bytes, known: str, budget: Budget | None = None) -> dict[str, Any]:
+    """Return the arrays of an .npz file by name; `known` matches the names."""
+    with ArchiveReader(raw, rf"(?:{known})\.npy", budget) as archive:
+        return {name.removesuffix(".npy"): _array(archive.read(name), name) for name in archive.names}
+
+
+def require_arrays(raw: bytes, budget: Budget) -> None:
+    """Raise if an .npz file would take more than the budget has, or an array in it more than there is."""
+    with ArchiveReader(raw, r"\w+\.npy", budget) as archive:
+        for name in archive.names:
+            budget.take(archive.size(name), name)
+            archive.require_array(name)
+
+
+def _array(raw: bytes, name: str) -> Any:
+    file = io.BytesIO(raw)
+    _require_declared(file, len(raw), name)
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _require_declared(file: BinaryIO, size: int, name: str) -> None:
+    """Raise if an array of the header at the beginning of a file does not end where the file does."""
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ArchiveError(f"the array {name} has a header of version {version}, which is not read")
+    first = version == (1, 0)
+    header: Any = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(file, max_header_size=LONGEST_HEADER)
+    if dtype.hasobject:
+        raise ArchiveError(f"the array {name} holds Python objects, which are never loaded")
+    n_entries = math.prod(shape)
+    if any(n < 0 for n in shape) or (n_entries and not dtype.itemsize):
+        raise ArchiveError(f"the array {name} declares the shape {shape} of {dtype}, which there is not")
+    if n_entries * dtype.itemsize != size - file.tell():
+        raise ArchiveError(f"the array {name} declares {n_entries} entries, and there are others")
+
+
+def parse_json(raw: str | bytes, **options: Any) -> Any:
+    """Return what JSON holds.
+
+    Parameters
+    ----------
+    raw : str or bytes
+    **options
+        Those of `json.loads`.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is nested too deeply. What is no JSON raises a ValueError, which this one is as well.
+    """
+    text = raw if isinstance(raw, str) else str(raw, "utf-8")
+    brackets = np.frombuffer(STRINGS_AND_REST.sub(b"", text.encode("utf-8", "surrogatepass")), dtype=np.uint8)
+    opening = (brackets == ord("[")) | (brackets == ord("{"))
+    depth = int(np.cumsum(np.where(opening, 1, -1)).max(initial=0))
+    if depth > DEEPEST:
+        raise InvalidInputError(f"it is nested too deeply: {depth:,} levels, and at most {DEEPEST} are read")
+    return json.loads(text, **options)
+
+
+def write_archive(
+    members: Mapping[str, bytes], *, stored: Container[str] = (), compresslevel: int | None = None
+) -> bytes:
+    """Return the bytes of a zip file; the same members give the same bytes.
+
+    Parameters
+    ----------
+    members : Mapping from name to bytes
+    stored : names of members that are left as they are, because those who made them have compressed them
+    compresslevel : int, optional
+    """
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, raw in members.items():
+            method = zipfile.ZIP_STORED if name in stored or _compresses_too_well(raw) else zipfile.ZIP_DEFLATED
+            # A date of its own for every file would make the bytes differ.
+            archive.writestr(zipfile.ZipInfo(name), raw, method, compresslevel)
+    return whole.getvalue()
+
+
+def repacked(raw: bytes, *, compresslevel: int | None = None) -> bytes:
+    """Return a zip file that others wrote, its members compressed as far as they may be."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return write_archive(members, compresslevel=compresslevel)
+
+
+def _compresses_too_well(raw: bytes) -> bool:
+    """Whether it could be refused when it is read."""
+    return len(raw) > SMALL and len(zlib.compress(raw, 1)) * WRITTEN_RATIO < len(raw)
+
+
+def made_with() -> dict[str, str]:
+    """What a file says of the program that wrote it."""
+    return {"copa": _version()}
+
+
+def require_known_entries(found: Iterable[str], known: Iterable[str], what: str, content: Mapping[str, Any]) -> None:
+    """Raise if a file has entries that this version does not know, naming the version that wrote them.
+
+    Parameters
+    ----------
+    found, known : names
+    what : str
+        One of the entries, in a word.
+    content : Mapping
+        JSON of the file, which says what it was made with.
+    """
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        made = content.get("made_with")
+        version = made.get("copa", FIRST_VERSION) if isinstance(made, Mapping) else FIRST_VERSION
+        raise DataError(
+            f"it was written by COPA {version!s:.20}, with the {what} {unknown[0][:80]!r}; this is COPA {_version()}, "
+            "which does not know it: update copa-recourse"
+        )
+
+
+def _version() -> str:
+    """The version of COPA; asked of the package as it is, because this module is far below it."""
+    return str(sys.modules["copa"].__version__)

@@ -1,0 +1,258 @@
+"""Files of COPA that someone has changed to do harm: each is refused by its typed error, early, and leaves nothing."""
+
+import hashlib
+import io
+import json
+import struct
+import tempfile
+import tracemalloc
+import zipfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+import skops
+
+import copa
+from copa import PlanBatch, archive
+from copa.cli.bundles import load_bundle, save_bundle
+from copa.exceptions import DataError, InvalidInputError, MissingPackageError
+from copa.models.stored.estimators import unpack_estimator
+from copa.plans.digests import digest_of
+from golden.golden_planners import FOLDER, stored_model
+
+ZEROS = bytes(64 * archive.MEGABYTE)
+
+
+def members(raw):
+    with zipfile.ZipFile(io.BytesIO(raw)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def zipped(contents, method=zipfile.ZIP_DEFLATED):
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as file:
+        for name, raw in contents.items():
+            file.writestr(name, raw)
+    return whole.getvalue()
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A good bundle, loaded once, so that no test below measures what is imported."""
+    path = tmp_path_factory.mktemp("good") / "linear.bundle"
+    planner = copa.RecoursePlanner.load(FOLDER / "linear.planner", stored_model("linear"))
+    save_bundle(path, planner, dict.fromkeys(planner.fitted_.model.columns, "text"), {"label": "paid"})
+    load_bundle(path)
+    return path
+
+
+def forged_bundle(bundle, path, change):
+    """A bundle with its members changed, all digests made anew as a forger would."""
+    contents = members(bundle.read_bytes())
+    change(contents)
+    manifest = json.loads(contents["manifest.json"])
+    for name in manifest["members"]:
+        manifest["members"][name] = hashlib.sha256(contents[name]).hexdigest()
+    manifest["digest"] = digest_of(manifest, {})
+    path.write_bytes(zipped(contents | {"manifest.json": json.dumps(manifest)}))
+    return path
+
+
+def forged_planner(path, change):
+    """The golden planner with its members changed."""
+    contents = members((FOLDER / "linear.planner").read_bytes())
+    change(contents)
+    path.write_bytes(zipped(contents))
+    return path
+
+
+def changed_json(contents, name, change):
+    content = json.loads(contents[name])
+    change(content)
+    contents[name] = json.dumps(content).encode()
+
+
+def npz(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def huge_array(name):
+    """An .npz file of few bytes whose array has ten billion entries, if it is believed."""
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,), }\n"
+    return zipped({f"{name}.npy": b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head})
+
+
+class Cheap:
+    """Measures what happens inside: it must take neither time nor memory."""
+
+    def __enter__(self):
+        tracemalloc.start()
+        self.begin = perf_counter()
+        return self
+
+    def __exit__(self, *_):
+        seconds, peak = perf_counter() - self.begin, tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert seconds < 5.0
+        assert peak < 48 * archive.MEGABYTE
+
+
+def bomb_in_an_unknown_member(contents):
+    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"notes": ZEROS})
+
+
+def bomb_in_the_refits(contents):
+    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"refits/0000.skops": ZEROS})
+
+
+def bomb_in_the_arrays(contents):
+    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"arrays.npz": npz(mean=np.zeros(2**23))})
+
+
+def bomb_in_layers(contents):
+    """Each layer is within the limits of its own size; all of them are not within those of the file on disk."""
+    planner = members(contents["planner.zip"])
+    planner |= {f"refits/{k:04d}.skops": ZEROS[: 9 * archive.MEGABYTE] for k in range(2)}
+    contents["planner.zip"] = zipped(planner, zipfile.ZIP_STORED)
+
+
+def bomb_in_the_model(contents):
+    model = members(contents["model.skops"])
+    name = next(name for name in model if name.endswith(".npy"))
+    contents["model.skops"] = zipped(model | {name: ZEROS})
+
+
+def bomb_by_naming_a_part_of_the_model_many_times(contents):
+    model = members(contents["model.skops"])
+    name = next(name for name in model if name.endswith(".npy"))
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(2**17))
+    part = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": name}
+    changed_json(model, "schema.json", lambda schema: schema["content"].update(more=[part] * 1000))
+    contents["model.skops"] = zipped(model | {name: buffer.getvalue()})
+
+
+def bomb_in_the_manifest(contents):
+    changed_json(contents, "manifest.json", lambda manifest: manifest["facts"].update(a=[{}] * 2_000_000))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        bomb_in_an_unknown_member,
+        bomb_in_the_refits,
+        bomb_in_the_arrays,
+        bomb_in_layers,
+        bomb_in_the_model,
+        bomb_by_naming_a_part_of_the_model_many_times,
+        bomb_in_the_manifest,
+    ],
+    ids=lambda bomb: bomb.__name__,
+)
+def test_a_small_bundle_that_inflates_is_refused_early(bundle, tmp_path, bomb):
+    path = forged_bundle(bundle, tmp_path / "bomb.bundle", bomb)
+    assert path.stat().st_size < 120_000
+    with Cheap(), pytest.raises(DataError, match=r"MB in memory|which no file of this kind does|bytes, and at most"):
+        load_bundle(path)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "../../evil.py", "/etc/cron.d/evil", "planner.zip/../evil"])
+def test_a_member_that_a_bundle_does_not_have_refuses_it_and_nothing_is_written(bundle, tmp_path, name):
+    path = forged_bundle(bundle, tmp_path / "b.bundle", lambda contents: contents.update({name: b"evil"}))
+    with pytest.raises(DataError, match="which no file of this kind does"):
+        load_bundle(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["b.bundle"]
+
+
+def test_an_array_that_declares_more_than_there_is_is_refused(tmp_path):
+    path = forged_planner(tmp_path / "p", lambda contents: contents.update({"arrays.npz": huge_array("mean")}))
+    with Cheap(), pytest.raises(DataError, match="declares 10000000000 entries"):
+        copa.RecoursePlanner.load(path, stored_model("linear"))
+
+
+def test_a_part_of_a_model_that_declares_more_than_there_is_is_refused(bundle, tmp_path):
+    def change(contents):
+        model = members(contents["model.skops"])
+        name = next(name for name in model if name.endswith(".npy"))
+        contents["model.skops"] = zipped(model | {name: members(huge_array("a"))["a.npy"]})
+
+    path = forged_bundle(bundle, tmp_path / "b.bundle", change)
+    with Cheap(), pytest.raises(DataError, match="declares 10000000000 entries"):
+        load_bundle(path)
+
+
+def test_an_index_that_claims_more_applicants_than_there_are_is_refused(tmp_path):
+    contents = members((FOLDER / "linear.plans").read_bytes())
+
+    def change(content):
+        for table in ("applicants", "options"):
+            content[table] |= {"index": {"kind": "range", "names": [None], "range": [0, 10**12, 1]}, "cells": []}
+            content[table]["columns"] = {"kind": "range", "names": [None], "range": [0, 0, 1]}
+
+    changed_json(contents, "plans.json", change)
+    arrays = archive.read_arrays(contents["arrays.npz"], ".+")
+    changed_json(contents, "plans.json", lambda content: content.update(digest=digest_of(content, arrays)))
+    (tmp_path / "plans.copa").write_bytes(zipped(contents))
+    with Cheap(), pytest.raises(DataError, match="damaged"):
+        PlanBatch.load(tmp_path / "plans.copa")
+
+
+@pytest.mark.parametrize("name", ["planner.json", "plans.json", "manifest.json", "parts.json"])
+def test_deep_json_in_any_file_is_refused(bundle, tmp_path, name):
+    source = {"planner.json": "linear.planner", "plans.json": "linear.plans", "manifest.json": bundle}
+    raw = (FOLDER / source.get(name, "linear_command.copa")).read_bytes()
+    (tmp_path / "deep").write_bytes(zipped(members(raw) | {name: "[" * 50_000}))
+    load = {"planner.json": lambda path: copa.RecoursePlanner.load(path, None), "manifest.json": load_bundle}
+    with Cheap(), pytest.raises(DataError, match="nested too deeply"):
+        load.get(name, PlanBatch.load)(tmp_path / "deep")
+
+
+def test_deep_json_documents_are_refused(tmp_path):
+    (tmp_path / "deep.json").write_text('{"format": "copa-plans", "a": ' + "[" * 50_000)
+    planner = copa.RecoursePlanner.load(FOLDER / "linear.planner", stored_model("linear"))
+    with pytest.raises(InvalidInputError, match="nested too deeply"):
+        planner.audit(tmp_path / "deep.json")
+
+
+def test_a_bundle_is_loaded_without_a_file_in_between(bundle, monkeypatch):
+    def refuse(*_, **__):
+        pytest.fail("a temporary file was made")
+
+    for name in ("mkdtemp", "mkstemp", "TemporaryFile", "NamedTemporaryFile", "TemporaryDirectory"):
+        monkeypatch.setattr(tempfile, name, refuse)
+    for name in ("write_bytes", "write_text"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert load_bundle(bundle).planner.n_options == 3
+
+
+@pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1"])
+def test_a_skops_that_lets_a_file_write_files_is_not_used(bundle, monkeypatch, version):
+    monkeypatch.setattr(skops, "__version__", version)
+    told = rf"skops {version} lets a file write other files .* 0\.12 or newer: pip install --upgrade"
+    with pytest.raises(MissingPackageError, match=told):
+        unpack_estimator((FOLDER / "forest.skops").read_bytes())
+    with pytest.raises(MissingPackageError, match=told):
+        load_bundle(bundle)
+
+
+def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path):
+    def newer(content, part, **more):
+        content[part].update(more)
+        content["made_with"] = {"copa": "0.9.0", "scikit-learn": "1.9"}
+
+    path = forged_bundle(
+        bundle,
+        tmp_path / "b",
+        lambda contents: changed_json(contents, "manifest.json", lambda c: newer(c, "kinds", income="money")),
+    )
+    with pytest.raises(DataError, match=r"written by COPA 0\.9\.0, with the kind of column 'money'"):
+        load_bundle(path)
+    contents = members((FOLDER / "linear.plans").read_bytes())
+    changed_json(contents, "plans.json", lambda content: newer(content, "terms", confidence=0.95))
+    (tmp_path / "plans.copa").write_bytes(zipped(contents))
+    with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'confidence'"):
+        PlanBatch.load(tmp_path / "plans.copa")
