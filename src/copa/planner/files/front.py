@@ -7,9 +7,9 @@ from copa.planner.files import black_boxes, linear
 from copa.planner.files.archive import Archive, read_archive, write_archive
 from copa.planner.files.settings import pack_settings, require_settings
 from copa.planner.fitted import FittedPlanner
-from copa.plans.files import write_atomically
 from copa.schema import FeatureSchema
 from copa.schema.files import with_text_keys
+from copa.whole_files import write_atomically
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
