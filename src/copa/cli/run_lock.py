@@ -38,10 +38,12 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def _lock(folder: Path) -> IO[Any]:
     path = folder / LOCK
     for _ in range(ATTEMPTS):
-        folder.mkdir(mode=0o700, exist_ok=True)
         try:
+            folder.mkdir(mode=0o700, exist_ok=True)
             file = path.open("a+", encoding="utf-8")
-        except FileNotFoundError:  # a run that has just ended removed the folder
+        except (FileExistsError, FileNotFoundError):  # a run that has just ended removed the folder
+            if folder.is_file():
+                raise
             continue
         locked = try_lock(file)
         if locked is False:
