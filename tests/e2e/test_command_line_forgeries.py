@@ -207,3 +207,14 @@ def test_an_honest_audit_of_forbidden_options_is_no_forgery(proofs, bundle, tmp_
     copa("audit", bundle, tmp_path / "p.copa", "--guarantee", "0.5", "-o", tmp_path / "a.copa")
     assert (PlanBatch.load(tmp_path / "a.copa").status == "infeasible").any()
     copa("verify", tmp_path / "a.copa", "--bundle", bundle)
+
+
+def test_the_bundle_of_a_linear_model_holds_no_row_of_its_training_data(bundle):
+    """As docs/privacy.md says."""
+    inner = members(io.BytesIO(members(bundle)["planner.zip"]))
+    assert set(inner) == {"planner.json", "arrays.npz"}
+    with np.load(io.BytesIO(inner["arrays.npz"])) as arrays:
+        n_parameters = len(arrays["theta"])
+        assert set(arrays.files) <= {"theta", "mean", "cov", "directions", "drift"}
+        assert all(arrays[name].shape[-1] == n_parameters for name in arrays.files)
+        assert max(len(arrays[name]) for name in arrays.files) < 20  # of 300 people
