@@ -1,5 +1,6 @@
 """A run's folder has one owner at a time."""
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,13 +29,29 @@ def test_a_folder_with_something_in_it_stays_without_its_lock(tmp_path):
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["block"]
 
 
-@pytest.mark.parametrize("content", ["", "not JSON", "[]", '{"process": 1, "host": "h", "since": "s"}'])
+@pytest.mark.parametrize("content", ["", "not JSON", "[]", '{"process": 1, "host": "h", "since": "s"}', "[1]" * 99])
 def test_the_lock_of_a_dead_run_is_taken_over(tmp_path, content):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / LOCK).write_text(content)
     with locked_folder(tmp_path / "run"):
-        assert str(os.getpid()) in (tmp_path / "run" / LOCK).read_text()
+        assert json.loads((tmp_path / "run" / LOCK).read_text())["process"] == os.getpid()
     assert not (tmp_path / "run").exists()
+
+
+def test_a_lock_that_was_removed_before_it_was_taken_is_none(tmp_path, monkeypatch):
+    lock, ended = run_lock.try_lock, []
+
+    def too_late(file):
+        if not ended:
+            ended.append(True)
+            (tmp_path / "run" / LOCK).unlink()  # as the run does that had it until now
+        return lock(file)
+
+    monkeypatch.setattr(run_lock, "try_lock", too_late)
+    with locked_folder(tmp_path / "run"):
+        assert ended
+        with pytest.raises(MisuseError, match="in use by another run"), locked_folder(tmp_path / "run"):
+            pytest.fail("two runs in one folder")
 
 
 def test_a_lock_that_says_nothing_still_holds(tmp_path):
