@@ -3,12 +3,15 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import skops.io
 
+from copa.cli.bundles import load_bundle
 from copa.models.stored.estimators import DATA_TYPES
+from copa.plans import PlanBatch
 from copa.plans.digests import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, refused, write_bank
 from e2e.foreign_models import Spy, numbers_only
@@ -128,12 +131,90 @@ def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
 
 
 def test_rows_that_are_not_those_of_the_proofs_are_found_with_the_bundle(proofs, bundle, tmp_path):
-    from dataclasses import replace
-
-    from copa.plans import PlanBatch
-
     batch = PlanBatch.load(proofs / "proofs.copa")
     replace(batch, options=batch.options.assign(debt=batch.options["debt"] + 1)).save(tmp_path / "p.copa")
     copa("verify", tmp_path / "p.copa")
     result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
     assert "its row is not the one that the certificate is about" in result.stderr
+
+
+def certified_anew(proofs, bundle, path, **changes):
+    """Plans with other rows, proven again and declared to be fine: all that a forger who has the bundle can do."""
+    batch = PlanBatch.load(proofs / "proofs.copa")
+    kept = batch.select(np.flatnonzero(batch.counts > 0)[:3])
+    options = kept.options.assign(**{name: change(kept.options[name]) for name, change in changes.items()})
+    planner = load_bundle(bundle).planner
+    forged = planner.audit(replace(kept, options=options))
+    status = np.where(forged.status == "infeasible", "ok", forged.status)
+    terms = replace(forged.terms, guarantee=0.0)
+    replace(forged, status=status, message=np.full(len(forged), ""), terms=terms).save(path)
+    return path
+
+
+def test_options_that_the_bundles_schema_forbids_are_found_though_they_are_proven(proofs, bundle, tmp_path):
+    forged = certified_anew(proofs, bundle, tmp_path / "p.copa", age=lambda ages: ages + 20)
+    assert "every bound is proven" in copa("verify", forged).stdout
+    result = copa("verify", forged, "--bundle", bundle, code=1)
+    assert ", option 1: breaks the schema: age: is immutable at " in result.stderr
+    assert "every bound is proven" not in result.stdout
+    told = json.loads(copa("verify", forged, "--bundle", bundle, "--json", code=1).stdout)
+    assert told["proven"] is False
+    assert all("breaks the schema" in fault for fault in told["faults"])
+    assert sum("age: is immutable" in fault for fault in told["faults"]) == told["options"]
+
+
+def test_a_schema_of_the_forgers_own_does_not_help(proofs, bundle, tmp_path):
+    forged = PlanBatch.load(certified_anew(proofs, bundle, tmp_path / "p.copa", age=lambda ages: ages + 20))
+    lenient = replace(forged.terms, schema=forged.terms.schema.replace({"age": {"immutable": False}}))
+    replace(forged, terms=lenient).save(tmp_path / "q.copa")
+    result = copa("verify", tmp_path / "q.copa", "--bundle", bundle, code=1)
+    assert "the terms are not those of the bundle: schema differ" in result.stderr
+    assert "breaks the schema: age: is immutable" in result.stderr
+
+
+def test_plans_of_another_answer_are_not_those_of_the_bundle(proofs, bundle, tmp_path):
+    batch = PlanBatch.load(proofs / "proofs.copa")
+    replace(batch, terms=replace(batch.terms, favourable="False")).save(tmp_path / "p.copa")
+    result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
+    assert "the terms are not those of the bundle: favourable differ" in result.stderr
+
+
+def test_options_that_the_model_refuses_are_not_ok(proofs, bundle, tmp_path):
+    forged = certified_anew(proofs, bundle, tmp_path / "p.copa", income=lambda incomes: 0.0 * incomes)
+    result = copa("verify", forged, "--bundle", bundle, code=1)
+    assert "option 1: the model does not accept it, and the status is ok" in result.stderr
+
+
+def test_applicants_who_are_declined_do_not_become_valid_by_a_word(proofs, bundle, tmp_path):
+    batch = PlanBatch.load(proofs / "proofs.copa")
+    declined = batch.select(np.flatnonzero(batch.counts > 0)[:1])
+    none = replace(declined, options=declined.options.iloc[:0], **emptied(declined))
+    none.save(tmp_path / "p.copa")
+    result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
+    assert "the model does not accept the row, and the status is already_valid" in result.stderr
+
+
+def emptied(batch):
+    """The fields of a batch that has lost its options."""
+    per_option = ("owner", "effort", "relaxed_effort", "accepted", "option_lower", "option_weights", "points")
+    fields = {name: getattr(batch, name)[:0] for name in per_option}
+    return fields | {"status": np.array(["already_valid"]), "message": np.array([""]), "certificates": [None]}
+
+
+def test_an_honest_audit_of_forbidden_options_is_no_forgery(proofs, bundle, tmp_path):
+    batch = PlanBatch.load(proofs / "proofs.copa")
+    replace(batch, options=batch.options.assign(age=batch.options["age"] + 20)).save(tmp_path / "p.copa")
+    copa("audit", bundle, tmp_path / "p.copa", "--guarantee", "0.5", "-o", tmp_path / "a.copa")
+    assert (PlanBatch.load(tmp_path / "a.copa").status == "infeasible").any()
+    copa("verify", tmp_path / "a.copa", "--bundle", bundle)
+
+
+def test_the_bundle_of_a_linear_model_holds_no_row_of_its_training_data(bundle):
+    """As docs/privacy.md says."""
+    inner = members(io.BytesIO(members(bundle)["planner.zip"]))
+    assert set(inner) == {"planner.json", "arrays.npz"}
+    with np.load(io.BytesIO(inner["arrays.npz"])) as arrays:
+        n_parameters = len(arrays["theta"])
+        assert set(arrays.files) <= {"theta", "mean", "cov", "directions", "drift"}
+        assert all(arrays[name].shape[-1] == n_parameters for name in arrays.files)
+        assert max(len(arrays[name]) for name in arrays.files) < 20  # of 300 people

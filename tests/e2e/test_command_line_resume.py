@@ -46,14 +46,14 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def stop_after(monkeypatch, blocks):
+def stop_after(monkeypatch, blocks, interruption=KeyboardInterrupt):
     """Let the planner be interrupted when it is asked for one block too many."""
     plan, asked = RecoursePlanner.plan, []
 
     def plan_some(self, table):
         asked.append(len(table))
         if len(asked) > blocks:
-            raise KeyboardInterrupt
+            raise interruption
         return plan(self, table)
 
     monkeypatch.setattr(RecoursePlanner, "plan", plan_some)

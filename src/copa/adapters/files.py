@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa.adapters.formulas import is_own_table, unquoted_table
 from copa.archive import parse_json
 from copa.exceptions import InvalidInputError
 from copa.schema.names import shown
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def read_csv(path: Path) -> "pd.DataFrame":
-    """Read a CSV file with a header line as a table of text; an empty cell is a missing value."""
+    """Read a CSV file with a header line as a table of text; an empty cell is a missing value.
+
+    In a table of plans that the command `copa` wrote, the quotes before text that begins a formula are taken away.
+    """
     import pandas as pd
 
     rows: list[list[str | None]] = []
@@ -36,7 +40,8 @@ def read_csv(path: Path) -> "pd.DataFrame":
         raise InvalidInputError(f"{path} is not a CSV file: line {reader.line_num}: {error}") from error
     if not header:
         raise InvalidInputError(f"{path} is empty; its first line must hold the names of the columns")
-    return pd.DataFrame(rows, columns=header, dtype=object)
+    table = pd.DataFrame(rows, columns=header, dtype=object)
+    return unquoted_table(table) if is_own_table(table) else table
 
 
 def read_json_file(path: Path) -> Mapping[str, Any]:

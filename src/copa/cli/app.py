@@ -8,6 +8,7 @@ import typer
 
 from copa.cli import audit, correct, demo, fit, plan, schemas, verify
 from copa.cli.messages import debugging, guarded
+from copa.cli.signals import signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -34,7 +35,8 @@ def root(
 ) -> None:
     """Counterfactual plans that keep their promise when the model is retrained.
 
-    Exit codes: 0 fine; 1 bad data, nothing planned or a proof that fails; 2 wrong use; 130 stopped by the user.
+    Exit codes: 0 fine; 1 bad data, nothing planned or a proof that fails; 2 wrong use; 130 stopped by Ctrl-C, 143 by
+    SIGTERM.
     """
     debugging.set(debug)
 
@@ -58,7 +60,8 @@ def run(arguments: list[str]) -> int:
     """Run the command; `--debug` may stand anywhere among the arguments."""
     first = ["--debug"] if "--debug" in arguments else []
     try:
-        app(args=[*first, *(argument for argument in arguments if argument != "--debug")], prog_name="copa")
+        with signals_as_exceptions():
+            app(args=[*first, *(argument for argument in arguments if argument != "--debug")], prog_name="copa")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0

@@ -8,7 +8,7 @@ import typer
 
 from copa.cli.breaking import Break, first_break
 from copa.cli.bundles import load_bundle
-from copa.cli.given_in import read_given
+from copa.cli.given_in import Reading, read_given
 from copa.cli.messages import FAILED, FINE, counted, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -20,12 +20,13 @@ from copa.cli.options import (
     Id,
     NJobs,
     PlansArgument,
+    RawCells,
     ReportFile,
     Whom,
-    require_output,
+    require_outputs,
     set_up,
 )
-from copa.cli.output import PLAN_FILES, PROOF_FILES, plans_into
+from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, plans_into
 from copa.plans.cells import as_text
 from copa.plans.probabilities import rounded_down
 from copa.plans.wording import assumption
@@ -50,17 +51,19 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     guarantee_for: Whom = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
+    raw_cells: RawCells = False,
     as_json: AsJson = False,
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    require_output(output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES))), bundle, plans, applicants)
-    require_output(report, (".html",), bundle, plans, applicants)
+    files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
+    require_outputs(files, bundle, plans, applicants)
     opened = load_bundle(bundle)
     set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
-    given, people = read_given(plans, opened, applicants, label=label, group=group, delimiter=delimiter)
+    reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
+    given, people = read_given(plans, opened, applicants, reading)
     batch = opened.planner.audit(given, people)
     breaks = [first_break(opened.fitted, batch, i) for i in range(len(batch))]
-    write_plans(batch, output, report, planner=opened.planner, group=group)
+    write_plans(batch, output, report, raw_cells=raw_cells, planner=opened.planner, group=group)
     if as_json:
         show_json(_content(batch, breaks))
     else:
@@ -68,10 +71,10 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     return FAILED if (batch.status == "error").all() else FINE
 
 
-def write_plans(batch: "PlanBatch", output: Path | None, report: Path | None, **more: Any) -> None:
+def write_plans(batch: "PlanBatch", output: Path | None, report: Path | None, *, raw_cells: bool, **more: Any) -> None:
     """Write plans, and a report of them, where they are wanted."""
     if output is not None:
-        with plans_into(output, certificates=True) as writer:
+        with plans_into(output, certificates=True, raw_cells=raw_cells) as writer:
             writer.add(batch)
     if report is not None:
         from copa.report import write_report

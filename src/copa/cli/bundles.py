@@ -19,7 +19,7 @@ from copa.cli.messages import MisuseError, say
 from copa.cli.models_in import pack_model, unpack_model
 from copa.exceptions import CopaError, DataError
 from copa.plans.digests import digest_of
-from copa.plans.files import write_atomically
+from copa.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner

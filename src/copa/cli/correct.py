@@ -8,7 +8,7 @@ import typer
 
 from copa.cli.audit import SHOWN, with_options, write_plans
 from copa.cli.bundles import load_bundle
-from copa.cli.given_in import read_given
+from copa.cli.given_in import Reading, read_given
 from copa.cli.messages import FAILED, FINE, MisuseError, counted, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -20,12 +20,13 @@ from copa.cli.options import (
     Id,
     NJobs,
     PlansArgument,
+    RawCells,
     ReportFile,
     Whom,
-    require_output,
+    require_outputs,
     set_up,
 )
-from copa.cli.output import PLAN_FILES, PROOF_FILES
+from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES
 from copa.plans.cells import as_text
 from copa.plans.probabilities import rounded_down
 
@@ -58,11 +59,12 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     guarantee_for: Whom = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
+    raw_cells: RawCells = False,
     as_json: AsJson = False,
 ) -> int:
     """Repair plans that someone else made, and say what it did."""
-    require_output(output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES))), bundle, plans, applicants)
-    require_output(report, (".html",), bundle, plans, applicants)
+    files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
+    require_outputs(files, bundle, plans, applicants)
     if not (budget >= 0.0 and margin >= 0.0) or (n_corrections is not None and n_corrections < 1):
         raise MisuseError(
             "--budget and --margin must be at least 0, and --n-corrections at least 1, got "
@@ -70,11 +72,13 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
         )
     opened = load_bundle(bundle)
     set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
-    given, people = read_given(plans, opened, applicants, label=label, group=group, delimiter=delimiter)
+    reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
+    given, people = read_given(plans, opened, applicants, reading)
     corrected = opened.planner.correct(
         given, people, method=str(method), budget=budget, margin=margin, n_corrections=n_corrections
     )
-    write_plans(corrected.after, output, report, planner=opened.planner, corrected=corrected, group=group)
+    more = {"planner": opened.planner, "corrected": corrected, "group": group}
+    write_plans(corrected.after, output, report, raw_cells=raw_cells, **more)
     if as_json:
         records = corrected.summary().to_dict("records")
         show_json({"method": str(method), "written": str(output), "applicants": records})

@@ -21,7 +21,7 @@ from copa.cli.options import (
     RandomState,
     Schema,
     Whom,
-    require_output,
+    require_outputs,
     set_up,
 )
 from copa.cli.tables_in import open_table
@@ -65,7 +65,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
     from copa.planner import RecoursePlanner
 
-    require_output(output, (), data, model, schema)
+    require_outputs({"--output": (output, ())}, data, model, schema)
     table = open_table(data, delimiter)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(

@@ -13,16 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from copa.cli.signals import exit_code
 from copa.exceptions import CopaError, InvalidInputError
 from copa.plans.cells import as_json as as_json_value
+from copa.plans.visible import visible
 
-FINE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+FINE, FAILED, MISUSED = 0, 1, 2
 WIDTH_OF_FILES = 160  # where nobody looks at a terminal, lines are not broken early
+LONGEST = 300  # characters of an error that nobody foresaw: some libraries put whole tables into theirs
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 debugging: ContextVar[bool] = ContextVar("debugging", default=False)  # whether `--debug` was given
-stderr = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+stderr = Console(stderr=True, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
 class MisuseError(InvalidInputError):
@@ -31,17 +34,17 @@ class MisuseError(InvalidInputError):
 
 def say(message: str) -> None:
     """Tell the person at the terminal something; results do not go this way."""
-    stderr.print(message)
+    stderr.print(visible(message))
 
 
 def show(text: str) -> None:
     """Print a result."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def show_json(content: Mapping[str, Any]) -> None:
     """Print the one JSON document that `--json` promises."""
-    show(json.dumps(_plain(content), ensure_ascii=False, allow_nan=False))
+    show(json.dumps(_plain(content), allow_nan=False))  # in ASCII, so that nothing in it steers a terminal
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -49,10 +52,11 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     table = Table(show_edge=False, pad_edge=False)
     for k, name in enumerate(columns):
         numeric = all(not isinstance(row[k], str) or row[k] == "" or row[k][0].isdigit() for row in rows)
-        table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+        table.add_column(visible(name, lines=False), justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
-        table.add_row(*[str(cell) for cell in row])
-    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+        table.add_row(*[visible(cell, lines=False) for cell in row])
+    width = None if sys.stdout.isatty() else WIDTH_OF_FILES
+    console = Console(markup=False, emoji=False, highlight=False, width=width)
     console.print(table)
 
 
@@ -89,19 +93,20 @@ def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:  # noq
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}", FAILED)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interruption:
         say("stopped.")
-        return INTERRUPTED
+        return exit_code(interruption)
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback without asking for it
         hint = "" if debugging.get() else "; rerun with --debug for the traceback"
-        return fail(f"unexpected {type(error).__name__}: {error}{hint}", FAILED)
+        told = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]} ..."
+        return fail(f"unexpected {type(error).__name__}: {told}{hint}", FAILED)
 
 
 def fail(error: object, code: int) -> int:
     """Say what went wrong, in one line."""
     if debugging.get():
-        traceback.print_exc()
-    say(f"error: {' '.join(str(error).split())}")
+        say(traceback.format_exc())
+    say(f"error: {' '.join(visible(error).split())}")
     return code
 
 

@@ -1,5 +1,7 @@
 """Options that several commands share, named like the keywords of the Python library."""
 
+import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,6 +55,10 @@ Group = Annotated[str | None, typer.Option(help="Column whose values the report 
 Id = Annotated[
     str | None, typer.Option("--id", help="Column that names the applicants; numbered if left out.", metavar="COL")
 ]
+RawCells = Annotated[
+    bool,
+    typer.Option("--raw-cells", help="CSV cells as they are, also those that a spreadsheet runs as formulas."),
+]
 Applicants = Annotated[
     Path | None, typer.Option("--applicants", help="The applicants today: .csv or .parquet.", metavar="FILE")
 ]
@@ -77,12 +83,39 @@ def check_settings(planner: Any) -> None:
         raise MisuseError(str(error)) from error
 
 
-def require_output(path: Path | None, suffixes: tuple[str, ...], *inputs: Path | None) -> None:
-    """Raise if a file cannot be written: another ending, no such folder, not allowed, or one of the inputs."""
-    import os
+def require_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], *inputs: Path | None) -> None:
+    """Raise if a file cannot be written, or is another one of the outputs or of the inputs as well.
 
-    if path is None:
-        return
+    Parameters
+    ----------
+    outputs : path and allowed endings (none: all are) by option; a path may be None
+    inputs : files that are read; those that are None are not there
+    """
+    seen: dict[str, Path] = {}
+    for option, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        _require_writable(path, suffixes)
+        if any(other is not None and _same_file(other, path) for other in inputs):
+            raise MisuseError(f"{path} is both read and written; give the output another name")
+        for other, own in seen.items():
+            if _same_file(own, path):
+                raise MisuseError(f"{other} and {option} are the same file, {path}; give one of them another name")
+        seen[option] = path
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by whatever links; neither needs to exist."""
+    if os.path.normcase(one.resolve()) == os.path.normcase(other.resolve()):
+        return True
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there
+        return False
+
+
+def _require_writable(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Raise if a file cannot be written: another ending, no such folder, or not allowed."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise MisuseError(f"the name of the output must end in {' or '.join(suffixes)}, got {path.name}")
     folder = path.parent
@@ -92,6 +125,3 @@ def require_output(path: Path | None, suffixes: tuple[str, ...], *inputs: Path |
         raise MisuseError(f"the output {path} is a folder; give the name of a file")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise MisuseError(f"{path} cannot be written: no permission in {folder.absolute()}")
-    for other in inputs:
-        if other is not None and other.resolve() == path.resolve():
-            raise MisuseError(f"{path} is both read and written; give the output another name")

@@ -1,7 +1,5 @@
 """Plans into files, batch after batch: whole files or none, and memory that does not grow with them."""
 
-import os
-import secrets
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,12 +8,14 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa.adapters.formulas import quoted_table
 from copa.exceptions import DataError
 from copa.plans import files
 from copa.plans.document import DocumentWriter
 from copa.plans.parts import PartsWriter
 from copa.plans.tables import option_numbers
 from copa.schema.names import listed
+from copa.whole_files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet")
 PLAN_FILES = (*TABLES, ".json")
 PROOF_FILES = (".json", ".zip", ".copa")
+PAGES = (".html",)
 
 # What is said of an option, before the columns of its row.
 OWN_COLUMNS = (
@@ -52,14 +53,21 @@ class Writer(Protocol):
 
 
 class CsvWriter:
-    """One line per option; one without an option for an applicant who has none."""
+    """One line per option; one without an option for an applicant who has none.
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file, self._begun = file, False
+    Parameters
+    ----------
+    file : open for writing
+    raw_cells : leave text as it is that a spreadsheet would run as a formula; it is quoted otherwise
+    """
+
+    def __init__(self, file: IO[str], *, raw_cells: bool = False) -> None:
+        self._file, self._raw_cells, self._begun = file, raw_cells, False
 
     def add(self, batch: "PlanBatch") -> None:
         """Write the options of a batch."""
-        options_table(batch).to_csv(self._file, index=False, header=not self._begun, lineterminator="\n")
+        table = options_table(batch) if self._raw_cells else quoted_table(options_table(batch))
+        table.to_csv(self._file, index=False, header=not self._begun, lineterminator="\n")
         self._begun = True
 
     def close(self) -> None:
@@ -185,14 +193,14 @@ def require_free_names(columns: Sequence[Any]) -> None:
 
 
 @contextmanager
-def plans_into(path: Path, *, certificates: bool = False) -> Iterator[Writer]:
+def plans_into(path: Path, *, certificates: bool = False, raw_cells: bool = False) -> Iterator[Writer]:
     """A writer of plans by the ending of a file's name; the file appears when all is written, or not at all."""
     suffix = path.suffix.lower()
     binary = suffix not in (".csv", ".json")
     with whole_file(path, binary=binary) as file, ExitStack() as stack:
         writer: Writer
         if suffix == ".csv":
-            writer = CsvWriter(file)
+            writer = CsvWriter(file, raw_cells=raw_cells)
         elif suffix == ".json":
             writer = DocumentWriter(file, certificates=certificates)
         elif suffix == ".parquet":
@@ -202,19 +210,3 @@ def plans_into(path: Path, *, certificates: bool = False) -> Iterator[Writer]:
             writer = ProofWriter(stack.enter_context(zipfile.ZipFile(file, "w")))
         yield writer
         writer.close()
-
-
-@contextmanager
-def whole_file(path: Path, *, binary: bool) -> Iterator[Any]:
-    """A file that takes its name when it is complete; where something goes wrong, nothing of it stays."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("wb") if binary else part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, INTERRUPTED, counted, progress, say, show, show_json
+from copa.cli.messages import FAILED, FINE, counted, progress, say, show, show_json
 from copa.cli.options import (
     AsJson,
     BundleArgument,
@@ -23,13 +23,15 @@ from copa.cli.options import (
     NOptions,
     NStarts,
     RandomState,
+    RawCells,
     ReportFile,
     Whom,
-    require_output,
+    require_outputs,
     set_up,
 )
-from copa.cli.output import PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
+from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
 from copa.cli.shards import Shards
+from copa.cli.signals import exit_code
 from copa.cli.tables_in import BLOCK, ApplicantStream, open_table, sha256_of
 from copa.plans.consistency import STATUSES
 
@@ -46,6 +48,12 @@ class Outputs:
     certificates: Path | None
     report: Path | None
     group: str | None
+    raw_cells: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files that are wanted."""
+        return [path for path in (self.plans, self.certificates, self.report) if path is not None]
 
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -68,12 +76,17 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     time_limit: Annotated[float | None, typer.Option(help="Seconds for all applicants.", metavar="S")] = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
+    raw_cells: RawCells = False,
     as_json: AsJson = False,
 ) -> int:
     """Build a menu of options for every applicant of a file."""
     started = perf_counter()
-    for path, suffixes in ((output, PLAN_FILES), (certificates, PROOF_FILES), (report, (".html",))):
-        require_output(path, suffixes, bundle, applicants)
+    files = {
+        "--output": (output, PLAN_FILES),
+        "--certificates": (certificates, PROOF_FILES),
+        "--report": (report, PAGES),
+    }
+    require_outputs(files, bundle, applicants)
     opened = load_bundle(bundle)
     settings = {"diversity_weight": diversity_weight, "n_starts": n_starts, "random_state": random_state}
     set_up(
@@ -89,22 +102,30 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     stream = ApplicantStream(open_table(applicants, delimiter), opened.kinds, label=label, group=group)
     if output.suffix.lower() in TABLES:
         require_free_names([*opened.kinds, group])
-    shards = Shards(output, _made_from(opened, applicants, label=label, group=group, delimiter=delimiter))
-    shards.begin(resume=resume)
+    outputs = Outputs(output, certificates, report, group, raw_cells)
+    made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter)
+    shards = Shards(output, made_from, outputs.paths)
     try:
-        _plan_blocks(opened, stream, shards, np.inf if time_limit is None else started + time_limit)
-        counts = _finish(opened, stream, shards, Outputs(output, certificates, report, group))
-    except KeyboardInterrupt:
-        done = len(shards.finished)
-        say(
-            f"stopped. {done} of {counted(stream.n_blocks, 'block')} of applicants are done, and kept in "
-            f"{shards.folder}; go on with the same command and --resume."
-        )
-        return INTERRUPTED
-    written = [str(path) for path in (output, certificates, report) if path is not None]
-    _show(counts, stream.n_rows, written, as_json=as_json)
+        with shards.begun(resume=resume):
+            _plan_blocks(opened, stream, shards, np.inf if time_limit is None else started + time_limit)
+            counts = _finish(opened, stream, shards, outputs)
+    except KeyboardInterrupt as interruption:
+        say(_stopped(shards, stream.n_blocks))
+        return exit_code(interruption)
+    _show(counts, stream.n_rows, [str(path) for path in outputs.paths], as_json=as_json)
     hopeless = counts["infeasible"] + counts["error"] + counts["time_limit"]
     return FAILED if hopeless == stream.n_rows else FINE
+
+
+def _stopped(shards: Shards, n_blocks: int) -> str:
+    """What an interruption leaves, in words."""
+    done = len(shards.finished)
+    if not done:
+        return "stopped. No block of applicants was finished, and nothing is kept."
+    return (
+        f"stopped. {done} of {counted(n_blocks, 'block')} of applicants are done, and kept in "
+        f"{shards.folder}; go on with the same command and --resume."
+    )
 
 
 def _made_from(opened: Bundle, applicants: Path, **reading: Any) -> dict[str, Any]:
@@ -142,7 +163,7 @@ def _finish(opened: Bundle, stream: ApplicantStream, shards: Shards, outputs: Ou
 
         builder = ReportBuilder(planner=opened.planner, group=outputs.group)
     with ExitStack() as stack, progress() as bar:
-        writers: list[Any] = [stack.enter_context(plans_into(outputs.plans))]
+        writers: list[Any] = [stack.enter_context(plans_into(outputs.plans, raw_cells=outputs.raw_cells))]
         if outputs.certificates is not None:
             writers.append(stack.enter_context(plans_into(outputs.certificates, certificates=True)))
         for batch in bar.track(shards.read(stream.n_blocks), total=stream.n_blocks, description="writing"):

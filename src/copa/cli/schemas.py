@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from copa.cli.messages import FAILED, FINE, MisuseError, counted, guarded, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, require_output
+from copa.cli.options import AsJson, Delimiter, require_outputs
 from copa.cli.tables_in import open_table, read_whole
 from copa.cli.training_data import require_few_texts, schema_kinds
 from copa.schema import FeatureSchema
@@ -32,7 +32,7 @@ def infer(
     as_json: AsJson = False,
 ) -> None:
     """Describe the columns of a table as its data show them: a start, to be read and corrected."""
-    require_output(output, (".yaml", ".yml", ".json"), data)
+    require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
     table = open_table(data, delimiter)
     left_out = [*([] if label is None else [label]), *(drop or [])]
     for name in (*left_out, *(immutable or [])):

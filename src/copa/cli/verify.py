@@ -4,22 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from copa.archive import parse_json
+from copa.cli.bundle_checks import bundle_faults
 from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, counted, say, show, show_json
 from copa.cli.options import AsJson
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
-from copa.plans.certificates import same_ball
 from copa.plans.claims import Claim, claims_of_batch, claims_of_document, name_fault
 from copa.plans.document import require_document
 from copa.plans.parts import in_parts, read_parts
 
 SHOWN = 10  # faults
-ENCODING = 1e-9  # relative difference of an encoded row that is rounding
 
 
 def verify(
@@ -27,7 +25,7 @@ def verify(
     *,
     bundle: Annotated[
         Path | None,
-        typer.Option(help="Also check that rows, model and moments are those of this bundle.", metavar="BUNDLE"),
+        typer.Option(help="Also check rows, schema, model and moments against this bundle.", metavar="BUNDLE"),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -47,7 +45,8 @@ def verify(
         scope = (
             ""
             if bundle is None
-            else " The rows are those that the certificates are about, and the model accepts them as said."
+            else " The rows are those that the certificates are about, the bundle's schema allows what is offered, and "
+            "its model answers as said."
         )
         show(f"{file}: {counted(n_plans, 'plan')} with {counted(n_options, 'option')}; every bound is proven.{scope}")
     for fault in faults[:SHOWN]:
@@ -73,7 +72,7 @@ def _checked(file: Path, opened: Bundle | None) -> Iterator[tuple[Claim | None, 
     for batch in batches:
         yield from _with_faults(claims_of_batch(batch))
         if opened is not None:
-            yield from ((None, fault) for fault in _row_faults(batch, opened))
+            yield from ((None, fault) for fault in bundle_faults(batch, opened))
 
 
 def _with_faults(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | None]]:
@@ -89,22 +88,3 @@ def _read_document(file: Path) -> dict[str, object]:
     except ValueError as error:
         raise DataError(f"it is not JSON: {error}") from error
     return dict(content)
-
-
-def _row_faults(batch: PlanBatch, opened: Bundle) -> Iterator[str]:
-    """What the bundle's model, and its refits where it has such, say against the rows."""
-    fitted = opened.fitted.resized(batch.ball.dimension - 1)  # a ball of scores has a dimension for each option
-    if not same_ball(batch.ball, fitted.ball):
-        yield "the ball of distributions is another one than that of the bundle"
-        return
-    if len(batch.options) == 0:
-        return
-    encoded = fitted.points(batch.options, batch.owner, opened.planner.n_jobs)
-    far = np.abs(encoded - batch.points).max(axis=1) > ENCODING * max(1.0, float(np.abs(encoded).max()))
-    wrong = fitted.model.accepts(batch.options) != batch.accepted
-    for flags, what in (
-        (far, "its row is not the one that the certificate is about"),
-        (wrong, "the model answers otherwise"),
-    ):
-        for k in np.flatnonzero(flags).tolist():
-            yield f"applicant {batch.applicants.index[batch.owner[k]]}, an option: {what}"

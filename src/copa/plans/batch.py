@@ -22,6 +22,7 @@ from copa.plans.segments import Positions, segment_rows
 from copa.plans.terms import PlanTerms
 from copa.plans.trials import Trials
 from copa.schema.names import shown
+from copa.whole_files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +241,7 @@ class PlanBatch(Sequence[Plan]):
         """
         text = document.batch_document(self, certificates=certificates)
         if path is not None:
-            files.write_atomically(Path(path), text.encode("utf-8"))
+            write_atomically(Path(path), text.encode("utf-8"))
         return text
 
     def save(self, path: str | Path) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa.plans.visible import visible
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -36,7 +38,7 @@ def plain(value: Any) -> Any:
 
 
 def as_text(value: Any, *, quoted: bool = False) -> str:
-    """Return a cell as a person writes it: 18, not np.float64(18.0).
+    """Return a cell as a person writes it, on one line: 18, not np.float64(18.0).
 
     Parameters
     ----------
@@ -47,17 +49,17 @@ def as_text(value: Any, *, quoted: bool = False) -> str:
         return "missing"
     if isinstance(value, str):
         alone = bool(value) and not any(character.isspace() for character in value)
-        return value if alone and not quoted else f"'{value}'"
+        return visible(value if alone and not quoted else f"'{value}'", lines=False)
     if isinstance(value, float):
         return f"{value:.15g}"
     if isinstance(value, tuple):
         return ", ".join(as_text(part) for part in value)
-    return str(value)
+    return visible(value, lines=False)
 
 
 def alone(value: Any) -> str:
     """Return a cell as text that stands by itself, so that only empty text needs quotes."""
-    return value if isinstance(value, str) and value.strip() else as_text(value)
+    return visible(value, lines=False) if isinstance(value, str) and value.strip() else as_text(value)
 
 
 def as_json(value: Any) -> Any:

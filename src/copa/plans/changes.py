@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.plans.cells import alone
+from copa.plans.visible import visible
 from copa.schema import Feature
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Change(_Cells):
     @property
     def title(self) -> str:
         """What people call the column."""
-        return str(self.column) if self.feature is None else self.feature.heading
+        return visible(self.column if self.feature is None else self.feature.heading, lines=False)
 
     @property
     def before_text(self) -> str:

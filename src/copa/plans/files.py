@@ -2,8 +2,6 @@
 
 import io
 import json
-import os
-import secrets
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ from copa.plans.digests import digest_of
 from copa.plans.frames import pack_frame, unpack_frame
 from copa.plans.terms import PlanTerms
 from copa.plans.trials import Trials
+from copa.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
@@ -132,18 +131,3 @@ def _require_format(content: Any) -> None:
         advice = "update COPA" if newer else "save the plans again"
         raise DataError(f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; {advice}")
     require_known_entries(content["terms"], (f.name for f in fields(PlanTerms)), "term", content)
-
-
-def write_atomically(path: Path, data: bytes | memoryview) -> None:
-    """Write a file so that at any moment there is either the old one or the whole new one."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -3,6 +3,8 @@
 from html import escape
 from typing import Any
 
+from copa.plans.visible import visible
+
 # Colours are those that every kind of colour vision tells apart, half-way between light and dark so that they stand out
 # on both; text and background are the notebook's own. No meaning is in a colour alone.
 STYLE = """<style>
@@ -53,8 +55,8 @@ border-bottom:1px solid var(--copa-line)}
 
 
 def safe(value: Any) -> str:
-    """Return text with every character that means something in HTML made harmless."""
-    return escape(str(value), quote=True)
+    """Return text with every character that means something in HTML, or steers a screen, made harmless."""
+    return escape(visible(value), quote=True)
 
 
 def level_mark(asked: float) -> str:

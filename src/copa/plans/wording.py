@@ -8,6 +8,7 @@ from copa.plans.cells import as_text, is_missing, plain
 from copa.plans.changes import Change
 from copa.plans.probabilities import rounded_down, rounded_up
 from copa.plans.terms import PlanTerms
+from copa.plans.visible import visible
 
 if TYPE_CHECKING:
     from copa.plans.plan import Plan
@@ -75,7 +76,7 @@ def status_notes(plan: "Plan") -> list[str]:
         reason = f"The highest guarantee in reach is {rounded_down(plan.highest_level)}."
     else:
         reason = ""
-    return [note for note in (headline, reason) if note]
+    return [visible(note) for note in (headline, reason) if note]
 
 
 def _sentence(text: str) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.certificates import same_ball
-from copa.plans.files import write_atomically
 from copa.report.content import Content
 from copa.report.corrected import Corrections
 from copa.report.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
@@ -18,6 +17,7 @@ from copa.report.page import report_page
 from copa.report.totals import Totals
 from copa.report.words import counted
 from copa.schema.names import shown
+from copa.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner

@@ -6,6 +6,7 @@ import numpy as np
 
 from copa.bounds import ValidityBounds
 from copa.exceptions import InvalidInputError
+from copa.plans.visible import visible
 
 BAR_WIDTH = 20
 
@@ -24,8 +25,9 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
     names = [f"option {j + 1}" for j in range(n_options)] if names is None else list(names)
     if len(names) != n_options:
         raise InvalidInputError(f"names must have one entry per option, {n_options}, got {len(names)}")
+    names = [visible(name, lines=False) for name in names]
     if bounds.message:
-        return f"not a plan: {bounds.message}"
+        return f"not a plan: {visible(bounds.message)}"
     first = int(np.argmax(bounds.weights)) if bounds.lower > 0.0 else -1  # where nothing is promised, nothing breaks
     rows = [("", "holds with probability", "")]
     for j, name in enumerate(names):

@@ -1,8 +1,6 @@
 """A schema as a small file that people read and edit."""
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from copa.schema.fields import is_absent
 from copa.schema.names import require_known, shown
 from copa.schema.rules import LinearRule
 from copa.schema.values import text_of
+from copa.whole_files import write_atomically
 
 FORMAT = "copa_schema"
 VERSION = 1
@@ -76,17 +75,7 @@ def _read_column(name: Any, fields: Any) -> Feature:
 def write(content: dict[str, Any], path: Path) -> None:
     """Write the content of a schema as YAML or JSON; the file is complete or is not there."""
     text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"the schema {path} cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, text.encode("utf-8"))
 
 
 def with_text_keys(content: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,15 @@
+import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import copa
-from copa.cli.output import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names, whole_file
+from copa.adapters.files import read_csv
+from copa.adapters.formulas import begins_formula
+from copa.cli.output import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
 from copa.plans import PlanBatch
 from unit.plans.plan_batches import german_batch
 
@@ -82,15 +86,63 @@ def test_what_goes_wrong_leaves_the_old_file_and_nothing_else(batch, tmp_path, e
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_folder_that_is_gone_is_a_data_error(tmp_path):
-    with (
-        pytest.raises(copa.DataError, match="cannot be written: No such file"),
-        whole_file(tmp_path / "none" / "x", binary=True),
-    ):
-        pytest.fail("there is nothing to write to")
-
-
 def test_own_names_are_not_free():
     require_free_names(["status", "age"])
     with pytest.raises(copa.DataError, match="the columns 'option', 'plan_status', which a table of plans needs"):
         require_free_names(["option", "age", "plan_status"])
+
+
+FORMULA = "=cmd|' /C calc'!A1"
+
+
+def with_formulas(batch):
+    """A batch whose labels, cells, message and one name of a column begin formulas, and with negative numbers."""
+    names = {"savings": "@savings"}
+    return replace(
+        batch,
+        applicants=batch.applicants.rename(columns=names).set_axis([f"+{k}{FORMULA}" for k in range(7)]),
+        options=batch.options.rename(columns=names).assign(**{"@savings": FORMULA, "age": -5, "housing": "-1"}),
+        message=np.full(7, f"\t{FORMULA}"),
+    )
+
+
+def written(batch, tmp_path, **more):
+    with plans_into(tmp_path / "plans.csv", **more) as writer:
+        writer.add(batch)
+    return read_cells(tmp_path / "plans.csv")
+
+
+def read_cells(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_cells_and_names_that_begin_a_formula_are_quoted_and_numbers_are_not(batch, tmp_path):
+    header, *rows = written(with_formulas(batch), tmp_path)
+    assert "'@savings" in header
+    first = dict(zip(header, rows[0], strict=True))
+    assert first["'@savings"] == f"'{FORMULA}"
+    assert first["applicant"] == f"'+0{FORMULA}"
+    assert first["plan_message"] == f"'\t{FORMULA}"
+    assert first["age"] == "-5"
+    assert first["housing"] == "-1"
+    assert not [cell for row in [header, *rows] for cell in row if cell and begins_formula(cell) and cell[0] != "'"]
+
+
+def test_raw_cells_are_as_they_are(batch, tmp_path):
+    header, *rows = written(with_formulas(batch), tmp_path, raw_cells=True)
+    assert dict(zip(header, rows[0], strict=True))["@savings"] == FORMULA
+
+
+def test_what_was_quoted_is_read_back_as_it_was(batch, tmp_path):
+    whole = with_formulas(batch)
+    whole = replace(whole, options=whole.options.assign(**{"@savings": [FORMULA, "'=x", "''+y", "'", "a", "-3"]}))
+    written(whole, tmp_path)
+    table = read_csv(tmp_path / "plans.csv").dropna(subset="option")
+    assert table["@savings"].tolist() == whole.options["@savings"].tolist()
+    assert table["applicant"].tolist() == whole.applicants.index[whole.owner].tolist()
+
+
+def test_apostrophes_in_tables_of_others_stay(tmp_path):
+    (tmp_path / "theirs.csv").write_text("applicant,job\n1,'=x\n")
+    assert read_csv(tmp_path / "theirs.csv")["job"].tolist() == ["'=x"]

@@ -13,7 +13,7 @@ from copa.plans import PlanBatch
 from copa.plans.certificates import Certificates
 from copa.plans.columns import pack_values, unpack_values
 from copa.plans.digests import digest_of
-from copa.plans.files import write_atomically
+from copa.whole_files import write_atomically
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (

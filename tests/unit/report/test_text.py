@@ -53,6 +53,12 @@ def test_names_must_match_the_options(names):
         bounds_table(copa.validity_bounds(PLAN, MEAN, COV), names)
 
 
+def test_names_are_shown_and_not_obeyed():
+    table = bounds_table(copa.validity_bounds(PLAN, MEAN, COV), ["\x1b[31mone", "two\n\u202e"])
+    assert r"\x1b[31mone" in table
+    assert r"two\n\u202e" in table
+
+
 def test_a_whole_batch_is_refused():
     with pytest.raises(copa.InvalidInputError, match=r"pass bounds\[i\]"):
         bounds_table(copa.validity_bounds(PLAN[None], MEAN, COV))

@@ -9,9 +9,9 @@ from copa.planner.files import black_boxes, linear
 from copa.planner.files.archive import Archive, pack_archive, unpack_archive
 from copa.planner.files.settings import complete_settings, pack_settings
 from copa.planner.fitted import FittedPlanner
-from copa.plans.files import write_atomically
 from copa.schema import FeatureSchema
 from copa.schema.files import with_text_keys
+from copa.whole_files import write_atomically
 
 
 def save_planner(planner: Any, path: str | Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from copa.plans.visible import visible
 from copa.report.words import shortened
 
 # Okabe and Ito's colours, which every kind of colour vision tells apart; dashes and shapes say the same again.
@@ -20,7 +21,7 @@ Figure = dict[str, Any]
 
 def plain_text(text: Any) -> str:
     """Text of a user: the drawing library reads tags and entities in text, so that both must be spelt out."""
-    return escape(str(text), quote=False)
+    return escape(visible(text), quote=False)
 
 
 def numbers(values: Any, digits: int = 4) -> list[float | None]:
