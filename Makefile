@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow lint types contract unit docs bench clean
+.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons lint types contract unit docs bench constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -28,6 +28,31 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
 
+# The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
+# rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;
+# but what a user would see of COPA's own calls is. Pages and examples are left out: they show what the newest packages print.
+LOWEST := .venv-lowest
+TEST_LOWEST := $(ONE_THREAD) PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
+  $(LOWEST)/bin/python -m pytest -o 'filterwarnings=error::FutureWarning:copa\.'
+
+test-lowest: $(LOWEST)/.test
+	$(TEST_LOWEST) -n 2 --ignore-glob='*/e2e/test_documentation*.py' --ignore=tests/e2e/test_examples.py
+
+test-lowest-quick: $(LOWEST)/.quick
+	$(TEST_LOWEST) tests/floors
+
+# The newest packages on the newer Pythons that this machine has.
+test-pythons:
+	for version in 3.12 3.13 3.14; do \
+	  if .ci/python-of $$version >/dev/null; then $(MAKE) test-python-$$version || exit 1; fi; \
+	done
+
+test-python-%: .venv-%/.quick
+	$(ONE_THREAD) .venv-$*/bin/python -m pytest tests/floors
+
+constraints: $(VENV)/.test
+	$(BIN)/python tests/floors/lowest_versions.py
+
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
@@ -49,5 +74,25 @@ $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
 	touch $@
 
+$(LOWEST)/bin/python:
+	"$$(.ci/python-of 3.11)" -m venv $(LOWEST)
+
+# pip also builds COPA with the constraints it finds in its environment; newer ones look for their own name of it.
+$(LOWEST)/.quick $(LOWEST)/.test: export PIP_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
+$(LOWEST)/.quick $(LOWEST)/.test: export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints-lowest.txt
+
+$(LOWEST)/.quick: constraints-lowest.txt | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest
+	touch $@
+
+$(LOWEST)/.test: constraints-lowest.txt | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@ $(LOWEST)/.quick
+
+.venv-3.%/.quick: pyproject.toml
+	"$$(.ci/python-of 3.$*)" -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest
+	touch $@
+
 clean:
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -41,8 +41,9 @@ def misused(*arguments):
 
 
 def process(*arguments, check=True, **more):
-    """Run the command as a process of its own."""
-    command = [sys.executable, "-W", "error", "-m", "copa.cli", *map(str, arguments)]
+    """Run the command as a process of its own, in which a warning is an error unless the tests run with other rules."""
+    rules = [f"-W{rule}" for rule in sys.warnoptions or ["error"]]
+    command = [sys.executable, *rules, "-m", "copa.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=check, **more)  # noqa: S603 - our own command
 
 

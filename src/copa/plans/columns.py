@@ -67,7 +67,7 @@ def _unpack_category(content: Content, name: str, arrays: Arrays) -> Any:
 def _pack_text(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
     import pandas as pd
 
-    codes, distinct = pd.factorize(column.array)
+    codes, distinct = column.array.factorize()
     arrays[name] = codes.astype(np.int32)
     na = column.dtype.na_value is pd.NA
     return {"storage": column.dtype.storage, "na": na, "distinct": [str(text) for text in distinct]}

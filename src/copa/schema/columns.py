@@ -86,7 +86,7 @@ def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(dtype=np.int64), list(column.cat.categories)
     try:
-        positions, distinct = pd.factorize(column.array)  # an array, because its entries keep their precision
+        positions, distinct = column.array.factorize()  # an array, because its entries keep their precision
     except TypeError:  # lists and the like cannot be compared by hash: each row by itself
         return np.where(column.isna(), -1, np.arange(len(column))), list(column)
     return positions.astype(np.int64), list(distinct)

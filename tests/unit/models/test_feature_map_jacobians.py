@@ -149,7 +149,12 @@ def test_beyond_the_knots_the_strict_spline_is_an_error():
         jacobian_of(SplineTransformer(extrapolation="error").fit(X), OUTSIDE)
 
 
-@pytest.mark.parametrize("scaler", [MinMaxScaler(clip=True), MaxAbsScaler(clip=True)], ids=str)
+CLIPPING = [
+    kind for kind in (MinMaxScaler, MaxAbsScaler) if "clip" in kind().get_params()
+]  # MaxAbsScaler: from scikit-learn 1.8 on
+
+
+@pytest.mark.parametrize("scaler", [kind(clip=True) for kind in CLIPPING], ids=str)
 def test_a_clipping_scaler_is_flat_outside(scaler):
     scaler.fit(X)
     assert_is_the_derivative(scaler, INSIDE * 0.9)
@@ -157,9 +162,7 @@ def test_a_clipping_scaler_is_flat_outside(scaler):
 
 
 @pytest.mark.parametrize(
-    "encoder",
-    [OneHotEncoder(), OrdinalEncoder(), KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")],
-    ids=str,
+    "encoder", [OneHotEncoder(), OrdinalEncoder(), KBinsDiscretizer(3, strategy="uniform")], ids=str
 )
 def test_encoders_of_categories_have_derivative_zero(encoder):
     codes = rng.integers(0, 5, (40, 2)).astype(float)

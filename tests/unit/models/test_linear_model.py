@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -138,6 +137,7 @@ def test_names_of_columns_that_are_not_text_are_refused():
 
 
 def test_a_frozen_classifier_is_read_and_refitted_as_the_one_inside():
+    FrozenEstimator = pytest.importorskip("sklearn.frozen").FrozenEstimator
     inner = LogisticRegression().fit(TABLE, LABELS)
     calibrated = CalibratedClassifierCV(FrozenEstimator(inner)).fit(TABLE, LABELS)
     for estimator in (FrozenEstimator(inner), calibrated):

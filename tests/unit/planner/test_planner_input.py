@@ -121,7 +121,7 @@ def test_a_model_that_is_neither_linear_nor_has_probabilities_is_refused(model):
 
 
 def test_bins_have_no_slope_to_follow_and_are_refused_with_the_name_of_the_column():
-    bins = KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf")
+    bins = KBinsDiscretizer(4, strategy="uniform")
     model = make_pipeline(bins, StandardScaler(with_mean=False), LogisticRegression(max_iter=2000)).fit(LINES, LABELS)
     planner = copa.RecoursePlanner(model, schema=LINE_SCHEMA, **loans.FAST)
     with pytest.raises(InvalidInputError, match="'income' enters the model in steps"):

@@ -27,7 +27,6 @@ def typical_rows(table: "pd.DataFrame") -> "pd.DataFrame":
 
 def _typical_places(column: "pd.Series[Any]") -> Any:
     """Positions of entries that stand for a column."""
-    import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
@@ -35,7 +34,7 @@ def _typical_places(column: "pd.Series[Any]") -> Any:
         order = known[np.argsort(column.iloc[known].to_numpy(), kind="stable")]
         return order[np.rint(SHARES * (len(order) - 1)).astype(int)] if len(order) else np.arange(1)
     try:
-        codes = pd.factorize(column.array)[0]
+        codes = column.array.factorize()[0]
     except TypeError:  # lists and the like
         return np.arange(1)
     values, first, counts = np.unique(codes, return_index=True, return_counts=True)
