@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow lint types contract unit docs bench clean
+.PHONY: demo test test-slow mutants lint types contract unit docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -27,6 +27,9 @@ unit: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
+
+mutants: $(VENV)/.test
+	$(ONE_THREAD) $(BIN)/python tests/run_mutants.py
 
 docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
