@@ -70,7 +70,7 @@ def read_mutants(path: Path = LIST) -> list[Mutant]:
 
 def run_tests(sources: Path, tests: list[str], log: Path) -> int:
     """Run tests against a copy of the sources; return pytest's exit code, that of a failure if the time is up."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     settings = {
         "PYTHONPATH": str(sources),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(sources / "hypothesis"),  # failures of mutants are not worth keeping

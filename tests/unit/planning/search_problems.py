@@ -10,8 +10,8 @@ import pandas as pd
 
 import copa
 from copa.planner.delivery import Applicants
-from copa.planning.menus import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, price_multipliers, search_menus
-from copa.planning.nearest import NearestRows, find_nearest_rows
+from copa.planning.menus import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, price_multipliers, search_menus
+from copa.planning.nearest import find_nearest_rows
 from copa.planning.neighbourhood import Draws, rows_around, rows_between
 from copa.planning.rows import relaxed_rows, write_rows
 from oracle.exhaustive_menus import places_of
@@ -75,7 +75,9 @@ class Searcher:
             n_jobs=1,
             **how,
         )
-        return [self._plan(found, i) for i in range(len(self))]
+        owner, option = np.nonzero(np.arange(n_options) < found.counts[:, None])
+        rows = self._write(owner, found.values[owner, option], found.atoms[owner, option])
+        return self._answers(found.outcomes, rows, np.searchsorted(owner, np.arange(len(self) + 1)), found.highest)
 
     def nearest(self, owner: np.ndarray, targets: np.ndarray, level: float = -1.0, **how) -> list[Answer]:
         """The row nearest to each target (M, D) that the applicants `owner` (M,) may take and that meets the level."""
@@ -90,15 +92,17 @@ class Searcher:
             n_jobs=1,
             **how,
         )
-        return [self._nearest(found, k, int(i)) for k, i in enumerate(owner)]
+        rows = self._write(owner, found.values, found.atoms)
+        return self._answers(found.outcomes, rows, np.arange(len(owner) + 1), found.highest)
 
     def around(self, n_rows: int, reach: float = 1.0) -> list[pd.DataFrame]:
         """Random rows around each applicant."""
         places = self.applicants.places
         draws = Draws.make(n_rows, len(self.space.lines), len(self.space.choices), 0)
         values, atoms = rows_around(self.space, places, places.values, places.atoms, draws, reach)
+        rows = self._write(np.repeat(np.arange(len(self)), n_rows), values, atoms)
         edges = np.arange(len(self) + 1) * n_rows
-        return [self._write(np.full(n_rows, i), values[a:b], atoms[a:b]) for i, (a, b) in enumerate(_pairs(edges))]
+        return [rows.iloc[a:b].reset_index(drop=True) for a, b in _pairs(edges)]
 
     def between(self, answers: list[Answer], share: float) -> list[pd.DataFrame]:
         """Rows that are a share of the way from each applicant to the first option of its plan."""
@@ -108,7 +112,8 @@ class Searcher:
         shares = np.full(len(answers), share)
         places = self.applicants.places
         values, atoms = rows_between(self.space, places, there.values, there.atoms, shares, order)
-        return [self._write(np.array([i]), values[[i]], atoms[[i]]) for i in range(len(answers))]
+        rows = self._write(np.arange(len(answers)), values, atoms)
+        return [rows.iloc[[i]].reset_index(drop=True) for i in range(len(answers))]
 
     def encode(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows as the pipeline sees them, the intercept's 1 first."""
@@ -123,17 +128,14 @@ class Searcher:
     def _goals(self, level: float, n: int) -> Goals:
         return Goals(np.full(n, level), self.problem.radius, -np.inf, np.full(n, self.floor))
 
-    def _plan(self, found: Menus, i: int) -> Answer:
-        n = int(found.counts[i])
-        rows = self._write(np.full(n, i), found.values[i, :n], found.atoms[i, :n])
-        return self._answer(found.outcomes[i], rows, found.highest[i])
-
-    def _nearest(self, found: NearestRows, k: int, i: int) -> Answer:
-        rows = self._write(np.array([i]), found.values[[k]], found.atoms[[k]])
-        return self._answer(found.outcomes[k], rows, found.highest[k])
-
-    def _answer(self, outcome: int, rows: pd.DataFrame, highest: float) -> Answer:
-        return Answer(WORDS[int(outcome)], rows, places_of(self.problem.schema, rows), float(highest))
+    def _answers(
+        self, outcomes: np.ndarray, rows: pd.DataFrame, edges: np.ndarray, highest: np.ndarray
+    ) -> list[Answer]:
+        places = places_of(self.problem.schema, rows)
+        return [
+            Answer(WORDS[int(outcomes[k])], rows.iloc[a:b].reset_index(drop=True), places[a:b], float(highest[k]))
+            for k, (a, b) in enumerate(_pairs(edges))
+        ]
 
     def _write(self, owner: np.ndarray, values: np.ndarray, atoms: np.ndarray) -> pd.DataFrame:
         rows = write_rows(self.space, self.applicants.table, self.applicants.places, owner, values, atoms)

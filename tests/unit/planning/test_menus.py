@@ -58,13 +58,17 @@ def cases():
 @pytest.fixture(scope="module")
 def answers(cases):
     """Answers to every case, by the number of options asked for."""
+    return {size: answers_to(cases, size) for size in (1, 2, 3)}
+
+
+def answers_to(cases, size, level=None, **how):
+    """Answers to every case, at the level of its problem where no other is given."""
     searchers = {id(case.searcher): case.searcher for case in cases}
     made = {
-        (key, size): searcher.plans(searcher.problem.guarantee, size, weight=WEIGHT)
+        key: searcher.plans(searcher.problem.guarantee if level is None else level, size, weight=WEIGHT, **how)
         for key, searcher in searchers.items()
-        for size in (1, 2, 3)
     }
-    return {size: [made[id(case.searcher), size][case.i] for case in cases] for size in (1, 2, 3)}
+    return [made[id(case.searcher)][case.i] for case in cases]
 
 
 def met(cases, answers, size, *, tied=False):
@@ -154,8 +158,7 @@ def test_where_nothing_is_accepted_there_is_no_option(answers):
 
 def test_without_a_level_the_cheapest_row_that_is_accepted_today_is_found(cases):
     found = 0
-    for case in cases:
-        answer = case.searcher.plans(-1.0, 1)[case.i]
+    for case, answer in zip(cases, answers_to(cases, 1, level=-1.0), strict=True):
         assert (answer.outcome == "met") == (case.reach.highest >= 0.0) or case.tied
         if answer.outcome == "met" and not case.tied:
             least = case.reach.rows.efforts().min()
@@ -167,8 +170,7 @@ def test_without_a_level_the_cheapest_row_that_is_accepted_today_is_found(cases)
 @pytest.mark.parametrize("cap", [0, 1, 2])
 def test_no_more_columns_change_than_the_cap_allows(cases, cap):
     most, found = 0, 0
-    for case in cases:
-        answer = case.searcher.plans(case.level, 2, cap=cap)[case.i]
+    for case, answer in zip(cases, answers_to(cases, 2, cap=cap), strict=True):
         changes = (answer.places != case.reach.rows.own).sum(axis=1)
         assert (changes <= cap).all()
         most = max(most, int(changes.max(initial=0)))
