@@ -68,7 +68,7 @@ def read_mutants(path: Path = LIST) -> list[Mutant]:
     return [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
 
 
-def run_tests(sources: Path, tests: list[str], log: Path) -> int:
+def run_tests(sources: Path, tests: list[str], log: Path, time_limit: float | None = None) -> int:
     """Run tests against a copy of the sources; return pytest's exit code, that of a failure if the time is up."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     settings = {
@@ -84,7 +84,7 @@ def run_tests(sources: Path, tests: list[str], log: Path) -> int:
                 env={**os.environ, **settings},
                 stdout=output,
                 stderr=output,
-                timeout=TIME_LIMIT,
+                timeout=time_limit,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ def judge(mutant: Mutant, folder: Path, base: Path) -> str:
     shutil.copytree(base, copy)
     (copy / "copa" / mutant.file).write_text(mutant.mutated(copy), encoding="utf-8")
     log = folder / "log"
-    code = run_tests(copy, list(mutant.tests), log)
+    code = run_tests(copy, list(mutant.tests), log, TIME_LIMIT)
     shutil.rmtree(copy)
     if code not in (PASSED, FAILED):
         sys.stdout.write(log.read_text(encoding="utf-8"))
