@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from copa.bounds import validity_bounds
+from copa.bounds.canonical import slack_blocks
 from copa.exceptions import CertificateError
 from oracle.instances import instances
 
@@ -53,3 +54,22 @@ def test_a_certificate_does_not_change_with_the_callers_arrays():
     assert certificate.verify() == before
     with pytest.raises(ValueError, match="read-only"):
         certificate.points[0, 0] = 2.0
+
+
+@pytest.mark.parametrize("instance", list(instances(20, seed=23)), ids=lambda i: f"J{len(i.points)}-D{i.mean.size}")
+def test_a_certificate_on_the_edge_of_feasibility_pays_for_the_rounding_of_its_verifier(instance):
+    """Eigenvalues are known to about n eps times the size of their matrix: one that looks like zero may be negative."""
+    certificate = validity_bounds(
+        instance.points, instance.mean, instance.cov, instance.radius, instance.drift
+    ).certificate
+    plan = certificate.aligned()
+    n = len(certificate.matrix)
+    # M + d I adds d to the smallest eigenvalue of the blocks, or less where a reach is short: a few rounds end at zero.
+    edge = certificate
+    for _ in range(60):
+        blocks = slack_blocks(plan.frames, edge.matrix, edge.penalty)
+        least = min(np.linalg.eigvalsh(blocks).min(), np.linalg.eigvalsh(edge.matrix)[0])
+        edge = replace(edge, matrix=edge.matrix - least * np.eye(n))
+    worth = 1.0 - edge.penalty - np.trace(edge.matrix)
+    uncertain = n * np.finfo(float).eps * (1.0 + edge.penalty + np.abs(np.diag(edge.matrix)).sum())
+    assert edge.verify().lower <= max(0.0, worth - (n + 1 + len(instance.points)) * 4.0 * uncertain)

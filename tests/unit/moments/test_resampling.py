@@ -2,12 +2,26 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from copa import WeightMoments, resampling_radius
 from copa.exceptions import InvalidInputError
 
 FEW = {"n_samples": 8, "n_models": 8, "random_state": 0, "n_jobs": 1}
+
+
+class Chance(ClassifierMixin, BaseEstimator):
+    """A linear classifier that learns nothing: its parameters are standard normal whatever the data are."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        theta = np.random.default_rng(self.random_state).standard_normal(X.shape[1] + 1)
+        self.classes_ = np.unique(y)
+        self.intercept_, self.coef_ = theta[:1], theta[None, 1:]
+        return self
 
 
 def nominal(estimator, X, y):
@@ -28,6 +42,27 @@ def test_refits_that_never_change_need_no_radius(credit):
     radius = resampling_radius(stiff, X, y, nominal(stiff, X, y), **FEW)
     free = RidgeClassifier(alpha=1.0, fit_intercept=False)
     assert 0.0 <= radius < 1e-6 * resampling_radius(free, X, y, nominal(free, X, y), **FEW)
+
+
+@pytest.mark.parametrize("n_models", [2, 5])
+def test_the_chance_of_the_refits_is_not_counted_again_as_the_chance_of_the_sample(n_models):
+    """The means of K refits vary by 1 / K of their variance though nothing depends on the sample: that is no drift."""
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2
+    n_samples = 2400 // n_models
+    radius = resampling_radius(
+        Chance(),
+        X,
+        y,
+        WeightMoments(np.zeros(3), np.eye(3)),
+        quantile=0.5,
+        n_samples=n_samples,
+        n_models=n_models,
+        random_state=0,
+        n_jobs=1,
+    )
+    # The moments of 2400 draws are off by about 1 / sqrt(2400) = 0.02; counted twice, the standard deviation would be
+    # sqrt(1 + 1 / K), off by 0.22 and 0.095.
+    assert radius < 0.05
 
 
 def test_noisy_labels_need_a_larger_radius():

@@ -1,8 +1,14 @@
 """Guarantees for all options together and for at least one of them, and the paper's objective."""
 
-import numpy as np
-import pytest
+from itertools import product
 
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import copa
+from copa import Feature, FeatureSchema
 from copa.bounds.single_option import single_option_lower
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
@@ -110,3 +116,41 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         mine = plan.effort.sum() + 0.05 * len(plan.changes(1)) if plan.status == "ok" else np.inf
         found += mine <= best + 1e-9
     assert found >= 14
+
+
+@pytest.mark.parametrize("n_options", [2, 3])
+def test_options_go_as_high_as_all_of_them_together_need(n_options):
+    """Options that fail independently hold together with hardly more than Boole's 1 - J (1 - p), so p must be that.
+
+    Every option raises one column, to 1 or to 2. At 1 each by itself exceeds the guarantee by far, yet all together do
+    not reach it; at 2 they do, which the test sees by trying all menus.
+    """
+    names = list("abc")[:n_options]
+    below, above = (0.1 / n_options * factor for factor in (1.15, 0.97))  # chances that an option at 1, at 2 fails
+    ratios = [np.sqrt(1.0 / failing - 1.0) for failing in (below, above)]  # mean score by its deviation
+    intercept = -2.0 * (ratios[1] - ratios[0])
+    theta = np.array([intercept, *[ratios[0] - intercept] * n_options])
+    moments = copa.WeightMoments(theta, np.diag([0.0, *[1.0] * n_options]))
+    columns = [Feature(name, "integer", lower=0, upper=2, spread=1.0) for name in names]
+    table = pd.DataFrame({name: np.arange(12) % 3 for name in names})
+    model = LogisticRegression().fit(table, np.arange(12) % 2)
+    model.coef_, model.intercept_ = theta[None, 1:], theta[:1]
+    planner = copa.RecoursePlanner(
+        model,
+        schema=FeatureSchema(columns, max_changes=1),
+        guarantee=0.9,
+        guarantee_for="all",
+        radius=0.0,
+        moments=moments,
+        n_options=n_options,
+        n_jobs=1,
+        progress=False,
+    ).fit(table)
+    batch = planner.plan(pd.DataFrame({name: [0] for name in names}))
+    menus = {}
+    for heights in product((1, 2), repeat=n_options):
+        points = np.column_stack([np.ones(n_options), np.diag(heights)])
+        menus[heights] = copa.validity_bounds(points, theta, moments.cov, 0.0).lower
+    assert [heights for heights, lower in menus.items() if lower >= 0.9] == [(2,) * n_options]
+    assert batch.status.tolist() == ["ok"]
+    np.testing.assert_array_equal(np.sort(batch.options.to_numpy().max(axis=0)), [2] * n_options)
