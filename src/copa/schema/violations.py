@@ -132,11 +132,9 @@ def column_violations(feature: Feature, own: Any, new: Any) -> list[str]:
     A value that is the applicant's own is a fact and no advice: it breaks nothing, even outside the range.
     """
     if feature.immutable:
-        return (
-            []
-            if is_unchanged(feature, own, new)
-            else [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
-        )
+        if is_unchanged(feature, own, new):
+            return []
+        return [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
     if _is_missing(new):
         return ["must not be missing"]
     return _line_faults(feature, own, new) if feature.is_line else _choice_faults(feature, own, new)
