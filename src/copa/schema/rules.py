@@ -126,7 +126,10 @@ def _parsed(text: Any) -> tuple[dict[str, float], float]:
                 upper -= sign * number
             else:
                 coefficients[column] = coefficients.get(column, Fraction(0)) + sign * number
-    return {column: float(number) for column, number in coefficients.items() if number}, float(upper)
+    try:
+        return {column: float(number) for column, number in coefficients.items() if number}, float(upper)
+    except OverflowError as error:
+        raise InvalidInputError(f"rule {shown(text)} has sums beyond all floats; rescale the columns") from error
 
 
 def _number(word: str) -> Fraction:
