@@ -5,7 +5,7 @@ becomes of it. One-hot (with or without `drop`), ordinal codes, scaling, pass-th
 and linear mixtures such as PCA all come out as they are; what is not a sum over columns is noticed and refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from copa.exceptions import InvalidInputError
 from copa.models.feature_maps.raw import raw_jacobian
 from copa.models.linear import LinearModel
 from copa.models.spelling import spell_choices, spell_numbers
-from copa.schema.names import listed
+from copa.schema.names import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +78,9 @@ class Encoding:
         lines = [feature for feature in changeable if feature.is_line]
         for feature in lines:
             _require_slope(model, feature, bases, table[feature.name])
+        for feature in changeable:
+            if feature.is_choice:
+                _vary(model, bases, feature.name, _spelled_values(feature, table[feature.name]))
         nothing = np.zeros(model.theta.size)
         return cls(
             {feature.name: nothing for feature in lines},
@@ -119,13 +122,7 @@ def _vary(model: LinearModel, bases: "pd.DataFrame", name: str, entries: "pd.Ser
         block = bases.iloc[[b] * len(entries)].reset_index(drop=True)
         block[name] = entries.to_numpy() if entries.dtype == object else entries
         blocks.append(block)
-    try:
-        encoded = model.encode(concat(blocks, ignore_index=True))
-    except (ValueError, TypeError) as error:
-        some = listed(entries.tolist()[:8])
-        raise InvalidInputError(
-            f"column {name!r}: the pipeline refuses some of the values {some} that the schema allows: {error}"
-        ) from error
+    encoded = _read(model.encode, concat(blocks, ignore_index=True), name)
     return encoded.reshape(len(bases), len(entries), -1)
 
 
@@ -160,13 +157,36 @@ def _test_numbers(feature: "Feature", column: "pd.Series[Any]") -> Array:
 
 def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
     """Encoded vectors of a choice's values, up to a vector that all of them share."""
-    n_values = len(feature.values or ())
-    present = column.dropna() if column.notna().any() else column
-    sample = present.iloc[[0] * n_values]  # of how the column spells its values
-    rows = _vary(model, bases, feature.name, spell_choices(feature, np.arange(n_values), sample))
+    rows = _vary(model, bases, feature.name, _spelled_values(feature, column))
     codes = rows - rows[:, :1]
     _require_one_answer(feature.name, codes, max(1.0, float(np.abs(rows).max())))
     return np.asarray(codes[0])
+
+
+def _spelled_values(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """All values of a choice, as the column spells them."""
+    n_values = len(feature.values or ())
+    present = column.dropna() if column.notna().any() else column
+    return spell_choices(feature, np.arange(n_values), present.iloc[[0] * n_values])
+
+
+def _read(read: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", name: str) -> Array:
+    """What a model makes of rows in which one column is varied; an error that names the value it cannot read."""
+    try:
+        return read(rows)
+    except (ValueError, TypeError) as error:
+        refused, reason = None, error
+        for k in range(len(rows)):
+            try:
+                read(rows.iloc[[k]])
+            except (ValueError, TypeError) as alone:
+                refused, reason = rows[name].iloc[k], alone
+                break
+        which = "some of the values" if refused is None else f"the value {shown(refused)}"
+        raise InvalidInputError(
+            f"column {name!r}: the pipeline refuses {which} that the schema allows ({reason}); take it out of the "
+            "schema, or make the pipeline more tolerant (handle_unknown='ignore')"
+        ) from error
 
 
 def _require_one_answer(name: str, answers: Array, size: float) -> None:

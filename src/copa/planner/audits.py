@@ -7,9 +7,10 @@ import numpy as np
 
 from copa.adapters import GivenPlans, read_plans
 from copa.planner.blocks import Verdicts, assemble, encodable
-from copa.planner.construction import Construction, Request
+from copa.planner.construction import Request
 from copa.planner.delivery import Delivered, bound_options, guarantee_holds
 from copa.planner.fitted import Fitted
+from copa.planner.judge import Construction
 from copa.planner.statuses import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.planning.actions import Places
 from copa.planning.menus import Menus
@@ -57,6 +58,7 @@ def audit_plans(
         bounds=bounds,
         relaxed_lower=bounds.lower,
         reached=guarantee_holds(bounds, owner, request.guarantee_for, request.guarantee),
+        refused={},  # nothing is left out: what is wrong with given options is said of them
     )
     status, message = _verdicts(fitted, given, made, request)
     for i, complaint in complaints.items():

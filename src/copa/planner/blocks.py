@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Construction, Request
+from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
-from copa.planner.statuses import ALREADY_VALID, ERROR, Explain, already_valid_message, judge
+from copa.planner.judge import Construction
+from copa.planner.statuses import ALREADY_VALID, ERROR, Explain, already_valid_message, status_of_each
 from copa.plans import PlanBatch, PlanTerms
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def plan_block(fitted: Fitted, table: "pd.DataFrame", engine: Engine, request: R
     highest = np.full(n, np.nan)
     applicants = Applicants.read(fitted, table.iloc[declined])
     made = engine.build(fitted, applicants, request)
-    status[declined], message[declined] = judge(fitted, applicants, made, request, engine.explain)
+    status[declined], message[declined] = status_of_each(fitted, applicants, made, request, engine.explain)
     highest[declined] = np.where(made.reached, np.nan, made.menus.highest)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     return assemble(fitted, table, declined, made, Verdicts(status, message, highest), terms, seconds)

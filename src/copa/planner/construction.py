@@ -5,20 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from copa.arrays import Array, Indices
-from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, guarantee_holds, lower_of_each
+from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, lower_of_each
 from copa.planner.fitted import FittedPlanner
+from copa.planner.judge import Construction, judge_and_bound, obeying
 from copa.planning.menus import MET, Goals, Menus, search_menus
-from copa.plans.trials import Trials
 
 GuaranteeFor = Literal["each", "all", "any"]
-Flags = npt.NDArray[np.bool_]
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
 ATTEMPTS = 6  # to find options that the model accepts, asking for more score each time
+RULE_SPARE = 1e-9  # of the size of a rule's terms is asked of it in addition, where rounding breaks it
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
 
 
@@ -36,18 +35,6 @@ class Request:
     progress: Callable[[int], None] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Construction:
-    """Menus of N applicants, delivered and bounded."""
-
-    menus: Menus
-    delivered: Delivered
-    bounds: Bounds
-    relaxed_lower: Array  # (N,) L* of the plans before they became rows
-    reached: Flags  # (N,) whether the guarantee asked for holds
-    trials: Trials | None = None  # what held-out models say of the rows delivered
-
-
 def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
     """Build the menus of applicants, deliver them and bound what is delivered."""
     levels = np.full(len(applicants), request.guarantee)
@@ -58,13 +45,14 @@ def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -
 
 
 def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array, request: Request) -> Menus:
-    """Menus at the given levels whose options the model accepts.
+    """Menus at the given levels whose options the model accepts and the rules allow.
 
     The search asks the model's own linear score; where the model is not quite that (calibration over folds) it is
     asked for more until the model agrees. So it is where a row falls short of its level once it is written out, because
-    its columns hold fewer digits (single precision).
+    its columns hold fewer digits (single precision), or where its decimals break a rule by as little as rounding.
     """
     floors, sought = np.full(len(applicants), fitted.floor), levels.copy()
+    spare = np.zeros(len(applicants))
     menus = _search(fitted, applicants, sought, floors, request)
     for _ in range(ATTEMPTS):
         delivered = deliver(fitted, applicants, menus)
@@ -76,10 +64,16 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
         )
         short = missing > 0.0
         np.maximum.at(sought, delivered.owner[short], (levels[delivered.owner] + 2.0 * missing)[short])
-        rows = np.unique(delivered.owner[refused | short])
+        broken = np.zeros_like(refused)
+        if fitted.schema.rules:
+            broken = ~obeying(fitted, applicants, delivered.owner, delivered.options)
+            spare[delivered.owner[broken]] = np.maximum(4.0 * spare[delivered.owner[broken]], RULE_SPARE)
+        rows = np.unique(delivered.owner[refused | short | broken])
         if len(rows) == 0:
             break
-        again = _search(fitted, applicants.take(rows), sought[rows], floors[rows], replace(request, progress=None))
+        some = applicants.take(rows)
+        some = replace(some, slack=some.slack - spare[rows, None])
+        again = _search(fitted, some, sought[rows], floors[rows], replace(request, progress=None))
         menus = menus.replaced(rows, again)
     return menus
 
@@ -150,7 +144,7 @@ def finish(
     request: Request,
     relaxed: tuple[Array, Indices] | None = None,
 ) -> Construction:
-    """Deliver the menus, drop what the model refuses in spite of all, and see which guarantees hold.
+    """Deliver the menus, have them judged, and see which guarantees hold.
 
     Parameters
     ----------
@@ -162,8 +156,4 @@ def finish(
     else:
         delivered = replace(delivered, relaxed_effort=np.full(len(delivered.owner), np.nan))
     loose = bound_options(*relaxed, len(applicants), fitted.ball, request.n_jobs)
-    if not delivered.accepted.all():
-        delivered = delivered.keep(delivered.accepted)
-    bounds = _bounds(fitted, applicants, delivered, request)
-    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
-    return Construction(menus, delivered, bounds, loose.lower, reached)
+    return judge_and_bound(fitted, applicants, menus, delivered, request, loose.lower)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from copa.adapters import GivenPlans
 from copa.arrays import Array, Indices
 from copa.planner.black_boxes.state import local_space
-from copa.planner.construction import Construction, Request
+from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
-from copa.planner.tries.samples import entered
+from copa.planner.judge import Construction
 from copa.planner.tries.selection import enough_for_each, level_of_each
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.menus import TIMED_OUT, UNREACHABLE
@@ -52,7 +52,7 @@ def search_from_options(
     """
     own = applicants.places.take(owner)
     result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
-    sound = before.accepted & _obeying(fitted.schema, given, np.arange(len(owner)), given.options)
+    sound = before.accepted & fitted.schema.obeys(given.factuals.iloc[given.owner], given.options)
     least = np.where(sound, before.option_lower, -1.0)
     sizes = np.bincount(owner)[owner]
     wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
@@ -62,7 +62,7 @@ def search_from_options(
     for no_more in (False,) if fitted.schema.max_changes is None else (False, True):
         if len(wanting):
             starts = _at_options(fitted, given, applicants, owner, no_more=no_more).take(wanting)
-            _search(fitted, given, starts, wanting, least, build, request, result)
+            _search(fitted, starts, wanting, least, build, request, result)
         wanting = wanting[result.outcomes[wanting] == UNREACHABLE]
     return result
 
@@ -84,12 +84,11 @@ def _at_options(
         values, atoms = _allowed(space, own, values, atoms)
     table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
     places = replace(own, values=values, atoms=atoms)
-    return Applicants(table, places, fitted.start(table), space.slack(table))
+    return Applicants(table, applicants.origins.iloc[owner], places, fitted.start(table), space.slack(table))
 
 
 def _search(
     fitted: Fitted,
-    given: GivenPlans,
     starts: Applicants,
     whose: Indices,
     least: Array,
@@ -104,8 +103,7 @@ def _search(
     result.outcomes[whose[made.menus.outcomes == TIMED_OUT]] = TIMED_OUT
     found = made.delivered.owner
     rows = whose[found]
-    allowed = _obeying(fitted.schema, given, rows, made.delivered.options)
-    taken = allowed & (made.bounds.option_lower > least[rows])
+    taken = made.bounds.option_lower > least[rows]
     for name in ("values", "atoms"):
         getattr(result, name)[rows[taken]] = getattr(made.menus, name)[found[taken], 0]
     result.outcomes[rows[taken]] = made.menus.outcomes[found[taken]]
@@ -118,21 +116,14 @@ def changes_between(schema: FeatureSchema, before: "pd.DataFrame", after: "pd.Da
     return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
 
 
-def _obeying(schema: FeatureSchema, given: GivenPlans, whose: Indices, rows: "pd.DataFrame") -> Flags:
-    """Whether rows in the place of some options are allowed to their applicants."""
-    faults = schema.violations(given.factuals.iloc[given.owner[whose]], rows)
-    return np.array([not fault for fault in faults], dtype=bool)
-
-
 def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> tuple[Array, Indices]:
     """Rows brought into the limits of their applicants, column by column."""
     inside = values.copy()
     for k, feature in enumerate(space.lines):
         if feature.step is not None:
             inside[:, k] = np.where(values[:, k] == own.values[:, k], values[:, k], snap(values[:, k], feature.step))
-    inside = np.clip(inside, own.lower, own.upper)
-    _, home = entered(space, own)
-    return inside, np.where(np.take_along_axis(own.allowed, atoms, axis=1), atoms, home)
+    inside = np.where(values == own.values, values, np.clip(inside, own.lower, own.upper))
+    return inside, np.where(np.take_along_axis(own.allowed, atoms, axis=1), atoms, own.atoms)
 
 
 def _without_new_columns(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> Places:

@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Applicants:
-    """Applicants whose rows are good, as the table, the search and the model see them."""
+    """Applicants whose rows are good, as the table, the search and the model see them.
+
+    Attributes
+    ----------
+    table : where the search begins, one row each
+    origins : the applicants as they are, whom the constraints are about; other rows than those of `table` where a
+        search begins at an option (`planner.corrected_rows`)
+    """
 
     table: "pd.DataFrame"
+    origins: "pd.DataFrame"
     places: Places
     encoded: Array  # (N, D)
     slack: Array  # (N, R)
@@ -34,11 +42,13 @@ class Applicants:
         """Read a checked table; an error, before any search, where it has no room for what options may hold."""
         table = make_room(fitted.space, table)
         places = Places.read(fitted.space, table)
-        return cls(table, places, fitted.start(table), fitted.space.slack(table))
+        return cls(table, table, places, fitted.start(table), fitted.space.slack(table))
 
     def take(self, rows: Any) -> "Applicants":
         """Some of the applicants."""
-        return Applicants(self.table.iloc[rows], self.places.take(rows), self.encoded[rows], self.slack[rows])
+        table = self.table.iloc[rows]
+        origins = table if self.origins is self.table else self.origins.iloc[rows]
+        return Applicants(table, origins, self.places.take(rows), self.encoded[rows], self.slack[rows])
 
     def __len__(self) -> int:
         return len(self.encoded)

@@ -16,6 +16,7 @@ from copa.planner.corrected_points import Correction, Flags, corrected_points, m
 from copa.planner.corrected_rows import Build, changes_between, search_from_options
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted, FittedPlanner
+from copa.planner.judge import passing
 from copa.planner.relaxed import nearest_to
 from copa.planner.statuses import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.planner.tries.selection import enough_for_each
@@ -119,7 +120,9 @@ def correct_plans(
     rows = write_rows(
         fitted.space, applicants.table, applicants.places, owner[flags], found.values[flags], found.atoms[flags]
     )
-    corrected = _with_rows(fitted, given, flags, rows)
+    good = passing(fitted, applicants, owner[flags], rows)
+    flags[flags] = good
+    corrected = _with_rows(fitted, given, flags, rows[good])
     if correction.method != "level":
         corrected = _kept_where_worse(fitted, given, corrected, before, request, terms)
     after = audit_plans(fitted, corrected, request, terms, complaints)
@@ -161,10 +164,10 @@ def _rows_found(
     found = nearest_to(fitted, applicants, owner, targets, request, levels=levels, margin=margin)
     short = np.flatnonzero(found.outcomes == UNREACHABLE)
     if correction.method == "requirement" and len(short):  # as near to the margin as they can come
-        _replace(found, short, nearest_to(fitted, applicants, owner[short], targets[short], request))
+        found.put(short, nearest_to(fitted, applicants, owner[short], targets[short], request))
     elif request.guarantee_for == "all" and correction.method == "level" and len(short):  # at least each by itself
         levels = np.full(len(short), request.guarantee)
-        _replace(found, short, nearest_to(fitted, applicants, owner[short], targets[short], request, levels=levels))
+        found.put(short, nearest_to(fitted, applicants, owner[short], targets[short], request, levels=levels))
     if correction.has_budget:
         _keep_to_budget(fitted, applicants, owner, before, targets, found, correction.budget, request)
     found.outcomes[late] = TIMED_OUT
@@ -197,14 +200,8 @@ def _keep_to_budget(
         if len(far) == 0:
             return
         nearer = before.points[far] + share * (targets[far] - before.points[far])
-        _replace(found, far, nearest_to(fitted, applicants, owner[far], nearer, request))
+        found.put(far, nearest_to(fitted, applicants, owner[far], nearer, request))
     found.outcomes[beyond()] = UNREACHABLE
-
-
-def _replace(found: NearestRows, rows: Indices, others: NearestRows) -> None:
-    """Put other rows in the place of some."""
-    for name in ("outcomes", "values", "atoms", "highest"):
-        getattr(found, name)[rows] = getattr(others, name)
 
 
 def _with_rows(fitted: Fitted, given: GivenPlans, flags: Flags, rows: "pd.DataFrame") -> GivenPlans:

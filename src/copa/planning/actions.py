@@ -150,7 +150,11 @@ class ActionSpace:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where N applicants stand and where they may go; the fields of the kernels' `Place`, with a leading N."""
+    """Where N applicants stand and where they may go; the fields of the kernels' `Place`, with a leading N.
+
+    Staying is always possible. Where an applicant's value lies outside `lower` and `upper`, it is that value or one
+    between them (see `planning.outside`).
+    """
 
     values: Array  # (N, L)
     atoms: npt.NDArray[np.int64]  # (N, C)
@@ -175,7 +179,7 @@ class Places:
             ends = _natural_ends(feature, n) if released else limits.line[feature.name]
             own, ends = _known(own), (_known(ends[0]), _known(ends[1]))
             values[:, k] = own
-            lower[:, k], upper[:, k] = _closed(feature, own, *ends)
+            lower[:, k], upper[:, k] = _closed(feature, own, *ends, precision=_precision(table[feature.name]))
         atoms = np.empty((n, len(space.choices)), dtype=np.int64)
         allowed = np.ones((n, len(space.directions)), dtype=np.bool_)
         for k, feature in enumerate(space.choices):
@@ -196,14 +200,15 @@ class Places:
         """The places of some of the applicants."""
         return Places(*(part[rows] for part in self.parts()))
 
-    def impossible(self, space: ActionSpace, cap: int) -> npt.NDArray[np.bool_]:
-        """Applicants without a possible value in some column, or who cannot stay in more than `cap` columns, (N,)."""
-        forced = ((self.values < self.lower) | (self.values > self.upper)).sum(axis=1)
-        forced += (~np.take_along_axis(self.allowed, self.atoms, axis=1)).sum(axis=1)
-        empty = np.asarray((self.lower > self.upper).any(axis=1) | (forced > cap))
-        for start, end in zip(space.ends[:-1], space.ends[1:], strict=True):
-            empty |= ~self.allowed[:, start:end].any(axis=1)
-        return empty
+    @property
+    def open_lines(self) -> npt.NDArray[np.bool_]:
+        """Lines that may change at all, (N, L)."""
+        return np.asarray((self.lower < self.upper) | self.outside)
+
+    @property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """Lines in which an applicant stands outside of where changed values may lie, (N, L)."""
+        return np.asarray((self.values < self.lower) | (self.values > self.upper))
 
 
 def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
@@ -217,16 +222,42 @@ def _known(numbers: Array) -> Array:
     return np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
-def _closed(feature: Feature, own: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Limits of a line with finite ends that a row can take: on the grid of the steps, or the applicant's own value."""
+def _precision(column: "pd.Series[Any]") -> Any:
+    """Type of a column's numbers where they are of less than double precision, else None."""
+    return {"float32": np.float32, "float16": np.float16}.get(str(column.dtype).lower())
+
+
+def _closed(feature: Feature, own: Array, lower: Array, upper: Array, *, precision: Any) -> tuple[Array, Array]:
+    """Limits of a line with finite ends that a row can take: on the grid of the steps, or the applicant's own value.
+
+    Parameters
+    ----------
+    precision : type of a column of less than double precision: the ends are numbers that it holds, rounded inwards
+    """
     reach = FARTHEST * unit_of_effort(feature)
     lower = np.where(np.isfinite(lower), lower, np.minimum(own, upper) - reach)
     upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + reach)
-    if feature.step is None:
-        return lower, upper
-    first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
     may_stay = (lower <= own) & (own <= upper)
-    return np.where(may_stay, np.minimum(first, own), first), np.where(may_stay, np.maximum(last, own), last)
+    if feature.step is not None:
+        first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
+    elif precision is not None:
+        first, last = _held(lower, own, precision, np.inf), _held(upper, own, precision, -np.inf)
+    else:
+        first, last = lower, upper
+    lower = np.where(may_stay, np.minimum(first, own), first)
+    upper = np.where(may_stay, np.maximum(last, own), last)
+    stuck = lower > upper  # nothing that the column can hold lies in the range
+    return np.where(stuck, own, lower), np.where(stuck, own, upper)
+
+
+def _held(ends: Array, own: Array, precision: Any, inwards: float) -> Array:
+    """Ends of a range as numbers of a lower precision whose printed decimals are not beyond them."""
+    with np.errstate(over="ignore"):
+        near = ends.astype(precision)
+    printed = np.array([float(str(x)) for x in near])
+    beyond = printed < ends if inwards > 0.0 else printed > ends
+    held = np.where(beyond, np.nextafter(near, precision(inwards)), near).astype(np.float64)
+    return np.where(np.isfinite(held) & (ends != own), held, ends)
 
 
 def unit_of_effort(feature: Feature) -> float:

@@ -1,15 +1,16 @@
 """Menus for many applicants: the compiled search, spread over threads and stopped in time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.planning.actions import ActionSpace, Places
+from copa.planning.outside import is_better, keeping, ways_in
 from copa.workers import for_each_chunk, stopping_at
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
@@ -150,7 +151,7 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
 ) -> Menus:
-    """Search the menus of N applicants.
+    """Search the menus of N applicants; of those outside a range, the best menu of several (see `planning.outside`).
 
     Parameters
     ----------
@@ -161,42 +162,87 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
     deadline : value of `perf_counter` after which no further applicant is begun
     progress : called with the number of applicants done, from any thread
     """
+    inputs = search_inputs(space, encoded)
+    cap = space.cap if cap is None else cap
+
+    def search(some: Indices, where: Places, advance: Callable[[int], None] | None) -> Menus:
+        asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
+        rows = tuple(part[some] for part in inputs)
+        how = (cap, multipliers, diversity_weight, n_options)
+        return _search(space, where, (*rows, slack[some]), asked, how, (n_jobs, deadline, advance))
+
+    menus = search(np.arange(len(encoded)), keeping(places, places.outside), progress)
+    for some, where in ways_in(places):
+        menus = _better_of(space, menus, some, where, search(some, where, None))
+    return menus
+
+
+def _search(
+    space: ActionSpace,
+    places: Places,
+    rows: tuple[Array, ...],
+    goals: Goals,
+    how: tuple[int, Array, float, int],
+    run: tuple[int | None, float, Callable[[int], None] | None],
+) -> Menus:
+    """Search the menus of applicants who may take any value between their limits, and no other.
+
+    Parameters
+    ----------
+    rows : what `search_inputs` says of the applicants, and the slack of the rules
+    how : most columns that may change, multipliers of their prices, weight of diversity, number of options
+    run : threads, deadline and progress
+    """
     from copa.planning.kernels.menu import build_menus
 
     kernel: Any = build_menus
+    cap, multipliers, diversity_weight, n_options = how
+    n_jobs, deadline, progress = run
+    n = len(places.values)
+    menus = Menus.empty(n, n_options, len(space.lines), len(space.choices))
 
-    inputs = search_inputs(space, encoded)
-    menus = Menus.empty(len(encoded), n_options, len(space.lines), len(space.choices))
-    cap = space.cap if cap is None else cap
-
-    def work(rows: slice) -> None:
+    def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
         kernel(
             *space.terrain,
             stop,
             *space.prices,
-            *(part[rows] for part in places.parts()),
+            *(part[some] for part in places.parts()),
             cap,
-            *(part[rows] for part in inputs),
-            slack[rows],
-            goals.levels[rows],
+            *(part[some] for part in rows),
+            goals.levels[some],
             goals.radius,
             goals.margin,
-            goals.floors[rows],
+            goals.floors[some],
             multipliers,
             diversity_weight,
-            *menus.parts(rows),
+            *menus.parts(some),
         )
         if progress is not None:
-            progress(len(encoded[rows]))
+            progress(len(range(*some.indices(n))))
 
     chunk = CHUNK if np.isinf(deadline) else 1
     with stopping_at(deadline) as stop:
-        for_each_chunk(work, len(encoded), chunk, n_jobs, in_kernels=True)
-    impossible = places.impossible(space, cap)
-    menus.outcomes[impossible] = UNREACHABLE
-    menus.counts[impossible] = 0
-    menus.surest_values[impossible] = places.values[impossible]
-    menus.surest_atoms[impossible] = places.atoms[impossible]
+        for_each_chunk(work, n, chunk, n_jobs, in_kernels=True)
+    beyond_cap = places.outside.sum(axis=1) > cap
+    menus.outcomes[beyond_cap] = UNREACHABLE
+    menus.counts[beyond_cap] = 0
     return menus
+
+
+def _better_of(space: ActionSpace, menus: Menus, some: Indices, places: Places, others: Menus) -> Menus:
+    """The menus, with those of some applicants replaced where others are better: surer, then with less mean effort."""
+    efforts = []
+    for found in (others, menus.take(some)):
+        filled = np.arange(found.values.shape[1]) < found.counts[:, None]
+        total = np.where(filled, space.effort(places, found.values, found.atoms), 0.0).sum(axis=1)
+        efforts.append(total / np.maximum(found.counts, 1))
+    known = menus.take(some)
+    sure = others.outcomes != MET  # among menus that meet the level, it is no matter by how much
+    better = is_better(
+        (others.outcomes, known.outcomes),
+        (np.where(sure, others.highest, 0.0), np.where(sure, known.highest, 0.0)),
+        (efforts[0], efforts[1]),
+    )
+    return menus.replaced(some[better], others.take(better))

@@ -1,15 +1,17 @@
 """Real rows nearest to encoded points: how relaxed plans and corrections become something to follow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa.arrays import Array, Indices
 from copa.planning.actions import ActionSpace, Places
-from copa.planning.menus import TIMED_OUT, UNREACHABLE, Goals, search_inputs
+from copa.planning.menus import MET, TIMED_OUT, UNREACHABLE, Goals, search_inputs
+from copa.planning.outside import is_better, keeping, ways_in
+from copa.planning.rows import relaxed_rows
 from copa.schema.steps import snap
 from copa.workers import for_each_chunk, stopping_at
 
@@ -32,6 +34,15 @@ class NearestRows:
     atoms: npt.NDArray[np.int64]
     highest: Array
 
+    def take(self, rows: Any) -> "NearestRows":
+        """Some of the rows."""
+        return NearestRows(self.outcomes[rows], self.values[rows], self.atoms[rows], self.highest[rows])
+
+    def put(self, rows: Any, others: "NearestRows") -> None:
+        """Put other rows in the place of some."""
+        for name in ("outcomes", "values", "atoms", "highest"):
+            getattr(self, name)[rows] = getattr(others, name)
+
 
 def find_nearest_rows(
     space: ActionSpace,
@@ -46,48 +57,87 @@ def find_nearest_rows(
 ) -> NearestRows:
     """Find for each target the allowed row nearest to it, in the encoded space, that meets the goal.
 
+    Of an applicant outside a range it is the nearest of several (see `planning.outside`).
+
     Parameters
     ----------
     places, encoded, slack : of the applicant of each target, with a leading M
     targets : (M, D) points that need not be rows
     """
+    shift, inputs = targets - encoded, search_inputs(space, encoded)
+
+    def search(some: Indices, where: Places) -> NearestRows:
+        asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
+        rows = tuple(part[some] for part in inputs)
+        return _search(space, where, (*rows, slack[some]), shift[some], asked, (n_jobs, deadline))
+
+    found = search(np.arange(len(targets)), keeping(places, places.outside))
+    for some, where in ways_in(places):
+        other = search(some, where)
+        distances = []
+        for values, atoms in ((other.values, other.atoms), (found.values[some], found.atoms[some])):
+            rows = relaxed_rows(space, where, encoded[some], np.arange(len(some)), values, atoms)
+            distances.append(np.linalg.norm(rows - targets[some], axis=1))
+        sure = other.outcomes != MET
+        better = is_better(
+            (other.outcomes, found.outcomes[some]),
+            (np.where(sure, other.highest, 0.0), np.where(sure, found.highest[some], 0.0)),
+            (distances[0], distances[1]),
+        )
+        found.put(some[better], other.take(better))
+    return found
+
+
+def _search(
+    space: ActionSpace,
+    places: Places,
+    rows: tuple[Array, ...],
+    shift: Array,
+    goals: Goals,
+    run: tuple[int | None, float],
+) -> NearestRows:
+    """Find the rows of applicants who may take any value between their limits, and no other.
+
+    Parameters
+    ----------
+    rows : what `search_inputs` says of the applicants, and the slack of the rules
+    shift : (M, D) from the applicants to the targets
+    run : threads and deadline
+    """
     from copa.planning.kernels.nearest import nearest_rows
 
     kernel: Any = nearest_rows
-
-    shift = targets - encoded
+    n_jobs, deadline = run
     lines, prices = _line_targets(space, places, shift)
     choice_prices = _choice_prices(space, places, shift)
-    inputs = search_inputs(space, encoded)
-    m = len(targets)
+    m = len(shift)
     found = NearestRows(np.full(m, TIMED_OUT, dtype=np.int64), lines.copy(), places.atoms.copy(), np.zeros(m))
 
-    def work(rows: slice) -> None:
+    def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
         kernel(
             *space.terrain,
             stop,
-            *(part[rows] for part in places.parts()),
+            *(part[some] for part in places.parts()),
             space.cap,
-            *(part[rows] for part in inputs),
-            slack[rows],
-            goals.levels[rows],
+            *(part[some] for part in rows),
+            goals.levels[some],
             goals.radius,
             goals.margin,
-            goals.floors[rows],
-            lines[rows],
+            goals.floors[some],
+            lines[some],
             prices,
-            choice_prices[rows],
-            found.outcomes[rows],
-            found.values[rows],
-            found.atoms[rows],
-            found.highest[rows],
+            choice_prices[some],
+            found.outcomes[some],
+            found.values[some],
+            found.atoms[some],
+            found.highest[some],
         )
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True)
-    found.outcomes[places.impossible(space, space.cap)] = UNREACHABLE
+    found.outcomes[places.outside.sum(axis=1) > space.cap] = UNREACHABLE
     return found
 
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
 from copa.schema.columns import Flags, column_codes, column_numbers
 from copa.schema.feature import Feature
 from copa.schema.names import listed, shown
+from copa.schema.steps import largest_exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +47,6 @@ def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool)
     if feature.is_choice:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
-        if feature.immutable and (feature.lower is not None or feature.upper is not None):
-            yield _outside(feature, feature.numbers[codes]) & (codes >= 0), _range_wish(feature)
         return
     numbers, wrong = column_numbers(column)
     yield wrong, "must be a number"
@@ -56,19 +54,12 @@ def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool)
     if feature.kind == "integer":
         with np.errstate(invalid="ignore"):
             yield np.isfinite(numbers) & (numbers != np.rint(numbers)), "must be a whole number"
-    if feature.immutable:
-        yield _outside(feature, numbers), _range_wish(feature)
-
-
-def _outside(feature: Feature, numbers: Array) -> Flags:
-    lower = -np.inf if feature.lower is None else feature.lower
-    upper = np.inf if feature.upper is None else feature.upper
-    outside: Flags = (numbers < lower) | (numbers > upper)  # false where missing
-    return outside
-
-
-def _range_wish(feature: Feature) -> str:
-    return f"is immutable and must be {_range(feature)} (or widen its range)"
+    if feature.step is not None and not feature.immutable:
+        largest = largest_exact(feature.step)
+        wish = (
+            f"must be smaller than {largest:.16g}, where multiples of {feature.step:g} are exact (rescale the column)"
+        )
+        yield np.abs(numbers) >= largest, wish  # false where missing
 
 
 def _allowed(feature: Feature) -> str:

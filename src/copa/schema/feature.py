@@ -22,7 +22,7 @@ from copa.schema.fields import (
     read_values,
 )
 from copa.schema.names import listed, require_known, shown
-from copa.schema.steps import MOST_DIGITS, whole_and_digits
+from copa.schema.steps import MOST_DIGITS, largest_exact, whole_and_digits
 from copa.schema.values import Scalar, ValueIndex
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
@@ -47,7 +47,7 @@ class Feature:
     immutable : bool
         No option changes it.
     lower, upper : float, optional
-        Range of a line, or of an ordinal whose values are numbers. A changeable value outside must come inside.
+        Range of a line, or of an ordinal whose values are numbers: a value that an option changes must lie in it.
     direction : "both", "increase" or "decrease"
         Where an option may go, seen from the applicant; for an ordinal or a binary along the order of `values`.
     step : float, optional
@@ -160,6 +160,13 @@ class Feature:
             raise InvalidInputError(
                 f"{where} step must be a decimal number of at most {MOST_DIGITS} digits, like 0.25, got {self.step!r}"
             )
+        largest = largest_exact(self.step)
+        for name, end in (("lower", self.lower), ("upper", self.upper)):
+            if end is not None and abs(end) >= largest and not self.immutable:
+                raise InvalidInputError(
+                    f"{where} {name} must be smaller than {largest:.16g}, where multiples of {self.step:g} are exact, "
+                    f"got {end:.17g}; rescale the column, or make it immutable"
+                )
 
     @property
     def is_line(self) -> bool:

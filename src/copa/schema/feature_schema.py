@@ -10,12 +10,13 @@ import numpy as np
 from copa.exceptions import InvalidInputError
 from copa.schema import files
 from copa.schema.checks import complaints
-from copa.schema.columns import Codes, column_codes, read_table
+from copa.schema.columns import Codes, Flags, column_codes, read_table
 from copa.schema.feature import Feature
 from copa.schema.fields import is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.limits import Limits, limits_of
 from copa.schema.names import hint, require_known, shown
+from copa.schema.obedience import obeying
 from copa.schema.rules import LinearRule
 from copa.schema.violations import read_origins, rows_of, violations_of
 
@@ -151,7 +152,7 @@ class FeatureSchema:
 
         A missing column is an error at once. A row is wrong where a choice is none of the known values, a line is no
         finite number or not whole although its kind is integer, a changeable value is missing (or one that a rule
-        needs), or an immutable value is outside its own range.
+        needs), or one is too large for the multiples of its step to be exact.
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
         return complaints(self.features, needed, read_table(X, self.names))
@@ -190,6 +191,22 @@ class FeatureSchema:
             violations_of(self.features, self.rules, self.max_changes, start, row)
             for start, row in zip(starts, rows_of(table), strict=True)
         ]
+
+    def obeys(self, origin: "pd.DataFrame", options: "pd.DataFrame") -> Flags:
+        """Whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.
+
+        Parameters
+        ----------
+        origin : DataFrame with one row per option, the applicant as he or she is
+        options : DataFrame, one row per option
+        """
+        table = read_table(options, self.names, "options")
+        starts = read_table(origin, self.names, "origin")
+        if len(starts) != len(table):
+            raise InvalidInputError(
+                f"origin must have one row for each of the {len(table)} options, got {len(starts)} rows"
+            )
+        return obeying(self.features, self.rules, self.max_changes, starts, table)
 
 
 def _read_features(features: Any) -> tuple[Feature, ...]:

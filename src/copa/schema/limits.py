@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 class Limits:
     """What the options of N applicants may be, by column; steps and rules come on top.
 
+    An option may always keep the applicant's own value, also where that lies outside the range.
+
     Attributes
     ----------
     line : mapping from a numeric or integer column to (lower, upper), each (N,)
-        Infinite where open; lower above upper where no value is possible; NaN where the applicant's own is missing.
+        Where a changed value must lie. Infinite where open; both the applicant's own value where no other is possible;
+        NaN where that is missing.
     choice : mapping from an ordinal, categorical or binary column to flags (N, V), one per value
-        All false where no value is possible, or the applicant's own value is missing or unknown.
+        The applicant's own value is always one of them. All false where it is missing or unknown.
     """
 
     line: Mapping[str, tuple[Array, Array]]
@@ -50,9 +53,8 @@ def line_limits(feature: Feature, own: Array) -> tuple[Array, Array]:
         lower = np.maximum(lower, own)
     if feature.direction == "decrease":
         upper = np.minimum(upper, own)
-    missing = np.isnan(own)
-    lower[missing] = upper[missing] = np.nan
-    return lower, upper
+    stuck = ~(lower <= upper) | np.isnan(own)  # no value is possible but the applicant's own, or that is missing
+    return np.where(stuck, own, lower), np.where(stuck, own, upper)
 
 
 def choice_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
@@ -78,10 +80,8 @@ def possible_moves(feature: Feature) -> Flags:
         moves = np.triu(moves)
     if feature.direction == "decrease":
         moves = np.tril(moves)
-    moves = moves | stay
     if feature.lower is not None or feature.upper is not None:
-        # A range is about where an option may be, and not only about where it may move.
         inside = feature.numbers >= (-np.inf if feature.lower is None else feature.lower)
         moves &= inside & (feature.numbers <= (np.inf if feature.upper is None else feature.upper))
-    result: Flags = moves
+    result: Flags = moves | stay
     return result

@@ -1,8 +1,10 @@
 """Linear rules between columns, such as `existing_credits <= dependents` or `2*a + 0.5*b <= 10`."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from copa.exceptions import InvalidInputError
@@ -115,26 +117,37 @@ def _parsed(text: Any) -> tuple[dict[str, float], float]:
             sides[-1].append((kind, word))
     if len(comparisons) != 1:
         raise InvalidInputError(f"rule {shown(text)} has {len(comparisons)} comparisons; {HELP}")
-    turn = 1.0 if comparisons[0] == "<=" else -1.0
-    coefficients: dict[str, float] = {}
-    upper = 0.0
+    turn = 1 if comparisons[0] == "<=" else -1
+    coefficients: dict[str, Fraction] = {}
+    upper = Fraction(0)
     for sign, side in zip((turn, -turn), sides, strict=True):
         for number, column in _terms(side, text):
             if column is None:
                 upper -= sign * number
             else:
-                coefficients[column] = coefficients.get(column, 0.0) + sign * number
-    return {column: number for column, number in coefficients.items() if number}, upper + 0.0
+                coefficients[column] = coefficients.get(column, Fraction(0)) + sign * number
+    try:
+        return {column: float(number) for column, number in coefficients.items() if number}, float(upper)
+    except OverflowError as error:
+        raise InvalidInputError(f"rule {shown(text)} has sums beyond all floats; rescale the columns") from error
 
 
-def _terms(side: list[tuple[str, str]], text: str) -> Iterator[tuple[float, str | None]]:
+def _number(word: str) -> Fraction:
+    """Return a number as it is written, so that sums of decimals are decimals: 0.1 + 0.2 is 0.3."""
+    rounded = float(word)
+    if not math.isfinite(rounded):
+        raise InvalidInputError(f"a number in a rule must be a finite number, got {shown(rounded)}")
+    return Fraction(word) if rounded else Fraction(0)
+
+
+def _terms(side: list[tuple[str, str]], text: str) -> Iterator[tuple[Fraction, str | None]]:
     """Read one side as signed terms: a number, a column, or the product of both in either order."""
     complaint = InvalidInputError(f"rule {shown(text)} cannot be read; {HELP}")
     position = 0
     while position < len(side) or position == 0:
-        sign = 1.0
+        sign = 1
         if position < len(side) and side[position] in (("sign", "+"), ("sign", "-")):
-            sign = -1.0 if side[position][1] == "-" else 1.0
+            sign = -1 if side[position][1] == "-" else 1
             position += 1
         elif position > 0:
             raise complaint  # two terms with nothing between them
@@ -147,4 +160,4 @@ def _terms(side: list[tuple[str, str]], text: str) -> Iterator[tuple[float, str 
             raise complaint
         position += 1
         words = dict(factors)
-        yield sign * float(words.get("number", "1")), words.get("name")
+        yield sign * _number(words.get("number", "1")), words.get("name")

@@ -17,6 +17,15 @@ def whole_and_digits(step: float) -> tuple[int, int]:
     return int("".join(map(str, digits))), -int(exponent)
 
 
+def largest_exact(step: float) -> float:
+    """Size below which every multiple of a step is a number of its own, printed with the decimals that it has.
+
+    Whole numbers are exact up to 2**53, and 15 decimal digits survive any way through a float.
+    """
+    _, digits = whole_and_digits(step)
+    return EXACT if digits <= 0 else 10.0**15 / 10.0**digits
+
+
 def multiples(counts: Any, step: float) -> Array:
     """Return counts * step, each the float nearest to the decimal product.
 

@@ -1,13 +1,16 @@
 """Whether given options obey a schema: one option, one column, one rule at a time, in raw units.
 
 Written for being read, and on purpose with nothing in common with the arrays that the search for options works on:
-it is the judge of what that search delivers.
+it is the judge of what that search delivers. Nothing here is rounded: whole numbers are whole numbers, and decimals are
+the decimals that are printed, so that 0.1 is one tenth in a range, in a step and in the sum of a rule.
 """
 
 import math
 import numbers
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +24,6 @@ from copa.schema.values import Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
-
-RULE_TOLERANCE = 1e-9  # relative to the terms of the rule: sums of decimal numbers are not exact
 
 Row = Mapping[str, Any]
 
@@ -57,12 +58,12 @@ def violations_of(
     changed = []
     for feature in features:
         own, new = origin[feature.name], option[feature.name]
-        if not _same(feature, own, new):
+        if not is_unchanged(feature, own, new):
             changed.append(feature.heading)
-        found += [f"{feature.heading}: {fault}" for fault in _column_faults(feature, own, new)]
+        found += [f"{feature.heading}: {fault}" for fault in column_violations(feature, own, new)]
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
-        found += _rule_faults(rule, by_name, option)
+        found += rule_violations(rule, by_name, option)
     if max_changes is not None and len(changed) > max_changes:
         found.append(f"changes {len(changed)} columns ({', '.join(changed)}), allowed are {max_changes}")
     return found
@@ -85,6 +86,18 @@ def _is_number(value: Any) -> bool:
         return False
 
 
+def exact(value: Any) -> Fraction:
+    """Return a finite number as it is printed: 0.1 is one tenth, also in single precision."""
+    if isinstance(value, (float, np.floating)):
+        return _decimal(str(value))
+    return Fraction(int(value)) if isinstance(value, (int, np.integer, np.bool_)) else Fraction(value)
+
+
+@lru_cache(maxsize=2**16)
+def _decimal(text: str) -> Fraction:
+    return Fraction(text)
+
+
 def _position(feature: Feature, value: Any) -> int | None:
     """Which of the feature's values it is: by value, else by text if one of the two is text."""
     if _is_missing(value):
@@ -104,18 +117,26 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
 
 
-def _same(feature: Feature, own: Any, new: Any) -> bool:
+def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
     """Whether an option leaves a value as it is: exactly, without any tolerance."""
     if _is_missing(own) or _is_missing(new):
         return _is_missing(own) and _is_missing(new)
     if feature.is_choice and _position(feature, own) is not None:
         return _position(feature, own) == _position(feature, new)
+    if _is_number(own) and _is_number(new):
+        return exact(own) == exact(new)
     return bool(own == new)
 
 
-def _column_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+def column_violations(feature: Feature, own: Any, new: Any) -> list[str]:
+    """Say in what the value of one column breaks the schema; its rules and the number of changes are not looked at.
+
+    A value that is the applicant's own is a fact and no advice: it breaks nothing, even outside the range.
+    """
     if feature.immutable:
-        return [] if _same(feature, own, new) else [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
+        if is_unchanged(feature, own, new):
+            return []
+        return [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
     if _is_missing(new):
         return ["must not be missing"]
     return _line_faults(feature, own, new) if feature.is_line else _choice_faults(feature, own, new)
@@ -126,12 +147,15 @@ def _line_faults(feature: Feature, own: Any, new: Any) -> list[str]:
         return [f"must be a finite number, got {shown(new)}"]
     if not _is_number(own):
         return [f"the applicant's own value must be a finite number, got {shown(own)}"]
+    before, after = exact(own), exact(new)
+    if after == before:
+        return []
     found = _range_faults(feature, new)
-    if feature.direction == "increase" and new < own:
+    if feature.direction == "increase" and after < before:
         found.append(f"may only increase from {_number(feature, own)}, got {_number(feature, new)}")
-    if feature.direction == "decrease" and new > own:
+    if feature.direction == "decrease" and after > before:
         found.append(f"may only decrease from {_number(feature, own)}, got {_number(feature, new)}")
-    if new != own and feature.step is not None and not _is_multiple(new, feature.step):
+    if feature.step is not None and after % exact(feature.step) != 0:
         found.append(f"may only change to multiples of {feature.step:g}, got {_number(feature, new)}")
     return found
 
@@ -143,11 +167,11 @@ def _choice_faults(feature: Feature, own: Any, new: Any) -> list[str]:
         return [f"must be one of {_listed(feature, values)}, got {shown(new)}"]
     if here is None:
         return [f"the applicant's own value must be one of {_listed(feature, values)}, got {shown(own)}"]
+    if here == there:
+        return []
     found = []
     if feature.lower is not None or feature.upper is not None:
         found = _range_faults(feature, values[there])
-    if here == there:
-        return found
     start, got = _said(feature, own), _said(feature, new)
     if feature.allowed is not None and values[there] not in feature.allowed:
         found.append(f"may only change to {_listed(feature, feature.allowed)}, got {got}")
@@ -170,9 +194,9 @@ def _way(feature: Feature, start: str, onwards: tuple[Scalar, ...]) -> str:
 
 def _range_faults(feature: Feature, new: Any) -> list[str]:
     found = []
-    if feature.lower is not None and new < feature.lower:
+    if feature.lower is not None and exact(new) < exact(feature.lower):
         found.append(f"must be at least {feature.lower:.15g}, got {_number(feature, new)}")
-    if feature.upper is not None and new > feature.upper:
+    if feature.upper is not None and exact(new) > exact(feature.upper):
         found.append(f"must be at most {feature.upper:.15g}, got {_number(feature, new)}")
     return found
 
@@ -193,18 +217,9 @@ def _listed(feature: Feature, values: tuple[Scalar, ...]) -> str:
     return listed([feature.labels.get(value, value) for value in values])
 
 
-def _is_multiple(value: Any, step: float) -> bool:
-    """Whether a value is the float nearest to some decimal multiple of the step."""
-    exact_step = Decimal(repr(step))
-    exact_value = Decimal(str(value))  # the decimals a person sees
-    nearest = (exact_value / exact_step).to_integral_value() * exact_step
-    if isinstance(value, (float, np.floating)):
-        return bool(type(value)(nearest) == value)
-    return nearest == exact_value
-
-
-def _rule_faults(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[str]:
-    total, size = 0.0, abs(rule.upper)
+def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[str]:
+    """Say whether an option breaks a rule: the exact sum of the decimals that are printed."""
+    total, limit = Fraction(0), exact(rule.upper)
     for name, coefficient in rule.coefficients.items():
         value = option[name]
         if features[name].is_choice:
@@ -212,8 +227,9 @@ def _rule_faults(rule: LinearRule, features: Mapping[str, Feature], option: Row)
             value = None if position is None else (features[name].values or ())[position]
         if not _is_number(value):
             return [f"rule {rule.text}: {name} must be a number, got {shown(option[name])}"]
-        total += coefficient * float(value)
-        size += abs(coefficient * float(value))
-    if total > rule.upper + RULE_TOLERANCE * size:
-        return [f"rule {rule.text} does not hold: {total:.15g} is above {rule.upper:.15g}"]
-    return []
+        total += exact(coefficient) * exact(value)
+    if total <= limit:
+        return []
+    reached, allowed = f"{float(total):.15g}", f"{rule.upper:.15g}"
+    excess = f" by {float(total - limit):.2g}" if reached == allowed else ""
+    return [f"rule {rule.text} does not hold: {reached} is above {allowed}{excess}"]

@@ -28,13 +28,13 @@ def test_an_immutable_line_stays_even_outside_its_range():
     assert line(immutable=True, lower=10, upper=20) == (OWN, OWN)
 
 
-def test_a_value_outside_the_range_must_come_inside():
+def test_a_value_outside_the_range_may_change_to_one_inside():
     assert line(lower=10, upper=20) == ([10.0] * 3, [20.0] * 3)
 
 
 def test_directions_start_at_the_applicant():
-    assert line(direction="increase", lower=10, upper=20) == ([10.0, 10.0, 30.0], [20.0] * 3)
-    assert line(direction="decrease", lower=10, upper=20) == ([10.0] * 3, [5.0, 10.0, 20.0])
+    assert line(direction="increase", lower=10, upper=20) == ([10.0, 10.0, 30.0], [20.0, 20.0, 30.0])
+    assert line(direction="decrease", lower=10, upper=20) == ([5.0, 10.0, 10.0], [5.0, 10.0, 20.0])
 
 
 def test_a_missing_own_value_has_no_limits():
@@ -69,9 +69,9 @@ def test_everything_together():
     assert limited == [[1, 0, 1], [0, 1, 1], [0, 0, 1]]
 
 
-def test_an_ordinal_outside_its_range_must_come_inside():
-    assert moves(values=(1, 2, 3), lower=2) == [[0, 1, 1]] * 3
-    assert moves(values=(1, 2, 3), upper=2, direction="increase") == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+def test_an_ordinal_outside_its_range_stays_or_comes_inside():
+    assert moves(values=(1, 2, 3), lower=2) == [[1, 1, 1], [0, 1, 1], [0, 1, 1]]
+    assert moves(values=(1, 2, 3), upper=2, direction="increase") == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_a_binary_may_be_switched_one_way():

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Construction, Request
-from copa.planner.delivery import Applicants, Delivered, bound_options, guarantee_holds
+from copa.planner.construction import Request
+from copa.planner.delivery import Applicants, Delivered
 from copa.planner.fitted import Fitted
+from copa.planner.judge import Construction, judge_and_bound
 from copa.planner.tries.samples import Rows
 from copa.planning.menus import Menus
 
@@ -23,7 +24,7 @@ def deliver_menus(
     request: Request,
     points_of: Callable[[Rows, "pd.DataFrame"], Array],
 ) -> Construction:
-    """Deliver menus, drop rows that the model refuses, and see which guarantees hold.
+    """Deliver menus, have them judged, and see which guarantees hold.
 
     Parameters
     ----------
@@ -36,8 +37,4 @@ def deliver_menus(
     own = applicants.places.take(owner)
     effort = fitted.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
     delivered = Delivered(table, owner, points, points, fitted.model.accepts(table), effort, effort)
-    if not delivered.accepted.all():
-        delivered = delivered.keep(delivered.accepted)
-    bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
-    return Construction(menus, delivered, bounds, bounds.lower, reached)
+    return judge_and_bound(fitted, applicants, menus, delivered, request)

@@ -19,6 +19,8 @@ from copa.planner.settings import FitSettings
 from copa.planning.actions import ActionSpace, Places
 from copa.planning.rows import write_rows
 from copa.schema import FeatureSchema
+from copa.schema.limits import possible_moves
+from copa.schema.names import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +85,9 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
         try:
             scores = model.scores(rows)
         except Exception as error:
+            what = _unreadable_value(model, space, X) or "rows"
             raise InvalidInputError(
-                f"the model{'' if model is models[0] else ', retrained,'} cannot read rows that the schema allows "
+                f"the model{'' if model is models[0] else ', retrained,'} cannot read {what} that the schema allows "
                 f"({type(error).__name__}: {error}); make the schema narrower (allowed values, ranges), or the "
                 "pipeline more tolerant (handle_unknown='ignore')"
             ) from error
@@ -92,10 +95,30 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
             raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
 
 
-def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
-    """Rows of the data, and one of them with each line at each end of its range, and with each value of each choice."""
+def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:
+    """Name a value of a choice that the model cannot read by itself, "" where it can read all of them."""
+    few = _good_rows(space, X)
+    places = Places.read(space, few)
+    for k, feature in enumerate(space.choices):
+        for code, value in enumerate(feature.values or ()):
+            atoms = places.atoms.copy()
+            atoms[:, k] = space.ends[k] + code
+            try:
+                model.scores(write_rows(space, few, places, np.arange(len(few)), places.values, atoms))
+            except Exception:  # noqa: BLE001 - whatever the model has against it
+                return f"the value {shown(value)} of column {feature.name!r}"
+    return ""
+
+
+def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+    """A few rows of the data that the schema finds good, spread over the table."""
     few = X.iloc[np.linspace(0, len(X) - 1, min(PROBED, len(X))).astype(int)]
-    few = few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
+    return few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
+
+
+def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+    """Rows of the data, also with each line at each end of its range, and each value that a choice may change to."""
+    few = _good_rows(space, X)
     places = Places.read(space, few)
     varied = [(places.values, places.atoms)]
     for k in range(len(space.lines) if len(few) else 0):
@@ -103,10 +126,10 @@ def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
             values = places.values.copy()
             values[:, k] = end[:, k]
             varied.append((values, places.atoms))
-    for k in range(len(space.choices) if len(few) else 0):
-        for atom in range(space.ends[k], space.ends[k + 1]):
+    for k, feature in enumerate(space.choices if len(few) else ()):
+        for code in np.flatnonzero(possible_moves(feature).sum(axis=0) > 1):  # from its own, and from another one
             atoms = places.atoms.copy()
-            atoms[:, k] = np.where(places.allowed[:, atom], atom, atoms[:, k])
+            atoms[:, k] = space.ends[k] + code
             varied.append((places.values, atoms))
     owner = np.tile(np.arange(len(few)), len(varied))
     values, atoms = (np.concatenate([pair[part] for pair in varied]) for part in (0, 1))

@@ -16,9 +16,10 @@ from copa.models.surrogate import fit_locally
 from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.promises import standard_ball, standard_points
 from copa.planner.black_boxes.state import AskedPlanner
-from copa.planner.construction import ROUNDING, Construction, Request
+from copa.planner.construction import ROUNDING, Request
 from copa.planner.delivery import Applicants
-from copa.planner.tries.samples import Rows, entered
+from copa.planner.judge import Construction
+from copa.planner.tries.samples import Rows
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each
 from copa.planning.actions import Places
@@ -46,7 +47,7 @@ class LimePlanner(AskedPlanner):
 
     def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - each row stands for itself
         """Rows as points of the ball, each by the stand-in around itself, (M, D)."""
-        applicants = Applicants(rows, Places.read(self.space, rows), self.start(rows), self.space.slack(rows))
+        applicants = Applicants(rows, rows, Places.read(self.space, rows), self.start(rows), self.space.slack(rows))
         weights = stand_ins(self, applicants)
         return stand_in_points(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
 
@@ -65,7 +66,7 @@ def stand_ins(fitted: LimePlanner, applicants: Applicants) -> Array:
     space, places = fitted.space, applicants.places
     draws = Draws.make(PERTURBED, len(space.lines), len(space.choices), fitted.seed)
     owner = np.repeat(np.arange(len(applicants)), PERTURBED)
-    rows = Rows(owner, *rows_around(space, places, *entered(space, places), draws))
+    rows = Rows(owner, *rows_around(space, places, places.values, places.atoms, draws))
     points = rows.coordinates(space, applicants).reshape(len(applicants), PERTURBED, -1)
     scores = fitted.model.scores(rows.frame(space, applicants)).reshape(len(applicants), PERTURBED)
     width = WIDTH * np.sqrt(len(space.columns))

@@ -5,7 +5,7 @@ import numpy as np
 from copa.arrays import Indices
 from copa.planner.black_boxes.state import BlackBoxPlanner, readable_rows
 from copa.planner.delivery import Applicants
-from copa.planner.tries.samples import Rows, Samples, entered
+from copa.planner.tries.samples import Rows, Samples
 from copa.planning.neighbourhood import Draws, rows_around, rows_between
 
 NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted
@@ -50,8 +50,7 @@ def explore(fitted: BlackBoxPlanner, applicants: Applicants, seed: int) -> Sampl
 
 def _around(fitted: BlackBoxPlanner, applicants: Applicants, whose: Indices, draws: Draws, reach: float) -> Samples:
     places = applicants.places.take(whose)
-    values, atoms = entered(fitted.space, places)
-    drawn = rows_around(fitted.space, places, values, atoms, draws, reach)
+    drawn = rows_around(fitted.space, places, places.values, places.atoms, draws, reach)
     return ask(fitted, applicants, Rows(np.repeat(whose, len(draws)), *drawn))
 
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from copa.arrays import Indices
-from copa.planner.construction import ROUNDING, Construction, Request, finish
+from copa.planner.construction import ROUNDING, Request, finish
 from copa.planner.delivery import Applicants, moments_of_each
 from copa.planner.feature_maps.slopes import slopes_at
 from copa.planner.fitted import FittedPlanner
-from copa.planner.tries.samples import Rows, Samples, entered, sureness
+from copa.planner.judge import Construction
+from copa.planner.tries.samples import Rows, Samples, sureness
 from copa.planner.tries.searching import build_in_turns, search_one
 from copa.planner.tries.selection import choose_menus, level_of_each
 from copa.planning.actions import unit_of_effort
@@ -42,7 +43,7 @@ def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, requ
 
 def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Menus:
     """Search in turns, choose, try every option with less, and choose again."""
-    own = Rows(np.arange(len(applicants)), *entered(fitted.space, applicants.places))
+    own = Rows(np.arange(len(applicants)), applicants.places.values, applicants.places.atoms)
     tried = look_at(fitted, applicants, own)
     scattered = _scattered(fitted, applicants, own)
     focus = in_order(_search(fitted, applicants, own, REACHES[0], request, first=True), promising(scattered))

@@ -16,7 +16,7 @@ from copa.schema.steps import snap
 if TYPE_CHECKING:
     import pandas as pd
 
-RULE_TOLERANCE = 1e-9
+IN_DOUBT = 1e-6  # slack of a rule, in its size: more than rounding and single precision make of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +56,24 @@ class Rows:
         return points
 
     def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
-        """Whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed."""
+        """Whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed.
+
+        Where the slack of a rule is a matter of rounding, the rows are written out and judged as such.
+        """
         own = applicants.places.take(self.owner)
         changes = (self.values != own.values).sum(axis=1) + (self.atoms != own.atoms).sum(axis=1)
         shares = space.terrain[6]
         slack = applicants.slack[self.owner] - (self.values - own.values) @ shares[:, : len(space.lines)].T
         for k in range(len(space.choices)):
             slack -= shares[:, self.atoms[:, k]].T - shares[:, own.atoms[:, k]].T
-        return np.asarray((changes <= space.cap) & (slack >= -RULE_TOLERANCE).all(axis=1))
+        least = slack.min(axis=1, initial=np.inf)
+        good: npt.NDArray[np.bool_] = (changes <= space.cap) & (least > -IN_DOUBT)
+        doubtful = np.flatnonzero(good & (least < IN_DOUBT))
+        if len(doubtful):
+            some = Rows(self.owner[doubtful], self.values[doubtful], self.atoms[doubtful])
+            origins = applicants.origins.iloc[some.owner]
+            good[doubtful] = space.schema.obeys(origins, some.frame(space, applicants))
+        return good
 
     def eased(self, space: ActionSpace, applicants: Applicants) -> "Rows":
         """Every row with one change less, each in turn, and with each change of a line half as large."""
@@ -74,9 +84,8 @@ class Rows:
         values, atoms = self.values[rows], self.atoms[rows]
         for position, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
             if column < n_lines:
-                inside = np.clip(own.values[row, column], own.lower[row, column], own.upper[row, column])
-                values[position, column] = inside
-            elif own.allowed[row, own.atoms[row, column - n_lines]]:
+                values[position, column] = own.values[row, column]
+            else:
                 atoms[position, column - n_lines] = own.atoms[row, column - n_lines]
         halved, lines = np.nonzero(changed[:, :n_lines])
         smaller = self.values[halved]
@@ -131,14 +140,3 @@ def sureness(mean: Array, spread: Array, reach: Array) -> Array:
     lower = single_option_lower(mean, spread, reach)
     missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
     return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
-
-
-def entered(space: ActionSpace, places: Places) -> tuple[Array, Indices]:
-    """The applicants' rows (N, L), (N, C), brought into the allowed ranges where they lie outside."""
-    values = np.clip(places.values, places.lower, places.upper)
-    atoms = places.atoms.copy()
-    for k in range(len(space.choices)):
-        flags = places.allowed[:, space.ends[k] : space.ends[k + 1]]
-        stays = flags[np.arange(len(atoms)), atoms[:, k] - space.ends[k]]
-        atoms[:, k] = np.where(stays, atoms[:, k], space.ends[k] + np.argmax(flags, axis=1))
-    return values, atoms

@@ -1,0 +1,88 @@
+"""Whether an option is allowed, by exact arithmetic on what is printed: written anew, with nothing of `copa.schema`.
+
+It reads the fields of a schema, and knows none of the code that judges or searches by them.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def printed(cell: Any) -> Fraction:
+    """A number as a person reads it: whole numbers as such, decimals by their digits."""
+    return Fraction(int(cell)) if isinstance(cell, (int, np.integer, bool, np.bool_)) else Fraction(str(cell))
+
+
+def refusals(schema: Any, origins: pd.DataFrame, options: pd.DataFrame) -> list[str]:
+    """What is wrong with options (M rows) for the applicants in the same rows of `origins`, one text per fault."""
+    before, after = _cells(origins), _cells(options)
+    found = []
+    for row in range(len(options)):
+        own = {name: column[row] for name, column in before.items()}
+        new = {name: column[row] for name, column in after.items()}
+        found += [f"row {row}: {fault}" for fault in _faults(schema, own, new)]
+    return found
+
+
+def _cells(table: pd.DataFrame) -> dict[str, list[Any]]:
+    return {name: [table[name].array[i] for i in range(len(table))] for name in table.columns}
+
+
+def _faults(schema: Any, own: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    described = {feature.name: feature for feature in schema.features}
+    changed = [name for name in own if not _equal(described.get(name), own[name], new[name])]
+    found = [f"{name} is not in the schema" for name in changed if name not in described]
+    for name in changed:
+        if name in described:
+            fault = _change_fault(described[name], own[name], new[name])
+            found += [f"{name} from {own[name]!r} to {new[name]!r}: {fault}"] if fault else []
+    for rule in schema.rules:
+        terms = [
+            printed(weight) * printed(_number(described[name], new[name])) for name, weight in rule.coefficients.items()
+        ]
+        if sum(terms) > printed(rule.upper):
+            found.append(f"rule {rule.text}: {float(sum(terms))!r}")
+    if schema.max_changes is not None and len(changed) > schema.max_changes:
+        found.append(f"{len(changed)} changes")
+    return found
+
+
+def _equal(feature: Any, own: Any, new: Any) -> bool:
+    if feature is not None and feature.kind in ("numeric", "integer"):
+        return printed(own) == printed(new)
+    return bool(own == new)
+
+
+def _position(feature: Any, cell: Any) -> int:
+    return next((k for k, value in enumerate(feature.values) if value == cell), -1)
+
+
+def _number(feature: Any, cell: Any) -> Any:
+    return cell if feature.kind in ("numeric", "integer") else feature.values[_position(feature, cell)]
+
+
+def _change_fault(feature: Any, own: Any, new: Any) -> str:
+    """What is wrong with a value that was changed, "" if nothing."""
+    if feature.immutable:
+        return "immutable"
+    is_line = feature.kind in ("numeric", "integer")
+    if not is_line and _position(feature, new) < 0:
+        return "no value of the column"
+    value = printed(_number(feature, new)) if feature.lower is not None or feature.upper is not None else Fraction(0)
+    way = printed(new) - printed(own) if is_line else _position(feature, new) - _position(feature, own)
+    faults = {
+        "below the range": feature.lower is not None and value < printed(feature.lower),
+        "above the range": feature.upper is not None and value > printed(feature.upper),
+        "not upwards": feature.direction == "increase" and way < 0,
+        "not downwards": feature.direction == "decrease" and way > 0,
+        "off the step": feature.step is not None and (printed(new) / printed(feature.step)).denominator != 1,
+        "not allowed": feature.allowed is not None and new not in feature.allowed,
+        "no such transition": not is_line and new not in _targets(feature, own),
+    }
+    return ", ".join(fault for fault, is_there in faults.items() if is_there)
+
+
+def _targets(feature: Any, own: Any) -> Any:
+    return (feature.transitions or {}).get(feature.values[_position(feature, own)], feature.values)

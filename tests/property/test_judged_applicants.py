@@ -1,0 +1,92 @@
+"""Whatever the schema, the pipeline, the model and the route: an independent exact judge refuses no delivered row."""
+
+from dataclasses import dataclass
+
+import pytest
+
+import copa
+from property.exact_judge import refusals
+from property.random_worlds import make_world
+
+FAST = {"guarantee": 0.6, "n_options": 3, "n_starts": 4, "n_jobs": 1, "random_state": 0, "progress": False}
+ROUTES = {
+    "each": ("linear", {}),
+    "all": ("linear", {"guarantee_for": "all", "cost": "l2"}),
+    "any": ("linear", {"guarantee_for": "any"}),
+    "paper": ("linear", {"objective": "paper"}),
+    "feature map": ("feature map", {}),
+    "black box": ("black box", {"n_models": 4}),
+    "lime": ("black box", {"surrogate": "lime"}),
+    "level": ("linear", {}),
+    "requirement": ("linear", {}),
+    "mahalanobis": ("linear", {}),
+    "ascent": ("linear", {}),
+    "level on a feature map": ("feature map", {}),
+    "level on a black box": ("black box", {"n_models": 4}),
+}
+CORRECTIONS = ("level", "requirement", "mahalanobis", "ascent", "level on a feature map", "level on a black box")
+
+
+@dataclass
+class Tally:
+    """What was judged, and what was refused."""
+
+    applicants: int = 0
+    outside: int = 0
+    options: int = 0
+    refused: tuple[str, ...] = ()
+
+    def add(self, world, owner, rows, where):
+        """Judge delivered rows, and what the model says of them."""
+        found = [f"{where}: {fault}" for fault in refusals(world.schema, world.applicants.iloc[owner], rows)]
+        if len(rows) and not world.pipeline.predict(rows).all():
+            found.append(f"{where}: the model refuses a row")
+        self.applicants += len(world.applicants)
+        self.outside += world.n_outside
+        self.options += len(rows)
+        self.refused += tuple(found)
+
+
+def planner_of(world, **settings):
+    given = {} if world.moments is None else {"moments": world.moments, "radius": 0.05}
+    planner = copa.RecoursePlanner(world.pipeline, schema=world.schema, favourable=True, **given | FAST | settings)
+    return planner.fit(world.training, world.labels)
+
+
+def tally_of(route, n_worlds, n_applicants, first_seed=0):
+    model, settings = ROUTES[route]
+    tally = Tally()
+    for seed in range(first_seed, first_seed + n_worlds):
+        world = make_world(model, seed, n_applicants)
+        if len(world.applicants) == 0:
+            continue
+        planner = planner_of(world, **settings)
+        batch = planner.plan(world.applicants)
+        if route in CORRECTIONS:
+            plans = [plan.options for plan in batch]
+            asking = planner.set_params(guarantee=0.8)
+            batch = asking.correct(plans, world.applicants, method=route.split()[0], budget=0.5).after
+        assert "error" not in set(batch.status), batch.message
+        tally.add(world, batch.owner, batch.options, f"{route}, seed {seed}")
+    return tally
+
+
+def require_clean(tally, n_applicants):
+    assert tally.refused == ()
+    assert tally.applicants >= n_applicants
+    assert tally.outside >= tally.applicants // 5
+    assert tally.options >= tally.applicants // 2
+
+
+QUICK = {
+    "each": (12, 200), "all": (4, 100), "any": (4, 100), "paper": (4, 100),
+    "feature map": (4, 20), "black box": (4, 20), "lime": (3, 20),
+    "level": (3, 100), "requirement": (3, 40), "mahalanobis": (3, 40), "ascent": (3, 40),
+    "level on a feature map": (2, 10), "level on a black box": (2, 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_an_exact_judge_refuses_no_delivered_row(route):
+    n_worlds, n_applicants = QUICK[route]
+    require_clean(tally_of(route, n_worlds, n_applicants), int(0.7 * n_worlds * n_applicants))
