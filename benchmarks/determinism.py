@@ -11,7 +11,6 @@ from benchmarks.interpreters import fresh
 from benchmarks.reporting import Row
 
 PREPARED = """
-import sys
 from copa.kernels import compiling
 if {reordered}:
     compiling.options["fastmath"] = {{"reassoc", "contract"}}

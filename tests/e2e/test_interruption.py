@@ -19,7 +19,7 @@ def ask(n_plans, n_options):
     copa.validity_bounds(points, mean, 0.01 * np.eye(n_options), 0.05, n_jobs=1)
 ask(1, 2)
 print("ready", flush=True)
-ask(60, 55)
+ask(150, 40)
 """
 PLANS = """
 rng = np.random.default_rng(0)

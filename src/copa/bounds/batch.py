@@ -166,7 +166,7 @@ def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk:
         bounds.ceiling[chunk],
     )
     surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
-    surely_fails = np.empty(len(plans))
+    surely_fails = np.zeros(len(plans))
     surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures[chunk], surely_fails)
     bounds.upper[chunk] = 1.0 - surely_fails
     for mixtures in (proofs.any_mixtures[chunk], proofs.upper_mixtures[chunk]):

@@ -126,7 +126,8 @@ def lower_bounds(
     means : (N, J) mean scores
     reaches : (N, J) how far each score can be moved at the cost of the whole radius
     tolerance : gap at which a plan counts as solved
-    stop : (1,) not zero once the solution is not wanted any more; a plan then keeps what was proven of it
+    stop : (1,) not zero once the solution is not wanted any more; the plan at work then keeps what is
+        proven of it, and those after it are left as they are
     directions, reach : (N, J, n), (N, J); receive the canonical form, n = min(J, K) + 1
     matrices, penalties : (N, n, n), (N,); receive M and g
     blocks : (N, J, n, n); receives the X_j
@@ -138,6 +139,8 @@ def lower_bounds(
     ws = allocate(n_options, n)
     work = np.empty((n_options, length))
     for p in range(n_plans):
+        if stop[0] != 0:
+            break
         canonical_plan(roots[p], means[p], reaches[p], work, directions[p], reach[p])
         worst, slack = first_broken(directions[p], reach[p])
         if not slack > 0.0:

@@ -243,7 +243,7 @@ def surest_mixtures(roots, reach_roots, means, stop, mixtures, held):
     roots : (N, J, K) rows whose inner products are the covariances of the options' scores
     reach_roots : (N, J, L) rows whose lengths are the options' reaches
     means : (N, J) mean scores
-    stop : (1,) not zero once the best mixtures are not wanted any more; those found so far are then kept
+    stop : (1,) not zero once the best mixtures are not wanted any more; plans that are left are then not looked at
     mixtures : (N, J); receives the weights, in the units of the options given
     held : (N,); receives the probability with which the mixture holds in the worst case
     """
@@ -253,6 +253,8 @@ def surest_mixtures(roots, reach_roots, means, stop, mixtures, held):
     scaled_means = np.empty(n_options)
     scale = np.empty(n_options)
     for p in range(n_plans):
+        if stop[0] != 0:
+            break
         for j in range(n_options):
             square = means[p, j] ** 2
             for k in range(roots.shape[2]):

@@ -25,6 +25,15 @@ def bounds_of(roots, means, reaches):
     return dict(zip(names, outputs, strict=True))
 
 
+def test_a_solve_that_is_stopped_leaves_vacuous_bounds():
+    outputs = [np.zeros((2, 3, 4)), np.zeros((2, 3)), np.zeros((2, 4, 4)), np.zeros(2), np.zeros((2, 3, 4, 4))]
+    outputs += [np.zeros((2, 3)), np.zeros(2), np.ones(2)]
+    roots, means = np.random.default_rng(9).standard_normal((2, 3, 5)), np.full((2, 3), 9.0)
+    lower.lower_bounds(roots, means, np.zeros((2, 3)), 1e-9, np.ones(1, dtype=np.int64), *outputs)
+    assert (outputs[-2] == 0.0).all()
+    assert (outputs[-1] == 1.0).all()
+
+
 @pytest.mark.parametrize(("n_options", "length"), [(1, 1), (2, 2), (4, 2), (2, 7), (3, 4)])
 def test_the_canonical_form_keeps_angles_and_relative_reaches(n_options, length):
     rng = np.random.default_rng([n_options, length])
