@@ -13,10 +13,12 @@ Indices = npt.NDArray[np.int64]
 
 # A covariance estimated from data is symmetric and positive semidefinite only up to rounding. Both are judged in units
 # in which every variance is 1 (correlations), so that no coordinate can hide behind a larger one. Correlations may
-# differ from those across the diagonal by the first number: a matrix inverted at a condition of 1e8 does. Their
-# eigenvalues may be below zero by the second times D: some hundred rounding errors for each coordinate.
+# differ from those across the diagonal by the first number: a matrix inverted at a condition of 1e8 does. Times D, an
+# eigenvalue that is below zero by the second is zero, by the third rounding that a product has amplified, and an error
+# of the caller beyond.
 ASYMMETRY_SLACK = 1e-8
-EIGENVALUE_SLACK = 256 * float(np.finfo(np.float64).eps)
+EIGENVALUE_NOISE = 2**8 * float(np.finfo(np.float64).eps)
+EIGENVALUE_SLACK = 2**16 * float(np.finfo(np.float64).eps)
 
 # What NumPy turns into floats though it is no number; pandas' dates and durations are among them.
 DATES = (np.datetime64, dt.date)
@@ -117,9 +119,10 @@ def as_symmetric(value: Any, name: str, order: int) -> Array:
 def semidefinite_root(matrix: Array, name: str) -> Array:
     """Return F with F F' = matrix, for a positive semidefinite matrix.
 
-    The Cholesky factor where the matrix is positive definite, else an eigenvalue root with rounding noise set to zero.
-    Everything happens in units in which every diagonal entry is about 1. Raises, naming a coordinate, if the matrix is
-    indefinite in these units: whatever the units of the coordinates, none is judged beside another's size.
+    The Cholesky factor where the matrix is positive definite, else an eigenvalue root with rounding noise set to zero;
+    an eigenvalue further below zero, of amplified rounding, counts with its size: as little is known of its sign, the
+    larger spread is the safe one. Everything happens in units in which every diagonal entry is about 1. Raises, naming
+    the coordinates, if the matrix is indefinite in these units: none is judged beside another's size.
     """
     sizes = _coordinate_sizes(matrix, name)
     units = np.where(sizes > 0.0, sizes, 1.0)
@@ -131,7 +134,8 @@ def semidefinite_root(matrix: Array, name: str) -> Array:
         pass
     values, vectors = np.linalg.eigh(matrix / units[:, None] / units)
     if values[0] >= -EIGENVALUE_SLACK * len(matrix):
-        return as_floats(sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), name)
+        kept = np.where(values < -EIGENVALUE_NOISE * len(matrix), -values, np.maximum(values, 0.0))
+        return as_floats(sizes[:, None] * vectors * np.sqrt(kept), name)
     involved = np.flatnonzero(np.abs(vectors[:, 0]) >= 0.5 * np.abs(vectors[:, 0]).max()).tolist()
     raise InvalidInputError(
         f"{name} must be positive semidefinite, its most negative eigenvalue is {values[0]:.6g} (largest "

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from copa import InvalidInputError, WeightMoments
@@ -74,3 +74,13 @@ def test_singular_covariances_with_rounding_noise_are_accepted_in_any_units(seed
     noisy = as_symmetric(matrix + noise * np.outer(sizes, sizes), "cov", order)
     root = semidefinite_root(noisy, "cov")
     assert (np.abs(root @ root.T - matrix) <= 1e-12 * np.outer(sizes, sizes)).all()
+
+
+@given(seeds, orders)
+def test_covariances_of_mixed_parameters_are_accepted(seed, order):
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((order, int(rng.integers(1, order + 1))))
+    mixing = rng.standard_normal((order, order)) * units(rng, order)[:, None]
+    sizes = np.linalg.norm(mixing @ factor, axis=1)
+    assume((sizes > 1e-2 * np.abs(mixing) @ np.linalg.norm(factor, axis=1)).all())  # not what cancellation leaves over
+    WeightMoments(np.ones(order), mixing @ (factor @ factor.T) @ mixing.T)

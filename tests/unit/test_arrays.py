@@ -165,6 +165,13 @@ def test_rounding_noise_below_zero_is_taken_as_zero(size, ratio):
     np.testing.assert_allclose(root @ root.T, size * np.outer(units, units), rtol=2e-14, atol=0.0)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0])
+def test_amplified_rounding_below_zero_counts_as_a_spread_of_its_size(unit):
+    matrix = np.array([[1.0, 1.0 + 1e-12], [1.0 + 1e-12, 1.0]]) * np.outer([1.0, unit], [1.0, unit])
+    across = np.array([1.0, -1.0 / unit]) @ semidefinite_root(matrix, "cov")
+    assert across @ across == pytest.approx(2e-12, rel=1e-3)
+
+
 @pytest.mark.parametrize("variance", [-1e-300, -1e-30, -1e-12])
 def test_a_variance_below_zero_is_refused_however_small_beside_another(variance):
     with pytest.raises(InvalidInputError, match=r"cov must be positive semidefinite, .*coordinate 1 is -1e"):

@@ -26,8 +26,8 @@ VERSION = 1
 # (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 # How far the square of a root may be from the matrix, per coordinate, in units in which the diagonal is 1: the root of
-# a singular matrix leaves out eigenvalues that rounding made negative, and finding it adds as much again.
-ROOT_ERROR = 1024 * float(np.finfo(np.float64).eps)
+# a singular matrix turns eigenvalues that rounding made negative, and finding it adds a little.
+ROOT_ERROR = 2**18 * float(np.finfo(np.float64).eps)
 # Directions that the data give differently from the certificate by more than this belong to other data.
 FOREIGN = 1e-6
 
