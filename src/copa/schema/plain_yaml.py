@@ -9,6 +9,7 @@ from copa.schema.names import shown
 
 LONGEST = 1_000_000  # characters of a file
 LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digits takes their square in time
+MOST_ENTRIES = 50_000  # texts and numbers; as many take a second or two
 DEEPEST = 20  # levels of lists and mappings; a schema has four
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -42,7 +43,7 @@ def parse_yaml(text: str) -> Any:
 
 def _require_plain(text: str) -> None:
     """Raise at the first thing that is not supported, before anything is built."""
-    depth = 0
+    depth, n_entries = 0, 0
     for event in yaml.parse(text, Loader=Loader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
@@ -56,6 +57,9 @@ def _require_plain(text: str) -> None:
             depth -= 1
         if depth > DEEPEST:
             raise InvalidInputError(f"line {line}: not a schema, it is nested too deeply: at most {DEEPEST} levels")
+        n_entries += isinstance(event, yaml.ScalarEvent)
+        if n_entries > MOST_ENTRIES:
+            raise InvalidInputError(f"line {line}: more than {MOST_ENTRIES:,} entries are not read from YAML; use JSON")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_SCALAR:
             raise InvalidInputError(
                 f"line {line}: an entry has {len(event.value):,} characters, and at most {LONGEST_SCALAR:,} are read"

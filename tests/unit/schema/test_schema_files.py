@@ -226,6 +226,7 @@ def test_numbers_without_a_point_are_numbers(tmp_path):
         (HEAD + "columns: {a: {kind: binary, values: *v}}", "anchors and aliases ('&v', '*v') are not supported"),
         (HEAD + "columns:\n  a: {<<: {kind: numeric}}", "line 4: merge keys ('<<') are not supported; write out"),
         (HEAD + "columns: {a: {kind: numeric, lower: " + "1:1" * 2000 + "}}", "line 3: an entry has 6,000 characters"),
+        ("a: [" + "b, " * 60_000 + "]", "line 1: more than 50,000 entries are not read from YAML; use JSON"),
         ("a: [" + "b, " * 400_000 + "]", "it has 1,200,005 characters, and at most 1,000,000 of YAML are read; use"),
         ("a: [1", "not YAML"),
         ("a: 2001-99-99", "not YAML"),
