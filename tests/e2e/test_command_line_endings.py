@@ -12,7 +12,7 @@ import pytest
 
 from copa.cli.run_lock import LOCK, locked_folder
 from copa.cli.signals import TerminatedError
-from e2e.command_runs import SEARCH, copa, fit_bank, refused, write_bank
+from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
 from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
 from unit.planner import loans
 
@@ -156,6 +156,21 @@ def test_no_command_writes_over_what_it_reads(bank, bundle, tmp_path):
         ("schema", "infer", schema, "-o", schema),
     ):
         assert "is both read and written" in refused(*command, code=2)
+
+
+def test_names_that_are_formulas_are_quoted_in_the_file_and_found_again_by_an_audit(bundle, tmp_path):
+    people = loans.people(12, 7).assign(name=[f"=HYPERLINK({k})" for k in range(12)])
+    people.to_csv(tmp_path / "people.csv", index=False)
+    files = (tmp_path / "people.csv", "--id", "name")
+    copa("plan", bundle, *files, "-o", tmp_path / "p.csv")
+    copa("plan", bundle, *files, "-o", tmp_path / "raw.csv", "--raw-cells")
+    assert "\n'=HYPERLINK(0)," in (tmp_path / "p.csv").read_text()
+    assert (tmp_path / "p.csv").read_text().replace("'=", "=") == (tmp_path / "raw.csv").read_text()
+    applicants = ("--applicants", tmp_path / "people.csv", "--id", "name")
+    told = json_of("audit", bundle, tmp_path / "p.csv", *applicants)
+    assert told == json_of("audit", bundle, tmp_path / "raw.csv", *applicants, "--raw-cells")
+    assert [entry["applicant"] for entry in told["applicants"]] == people["name"].tolist()
+    assert "ok" in {entry["status"] for entry in told["applicants"]}
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def verify(
             ""
             if bundle is None
             else " The rows are those that the certificates are about, the bundle's schema allows what is offered, and "
-            "its model answers as said."
+            "the model accepts them as said."
         )
         show(f"{file}: {counted(n_plans, 'plan')} with {counted(n_options, 'option')}; every bound is proven.{scope}")
     for fault in faults[:SHOWN]:
