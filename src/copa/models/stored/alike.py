@@ -200,7 +200,7 @@ def _is_constant(pattern: Any, other: Any) -> bool:
     """Whether two things that are not looked into say the same of themselves."""
     if isinstance(pattern, (np.dtype, slice)):
         return bool(pattern == other)
-    if not type(pattern).__module__.startswith("sklearn."):
+    if not type(pattern).__module__.startswith(("sklearn.", "_loss")):  # its compiled losses, before 1.9
         return False
     try:
         return bool(pattern.__reduce__() == other.__reduce__())
