@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import copa
 from copa.planner.delivery import Applicants
@@ -14,6 +17,7 @@ from copa.planning.menus import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, price
 from copa.planning.nearest import find_nearest_rows
 from copa.planning.neighbourhood import Draws, rows_around, rows_between
 from copa.planning.rows import relaxed_rows, write_rows
+from copa.schema import Feature, FeatureSchema
 from oracle.exhaustive_menus import places_of
 from oracle.tiny_problems import TinyProblem
 
@@ -36,6 +40,36 @@ class Answer:
     rows: pd.DataFrame
     places: np.ndarray
     highest: float
+
+
+def by_hand(
+    columns: dict[str, tuple[float, float]], intercept: float, *, rules: tuple[str, ...] = (), **settings: dict
+):
+    """A problem of numeric columns that the model reads as they are, and that hardly vary from model to model.
+
+    Parameters
+    ----------
+    columns : by name, what a unit adds to the score, and the applicant's own value
+    settings : of the columns' features, beyond a range from 0 to 9, whole steps and a spread of 1
+    """
+    base = {"lower": 0.0, "upper": 9.0, "step": 1.0, "spread": 1.0}
+    features = tuple(Feature(name, "numeric", **{**base, **settings.get(name, {})}) for name in columns)
+    slopes, own = np.array(list(columns.values())).T
+    table = pd.DataFrame({name: np.arange(20.0) % (3 + k) for k, name in enumerate(columns)})
+    pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), LogisticRegression())
+    pipeline.fit(table, np.arange(20) % 2)
+    pipeline[-1].coef_, pipeline[-1].intercept_ = slopes[None], np.array([intercept])
+    return TinyProblem(
+        schema=FeatureSchema(features, rules),
+        pipeline=pipeline,
+        moments=copa.WeightMoments(np.append(intercept, slopes), 1e-6 * np.eye(len(columns) + 1)),
+        radius=0.0,
+        drift=None,
+        guarantee=0.9,
+        table=table,
+        applicants=pd.DataFrame([own], columns=list(columns)),
+        has_ties=bool(rules),
+    )
 
 
 class Searcher:

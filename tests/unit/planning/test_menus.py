@@ -7,7 +7,7 @@ import pytest
 
 from oracle.exhaustive_menus import Reach, Rows, best_menu, everything_in_reach, menu_values
 from oracle.tiny_problems import tiny_problems
-from unit.planning.search_problems import Answer, Searcher
+from unit.planning.search_problems import Answer, Searcher, by_hand
 
 SEED, N_PROBLEMS, N_APPLICANTS = 5, 24, 3
 WEIGHT = 2.0  # of the diversity of a plan
@@ -192,3 +192,35 @@ def test_progress_counts_every_applicant(cases):
     counted = []
     cases[0].searcher.plans(cases[0].level, 1, progress=counted.append)
     assert sum(counted) == len(cases[0].searcher)
+
+
+def only_option(problem):
+    """The one option that the search finds, and the cheapest row of the enumeration."""
+    reach = everything_in_reach(problem, problem.applicants).at(problem.guarantee)
+    (answer,) = Searcher(problem).plans(problem.guarantee, 1)
+    assert answer.outcome == "met"
+    return answer.places[0].tolist(), reach.places[reach.efforts().argmin()].tolist()
+
+
+def test_a_row_that_changes_one_column_wins_over_one_that_is_hardly_cheaper_and_changes_two():
+    # Two units are missing. Two of `a` cost 2.00 and one fee; one of each costs 1.97 and two fees of 0.05.
+    problem = by_hand({"a": (1.0, 0.0), "b": (1.0, 0.0)}, -1.9, a={"upper": 3.0}, b={"upper": 1.0, "weight": 0.97})
+    assert only_option(problem) == ([2.0, 0.0], [2.0, 0.0])
+
+
+def test_a_rule_between_two_columns_is_kept_and_used_up():
+    # `a` is the cheaper column, but a + b may be 5 at most: 3 more of `a` and then `c` has to help.
+    problem = by_hand(
+        {"a": (1.0, 0.0), "b": (0.0, 2.0), "c": (1.0, 0.0)},
+        -4.9,
+        rules=("a + b <= 5",),
+        b={"immutable": True},
+        c={"weight": 1.5},
+    )
+    assert only_option(problem) == ([3.0, 2.0, 2.0], [3.0, 2.0, 2.0])
+
+
+def test_a_column_makes_room_for_another_where_a_rule_ties_them():
+    # Nothing but `a` raises the score, and a <= b: `b` has to rise with it.
+    problem = by_hand({"a": (1.0, 0.0), "b": (0.0, 1.0)}, -3.9, rules=("a <= b",))
+    assert only_option(problem) == ([4.0, 4.0], [4.0, 4.0])

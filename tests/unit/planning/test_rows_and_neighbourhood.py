@@ -10,7 +10,7 @@ from copa.planning.actions import unit_of_effort, value_gaps
 from copa.schema import Feature
 from oracle.exhaustive_menus import Rows, places_of
 from oracle.tiny_problems import tiny_problems
-from unit.planning.search_problems import Searcher
+from unit.planning.search_problems import Searcher, by_hand
 
 SEED, N_PROBLEMS, N_DRAWS = 9, 8, 60
 
@@ -43,6 +43,22 @@ def test_rows_drawn_around_an_applicant_are_allowed_and_vary(searchers, reach):
             varied.append((len(rows.drop_duplicates()) > 5, changed.sum(axis=1).min() <= 1))
     assert inside >= 8
     assert np.mean(varied, axis=0).tolist() == pytest.approx([1.0, 1.0], abs=0.2)
+
+
+def test_rows_drawn_around_a_value_that_is_on_no_step_stay_in_the_range():
+    # The nearest step to 0.11 is 0, below the range; 1.6 is the upper end, and the last step before it 1.5.
+    problem = by_hand(
+        {"a": (1.0, 0.11), "b": (1.0, 1.58)},
+        -9.0,
+        a={"lower": 0.1, "upper": 1.6, "step": 0.25},
+        b={"lower": 0.1, "upper": 1.6, "step": 0.25},
+    )
+    searcher = Searcher(problem)
+    (rows,) = searcher.around(200)
+    assert column_faults(searcher, 0, rows) == []
+    assert set(rows["a"]) <= {0.11, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5}
+    assert set(rows["b"]) <= {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.58}
+    assert len(set(rows["a"])) == len(set(rows["b"])) == 7
 
 
 def test_rows_drawn_nearer_move_less(searchers):
