@@ -50,7 +50,7 @@ def status_of_each(
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = explain(fitted, applicants.take(blocked), made.menus.take(blocked), levels, request)
     for i in np.flatnonzero(unreachable).tolist():
-        message[i] += _refusals(made.refused.get(i)) + _stuck(fitted, applicants, i)
+        message[i] = _stuck(fitted, applicants, i) + message[i] + _refusals(made.refused.get(i))
     return status, message
 
 
@@ -74,7 +74,7 @@ def _stuck(fitted: Fitted, applicants: Applicants, i: int) -> str:
             found.append(f"{feature.heading} is {own:.15g}, above its upper limit of {feature.upper:.15g}, and {way}")
         if feature.lower is not None and own < feature.lower:
             found.append(f"{feature.heading} is {own:.15g}, below its lower limit of {feature.lower:.15g}, and {way}")
-    return f". It can only stay as it is: {'; '.join(found)}" if found else ""
+    return f"{'; '.join(found)}: it can only stay as it is. Then " if found else ""
 
 
 def already_valid_message(fitted: Fitted, points: Array) -> list[str]:
