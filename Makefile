@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow lint types contract unit docs bench clean
+.PHONY: demo test test-slow lint types contract unit docs bench reproduce clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -33,6 +33,9 @@ docs: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.bench
+	$(ONE_THREAD) $(BIN)/python -m reproduction --protocol both --dice 10 --docs docs/reproduction.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
