@@ -3,23 +3,9 @@
 import sys
 from importlib.util import find_spec
 
+if find_spec("typer") is None:
+    sys.exit("error: the command needs typer; install with: pip install -e '.[cli]'")
 
-def main() -> int:
-    """Run the command; returns the exit code."""
-    if find_spec("typer") is None:
-        sys.stderr.write("reproduction: the command needs typer; install with: pip install 'copa-recourse[cli]'\n")
-        return 2
-    import typer
+from reproduction.command import app
 
-    from reproduction.command import register
-
-    app = typer.Typer(name="reproduction", add_completion=False, pretty_exceptions_enable=False)
-    register(app)
-    try:
-        app()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    return 0
-
-
-sys.exit(main())
+app(prog_name="python -m reproduction")

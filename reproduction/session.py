@@ -1,22 +1,64 @@
-"""One run of experiments: what was asked for, what is kept, and what had to be left out."""
+"""One run of experiments: what was asked for, what is kept on disk, and what had to be left out."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from copa import DataError
-from reproduction.case import Case, prepare
-from reproduction.data import DATA_SETS, TITLES, load_shifted
+from reproduction.data.case import Case, prepare
+from reproduction.data.shifted import DATA_SETS, TITLES, load_shifted
 from reproduction.methods.dice import Dice
-from reproduction.results import Store
 from reproduction.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of tables: every finished cell is kept, so that a run that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    folder : Path
+        Where tables, pictures and pages go; cells are in its folder `cells`.
+    settings : Settings
+        Those of the run; a cell that was computed with others is not taken.
+    """
+
+    folder: Path
+    settings: Settings
+
+    def cell(self, name: str, compute: Callable[[], "pd.DataFrame"]) -> "pd.DataFrame":
+        """Return the stored table of that name, or compute and store it."""
+        import pandas as pd
+
+        path = self.folder / "cells" / f"{name}-{self._mark()}.csv"
+        if not path.is_file():
+            table = compute()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(".tmp")
+            table.to_csv(temporary, index=False)
+            temporary.replace(path)
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+    def table(self, name: str, table: "pd.DataFrame") -> Path:
+        """Write a result as CSV and return its path."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{name}.csv"
+        table.to_csv(path, index=False)
+        return path
+
+    def _mark(self) -> str:
+        """Short text that differs between settings."""
+        text = json.dumps(asdict(self.settings), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass
@@ -26,13 +68,19 @@ class Session:
     Parameters
     ----------
     settings : Settings
-    protocol : "paper" or "sound"
-    folder : for results
-    cache : for DiCE's plans
-    data_folder : where the file of the SBA case lies, None to look for it
-    tell : called with lines of text about what is going on
-    progress : whether to show progress bars
-    skipped : what was left out, and why
+    protocol : {"paper", "sound"}
+    folder : Path
+        For results.
+    cache : Path
+        For DiCE's plans.
+    data_folder : Path, optional
+        Where the file of the SBA case is; by default it is looked for.
+    tell : callable
+        Called with lines of text about what is going on.
+    progress : bool
+        Whether to show progress bars.
+    skipped : dict of str to str
+        What was left out, and why.
     """
 
     settings: Settings
@@ -81,7 +129,12 @@ class Session:
 
         Parameters
         ----------
-        what : the name of the row, for people
+        what : str
+            The name of the row, for people.
+        key : str
+            The name of the stored table.
+        work : callable
+            Given the arguments, returns the table.
         """
         return self.attempt(what, partial(self.store.cell, key, partial(work, *arguments, **named)))
 

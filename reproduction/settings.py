@@ -16,17 +16,27 @@ class Settings:
 
     Attributes
     ----------
-    n_applicants : plans per data set; fewer where fewer are declined
-    n_models : refits on halves of D1 for the moments, and as many on halves of D2 for the empirical validity
-    n_options, n_corrections, budget : the paper's J, K and Delta
-    radius, margin : the paper's rho and epsilon
-    n_futures, n_samples : random futures of the figures, and models drawn from each
-    n_splits : random splits of the table of classifiers
-    n_dice : applicants that DiCE is asked for, per data set; its plans take up to a minute each
-    n_dice_network : the same for the neural network, Table 2
-    n_benchmark : applicants of the comparison beyond the paper
-    n_networks : neural networks trained on halves of D2, Table 2
-    seed : of everything random
+    n_applicants : int
+        Plans per data set; fewer where fewer are declined.
+    n_models : int
+        Refits on halves of D1 for the moments, and as many on halves of D2 for the empirical validity.
+    n_options, n_corrections : int
+        The paper's J and K.
+    budget, radius, margin : float
+        The paper's Delta, rho and epsilon.
+    n_futures, n_samples : int
+        Random futures of the figures, and models drawn from each.
+    n_splits : int
+        Random splits of the table of classifiers.
+    n_dice, n_dice_network : int
+        Applicants that DiCE serves per data set, with the linear classifier and with the network of Table 2; its plans
+        take up to a minute each.
+    n_benchmark : int
+        Applicants of the comparison beyond the paper.
+    n_networks : int
+        Neural networks trained on halves of D2, Table 2.
+    seed : int
+        Of everything random.
     """
 
     n_applicants: int = 100

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa import DataError
-from reproduction.encoding import Array
+from reproduction.data.encoding import Array
+from reproduction.methods.authors_program import both_tables, displaced_weights
 from reproduction.methods.base import Plans
-from reproduction.own_seed import both_tables, displaced_weights
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.case import Case
-    from reproduction.data import Table
+    from reproduction.data.case import Case
+    from reproduction.data.shifted import Table
 
 OUTCOME = "favourable"
 Layers = Sequence[tuple[Array, Array]]  # weights (outputs, inputs) and intercepts (outputs,) of each layer
@@ -40,12 +40,19 @@ class Dice:
 
     Parameters
     ----------
-    cache : folder of the plans that were built before
-    limit : most applicants to serve
-    tell : called with a line of text after each new plan
-    kind : name of the deployed model in the cache
-    displaced : whether ranges and deviations are those of D1 and D2 together, and the deviations of numbers are in each
-        other's places, as in the authors' published program
+    cache : Path
+        Folder of the plans that were built before.
+    limit : int
+        Most applicants to serve.
+    tell : callable
+        Called with a line of text after each new plan.
+    kind : str
+        Name of the deployed model in the cache.
+    name : str
+        What the tables call the method.
+    displaced : bool
+        Whether ranges and deviations are those of D1 and D2 together, and the deviations of numbers are in each other's
+        places, as in the authors' published program.
     """
 
     cache: Path
@@ -87,7 +94,7 @@ class Dice:
         return Plans(np.arange(len(people)), points, np.array(seconds))
 
     def _table(self, case: "Case") -> "Table":
-        """The rows that tell DiCE ranges and deviations."""
+        """The rows that give DiCE ranges and deviations."""
         return both_tables(case.data) if self.displaced else case.data.present
 
     def _explainer(self, case: "Case", layers: Layers) -> "Callable[[pd.DataFrame], pd.DataFrame]":
@@ -130,8 +137,13 @@ def explainer(
 
     Parameters
     ----------
-    table : the rows that tell DiCE ranges and deviations
-    weights : what the changes of the numbers cost; None for DiCE's own, from the deviations
+    case : Case
+    layers : sequence of (ndarray, ndarray)
+        The deployed model.
+    table : Table
+        The rows that give DiCE ranges and deviations.
+    weights : dict of str to float, optional
+        What the changes of the numbers cost; by default DiCE's own, from the deviations.
     """
     import dice_ml
 
@@ -144,8 +156,8 @@ def explainer(
         )
         model = dice_ml.Model(model=network(layers), backend="PYT", func="ohe-min-max")
         dice = dice_ml.Dice(data, model, method="gradient")
-    held = immutables(case)
-    vary: Any = [name for name in features if name not in held] if held else "all"
+    fixed = immutables(case)
+    vary: Any = [name for name in features if name not in fixed] if fixed else "all"
 
     def explain(applicant: "pd.DataFrame") -> "pd.DataFrame":
         with _quiet():

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from reproduction.data import TITLES
-from reproduction.pages.model import Grid, Section, number, seconds, share
+from reproduction.data.shifted import TITLES
+from reproduction.pages.page import Grid, Section, number, seconds, share
 
 if TYPE_CHECKING:
     import pandas as pd

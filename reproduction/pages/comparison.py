@@ -3,14 +3,13 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reproduction.causes import VARIANTS
-from reproduction.data import TITLES
-from reproduction.pages.model import Grid, Picture, Section, number, share, spread
+from reproduction.data.shifted import TITLES
+from reproduction.experiments.causes import VARIANTS
+from reproduction.experiments.published import MEASURES, TABLE_1, Agreement, Printed, agreements, orderings, within
+from reproduction.experiments.table1 import summary
+from reproduction.experiments.training import EARLY, N_STARTS
+from reproduction.pages.page import Grid, Picture, Section, number, share, spread
 from reproduction.pages.tables import NAMES
-from reproduction.published import MEASURES, TABLE_1, Printed
-from reproduction.table1 import summary
-from reproduction.training_facts import EARLY, N_STARTS
-from reproduction.verdicts import Agreement, agreements, orderings, within
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduction import published
-from reproduction.data import SHIFTS, TITLES
-from reproduction.methods.network_planner import PLANNERS
-from reproduction.pages.model import Grid, Picture, Section, number, seconds, share, spread
-from reproduction.table1 import summary
+from reproduction.data.shifted import SHIFTS, TITLES
+from reproduction.experiments import published
+from reproduction.experiments.table1 import summary
+from reproduction.methods.planner import PLANNERS
+from reproduction.pages.page import Grid, Picture, Section, number, seconds, share, spread
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.published import Printed
+    from reproduction.experiments.published import Printed
 
 NAMES = {"proximity": "proximity", "diversity": "diversity", "lower": "L*", "empirical": "empirical validity"}
 

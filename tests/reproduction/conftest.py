@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.case import prepare
-from reproduction.data import load_shifted
+from reproduction.data.case import prepare
+from reproduction.data.shifted import load_shifted
 from reproduction.session import Session
 from reproduction.settings import Settings
 
@@ -70,4 +70,4 @@ def sba_folder():
 @pytest.fixture(autouse=True)
 def few_refits(monkeypatch):
     """Two refits of the network are enough to see the planner at work."""
-    monkeypatch.setattr("reproduction.methods.network_planner.N_REFITS", 2)
+    monkeypatch.setattr("reproduction.methods.planner.N_REFITS", 2)

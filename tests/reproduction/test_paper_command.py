@@ -1,19 +1,18 @@
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from reproduction.command import make_session, register
+from reproduction import command
+from reproduction.pages.about import about_section
 from reproduction.settings import Settings
-
-typer = pytest.importorskip("typer")
 
 
 @pytest.fixture
 def app(monkeypatch, tiny):
     monkeypatch.setattr(Settings, "quick", lambda: tiny)
-    application = typer.Typer()
-    register(application)
-    return application
+    return command.app
 
 
 def run(app, tmp_path, *arguments, out=None):
@@ -55,7 +54,9 @@ def test_an_unknown_protocol_is_refused(app, tmp_path):
 
 
 def test_the_number_of_applicants_for_dice_can_be_chosen(tmp_path):
-    session, protocols = make_session(quick=False, protocol="both", out=tmp_path, cache=None, data=None, dice=7)
+    session, protocols = command.make_session(
+        quick=False, protocol="both", output=tmp_path, cache=None, data=None, dice=7
+    )
     assert session.settings.n_dice == 7
     assert session.settings.n_models == 1000
     assert protocols == ("paper", "sound")
@@ -78,3 +79,10 @@ def test_the_remaining_experiments_make_their_sections(app, tmp_path, shared):
     page = (shared.folder / "reproduction.html").read_text(encoding="utf-8")
     for title in ("Where Table 1 differs", "Experiments on the causes", "Table 2", "Performance of", "delivered rows"):
         assert f"{title}" in page
+
+
+def test_the_page_in_the_docs_says_how_it_was_made_as_the_generator_does(session):
+    page = Path(__file__).parents[2] / "docs" / "reproduction.md"
+    intro = about_section(session, ("paper",)).body[0]
+    assert "`make reproduce`" in intro
+    assert intro in page.read_text(encoding="utf-8").splitlines()

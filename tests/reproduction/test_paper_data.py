@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from copa import DataError, InvalidInputError
-from reproduction.data import load_shifted
-from reproduction.data_facts import german_facts, sba_facts, student_facts
-from reproduction.sba_file import find_sba_file
+from reproduction.data.shifted import find_sba_file, load_shifted
+from reproduction.pages.about import german_facts, sba_facts, student_facts
 
 
 def rows(table):

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from copa import DataError
+from reproduction.data.synthetic import synthetic_case
 from reproduction.methods import dice as dice_module
 from reproduction.methods.dice import Dice, linear_layer, read_plan, write_plan
-from reproduction.synthetic import synthetic_case
 
 
 @pytest.fixture(scope="module")

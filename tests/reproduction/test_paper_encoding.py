@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from reproduction.data import load_shifted
-from reproduction.encoding import Encoding
+from reproduction.data.encoding import Encoding
+from reproduction.data.shifted import load_shifted
 
 
 def test_vectors_are_those_of_scikit_learns_encoders(student):

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import norm
 
 import copa
-from reproduction.futures import FAMILIES, random_future, standard_samples, validity_under
+from reproduction.data.synthetic import FAMILIES, random_future, standard_samples, validity_under
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,12 @@ import numpy as np
 import pytest
 
 import copa
-from reproduction.case import prepare
-from reproduction.data import load_shifted
-from reproduction.methods.base import Plans
-from reproduction.methods.copa import Copa
-from reproduction.methods.descent import Adam, descend
-from reproduction.methods.mahalanobis import Corrected, correct
+from reproduction.data.case import prepare
+from reproduction.data.shifted import load_shifted
+from reproduction.methods.base import Adam, Plans, descend
+from reproduction.methods.copa import Copa, Corrected, StoppedCopa, correct
 from reproduction.methods.planner import Planner, pipeline
-from reproduction.methods.roar import Roar
-from reproduction.methods.stopped import StoppedCopa
-from reproduction.methods.wachter import Wachter, deviations
+from reproduction.methods.single_option import Roar, Wachter, deviations
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 import pandas as pd
 
+from reproduction.experiments.published import Printed
 from reproduction.pages.benchmark import benchmark_section
-from reproduction.pages.model import Grid, Picture, Section, number, seconds, share, spread
-from reproduction.pages.render import to_html, to_markdown
+from reproduction.pages.page import Grid, Picture, Section, number, seconds, share, spread, to_html, to_markdown
 from reproduction.pages.tables import compared
-from reproduction.published import Printed
 
 SECTIONS = [Section("A & B", ["1 < 2", Grid(["x|y", "z"], [["<b>", "2"]]), Picture("fig", 'a "curve"')])]
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from copa import DataError
-from reproduction.cache_folder import cache_folder
-from reproduction.results import Store
+from reproduction.command import cache_folder
+from reproduction.session import Store
 from reproduction.settings import Settings
 
 

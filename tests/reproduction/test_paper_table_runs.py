@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import copa
-from reproduction import benchmark, causes, classifiers, examples, table1, table2, training_facts
-from reproduction.measures import measure
+from reproduction.data.network import acceptance, local_ridge, network_layers, train_network
+from reproduction.experiments import appendix_b, benchmark, causes, table1, table2, training
+from reproduction.experiments.table1 import measure
 from reproduction.methods.base import Plans
 from reproduction.methods.copa import Copa
-from reproduction.methods.wachter import Wachter
-from reproduction.networks import acceptance, local_ridge, network_layers, train_network
+from reproduction.methods.single_option import Wachter
 from reproduction.pages import comparison
 
 
@@ -109,17 +109,17 @@ def test_inflation_multiplies_the_covariance_and_keeps_the_mean(german):
 
 
 def test_classifiers_are_scored_on_both_sides_of_the_shift(shared):
-    table = classifiers.run(shared)
+    table = appendix_b.run_classifiers(shared)
     assert len(table) == 2 * 2 * 2 * shared.settings.n_splits
     assert table["accuracy"].between(0.5, 1.0).all()
     assert table["auc"].between(0.4, 1.0).all()
 
 
 def test_examples_are_the_customers_of_the_paper_with_their_status_kept(session):
-    table = examples.run(session)
+    table = appendix_b.run_examples(session)
     assert table["customer_amount"].unique().tolist() == [4249.0, 7174.0, 4526.0]
     assert table.groupby("customer").size().tolist() == [3, 3, 3]
-    case = examples.example_case(session)
+    case = appendix_b.example_case(session)
     assert case.data.schema["personal_status"].immutable
     points = Copa(0.5, 5.0).plans(case).points
     status = case.encoding.blocks["personal_status"]
@@ -188,7 +188,7 @@ def test_the_distance_is_that_of_the_empirical_distribution_after_the_shift(germ
 
 
 def test_stopped_training_keeps_its_random_start_where_no_row_can_see_it(shared):
-    table = training_facts.run(shared).set_index(["data", "training"])
+    table = training.run(shared).set_index(["data", "training"])
     stopped, fitted = table.xs("stopped", level="training"), table.xs("to convergence", level="training")
     ratio = stopped["one_hot_variance"] / stopped["start_variance"]
     assert ratio.between(0.4, 2.0).all()  # a variance from 30 refits
@@ -196,7 +196,7 @@ def test_stopped_training_keeps_its_random_start_where_no_row_can_see_it(shared)
 
 
 def test_training_that_ends_early_is_told_with_the_classifier_of_the_programs_own_seed(shared):
-    table = training_facts.run(shared)
+    table = training.run(shared)
     facts = table.drop_duplicates("data").set_index("data")
     # What a run of the authors' program says: people whom its deployed classifier declines.
     assert facts["own_declined"].to_dict() == {"german": 65, "student": 152}
@@ -209,7 +209,7 @@ def test_training_that_ends_early_is_told_with_the_classifier_of_the_programs_ow
 
 def test_the_classifier_of_the_loans_stops_untrained_and_the_page_says_so(session, sba_folder):
     case = replace(session, data_folder=sba_folder).case("sba")
-    facts = training_facts.early_stops(case).assign(data="sba")
+    facts = training.early_stops(case).assign(data="sba")
     # As in a run of the authors' program.
     assert facts[["own_steps", "own_declined", "rows"]].iloc[0].tolist() == [5, 18, 943]
     assert facts["own_accuracy"].iloc[0] == pytest.approx(0.543, abs=5e-4)

@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from reproduction.stopped_training import DECAY, PATIENCE, train_from, train_stopped
+from reproduction.methods.authors_program import DECAY, PATIENCE, train_from, train_stopped
 
 
 def test_enough_steps_lead_to_the_penalised_fit():

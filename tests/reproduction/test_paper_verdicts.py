@@ -1,9 +1,17 @@
 import pandas as pd
 
-from reproduction.causes import VARIANTS
+from reproduction.experiments.causes import VARIANTS
+from reproduction.experiments.published import (
+    CLASSIFIERS,
+    EXAMPLES,
+    LINEAR_ROWS,
+    TABLE_1,
+    TABLE_2,
+    agreements,
+    orderings,
+    within,
+)
 from reproduction.pages.comparison import ASKED, agreement_section, broken_orderings_section, causes_section
-from reproduction.published import CLASSIFIERS, EXAMPLES, LINEAR_ROWS, TABLE_1, TABLE_2
-from reproduction.verdicts import agreements, orderings, within
 
 
 def summary(**changes):

@@ -4,83 +4,25 @@ How the surrogate is made is an argument: `run(session, surrogate=...)` compares
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa import WeightMoments, validity_bounds
+from copa import validity_bounds
 from copa.metrics import diversity, proximity
-from reproduction.case import HALF, TRAINING_SHARE, choose_applicants
-from reproduction.methods.copa import Copa
-from reproduction.methods.mahalanobis import correct
-from reproduction.methods.network_planner import PLANNERS, network_plans
-from reproduction.networks import Surrogate, acceptance, local_ridge, network_layers, train_network
+from reproduction.data.network import NetworkCase, Surrogate, acceptance, local_ridge, network_layers, prepare_network
+from reproduction.experiments.table1 import short, summary
+from reproduction.methods.copa import Copa, correct
+from reproduction.methods.planner import PLANNERS, network_plans
 from reproduction.settings import NONLINEAR_WEIGHTS
-from reproduction.table1 import short, summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.case import Case
-    from reproduction.encoding import Array
+    from reproduction.data.encoding import Array
     from reproduction.methods.base import Plans
     from reproduction.session import Session
-
-SURROGATE_VARIANCE = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkCase:
-    """A case whose deployed model is a neural network.
-
-    Attributes
-    ----------
-    linear : the case of the same data, with the applicants that the network declines
-    network : the deployed one
-    surrogate : how local linear models are made
-    """
-
-    linear: "Case"
-    network: Any
-    surrogate: Surrogate
-
-    @cached_property
-    def later(self) -> list[Any]:
-        """Networks trained on random halves of D2."""
-        case = self.linear
-        rows, good = case.encoding.encode(case.data.shifted.features), case.data.shifted.favourable
-        rng = np.random.default_rng(case.settings.seed + 3)
-        networks = []
-        for k in range(case.settings.n_networks):
-            chosen = rng.permutation(len(rows))[: round(HALF * len(rows))]
-            networks.append(train_network(rows[chosen], good[chosen], k))
-        return networks
-
-    @cached_property
-    def local(self) -> list["Case"]:
-        """One case per applicant, with the moments of its surrogate."""
-        case = self.linear
-        data = case.encoding.encode(case.data.present.features)
-        chance, dimension = acceptance(self.network), case.encoding.dimension
-        found = []
-        for i, origin in enumerate(case.origins):
-            theta = self.surrogate(chance, origin, data, np.random.default_rng([case.settings.seed, i]))
-            moments = WeightMoments(theta, SURROGATE_VARIANCE * np.eye(dimension))
-            found.append(replace(case, theta=theta, moments=moments, applicants=case.applicants.iloc[[i]]))
-        return found
-
-
-def prepare_network(case: "Case", surrogate: Surrogate) -> NetworkCase:
-    """Train the deployed network on 80 % of D1 and choose applicants that it declines."""
-    rows, good = case.encoding.encode(case.data.present.features), case.data.present.favourable
-    chosen = np.random.default_rng(case.settings.seed).permutation(len(rows))[: round(TRAINING_SHARE * len(rows))]
-    network = train_network(rows[chosen], good[chosen], case.settings.seed)
-    declined = acceptance(network)(rows) < 0.5
-    return NetworkCase(
-        replace(case, applicants=choose_applicants(case.data, declined, case.settings)), network, surrogate
-    )
 
 
 def run(session: "Session", surrogate: Surrogate = local_ridge) -> "pd.DataFrame":
@@ -110,7 +52,7 @@ def method_names() -> list[str]:
 def _compute(session: "Session", ready: Callable[[], NetworkCase], name: str) -> "pd.DataFrame":
     case = ready()
     for row in PLANNERS:
-        if row.name == name:  # its own promise, which is about the network itself
+        if row.name == name:  # its own guarantee, which is about the network itself
             plans, lower = network_plans(case, row)
             return _measured(case, plans).assign(lower=lower)
     return _measured(case, _plans(session, case, name))

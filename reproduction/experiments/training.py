@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduction.case import TRAINING_SHARE
-from reproduction.causes import stopped_classifier, stopped_refits
-from reproduction.own_seed import both_ranges, program_classifier
-from reproduction.stopped_training import random_starts, train_from
+from reproduction.data.case import TRAINING_SHARE
+from reproduction.experiments.causes import stopped_classifier, stopped_refits
+from reproduction.methods.authors_program import both_ranges, program_classifier, random_starts, train_from
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.case import Case
-    from reproduction.encoding import Array
+    from reproduction.data.case import Case
+    from reproduction.data.encoding import Array
     from reproduction.session import Session
 
 N_STARTS, EARLY = 200, 10
@@ -54,10 +53,10 @@ def early_stops(case: "Case") -> "pd.DataFrame":
 
     Returns
     -------
-    DataFrame of one row:
-    early_ours, early_both : share of random starts that stop within ten steps, with numbers scaled by their ranges in
-        D1, and in D1 and D2 together
-    own_steps, own_accuracy, own_declined, rows : of the program's own seed, on D1
+    DataFrame of one row
+        `early_ours` and `early_both` are the shares of random starts that stop within ten steps, with numbers scaled by
+        their ranges in D1, and in D1 and D2 together; `own_steps`, `own_accuracy`, `own_declined` and `rows` are those
+        of the program's own seed, on D1.
     """
     import pandas as pd
 

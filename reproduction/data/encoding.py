@@ -17,13 +17,16 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Where each column lies in a vector of D coordinates.
+    """Where each column is in a vector of D coordinates.
 
     Attributes
     ----------
-    numbers : names of the columns of numbers; coordinates 1 to len(numbers)
-    low, high : their ranges in the data, which become 0 and 1
-    choices : the other columns and their values; one coordinate per value, in this order
+    numbers : tuple of str
+        Numeric columns; coordinates 1 to len(numbers).
+    low, high : ndarray of shape (len(numbers),)
+        Their ranges in the data, which become 0 and 1.
+    choices : tuple of (str, tuple of str)
+        Categorical columns and their levels; one coordinate per level, in this order.
     """
 
     numbers: tuple[str, ...]
@@ -33,7 +36,7 @@ class Encoding:
 
     @classmethod
     def of(cls, features: "pd.DataFrame") -> "Encoding":
-        """Read the ranges and values off a table whose numbers stand before its categories."""
+        """Read ranges and levels from a table whose numeric columns come before its categorical ones."""
         numbers = tuple(features.select_dtypes("number").columns)
         values = features[list(numbers)].to_numpy(dtype=np.float64)
         rest = [name for name in features if name not in numbers]
@@ -70,13 +73,16 @@ class Encoding:
         return np.concatenate([np.zeros(0, dtype=np.intp), *(self.blocks[name] for name in names)])
 
     def decode(self, points: Array, schema: "FeatureSchema", own: "pd.DataFrame") -> "pd.DataFrame":
-        """Return the nearest real rows of vectors (n, D).
+        """Return the real rows nearest to vectors.
 
-        Numbers go to the nearest value of their column, of each choice the largest coordinate wins.
+        Numbers go to the nearest value of their column, categorical columns to the level with the largest coordinate.
 
         Parameters
         ----------
-        own : n rows, the applicant of each vector; a number that changes by less than half a step does not change
+        points : ndarray of shape (n, D)
+        schema : FeatureSchema
+        own : DataFrame of n rows
+            The applicant of each vector; a number that changes by less than half a step does not change.
         """
         import pandas as pd
 
@@ -93,7 +99,7 @@ class Encoding:
         return np.asarray(self.low + points[..., 1 : 1 + len(self.numbers)] * (self.high - self.low))
 
     def real_categories(self, points: Array) -> npt.NDArray[np.bool_]:
-        """Whether each vector (..., D) has one 1 and otherwise 0 in every choice."""
+        """Whether each vector (..., D) has one 1 and otherwise 0 in every categorical column."""
         real = np.ones(points.shape[:-1], dtype=bool)
         for name, _ in self.choices:
             block = points[..., self.blocks[name]]

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from copa import WeightMoments, gelbrich_distance, retrained_parameters
-from reproduction.encoding import Array, Encoding
+from reproduction.data.encoding import Array, Encoding
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.data import ShiftedData
+    from reproduction.data.shifted import ShiftedData
     from reproduction.settings import Settings
 
 TRAINING_SHARE = 0.8  # of D1, for the deployed classifier
@@ -27,11 +27,16 @@ class Case:
     Attributes
     ----------
     data : ShiftedData
-    encoding : of its rows
-    theta : (D,) deployed classifier, trained on 80 % of D1
-    before, after : (K, D) refits on random halves of D1 and of D2
-    moments : of the refits on D1
-    applicants : DataFrame of N rows of D1 that the deployed classifier declines, in random order
+    encoding : Encoding
+        Of its rows.
+    theta : ndarray of shape (D,)
+        Deployed classifier, trained on 80 % of D1.
+    before, after : ndarray of shape (K, D)
+        Refits on random halves of D1 and of D2.
+    moments : WeightMoments
+        Of the refits on D1.
+    applicants : DataFrame of N rows
+        Rows of D1 that the deployed classifier declines, in random order.
     settings : Settings
     """
 

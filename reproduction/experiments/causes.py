@@ -12,22 +12,27 @@ import numpy as np
 
 from copa import WeightMoments
 from copa.metrics import proximity
-from reproduction.case import TRAINING_SHARE, choose_applicants
-from reproduction.measures import measure
-from reproduction.methods.copa import Copa
-from reproduction.methods.mahalanobis import Corrected
-from reproduction.methods.stopped import StoppedCopa
-from reproduction.own_seed import both_ranges, displaced, program_applicants, program_classifier
+from reproduction.data.case import TRAINING_SHARE, choose_applicants
+from reproduction.experiments.table1 import measure, short, summary
+from reproduction.methods.authors_program import (
+    ASKED_STEPS,
+    DEPLOYED_STEPS,
+    REFIT_STEPS,
+    both_ranges,
+    displaced,
+    program_applicants,
+    program_classifier,
+    train_stopped,
+)
+from reproduction.methods.copa import Copa, Corrected, StoppedCopa
 from reproduction.settings import COPA_WEIGHTS
-from reproduction.stopped_training import ASKED_STEPS, DEPLOYED_STEPS, REFIT_STEPS, train_stopped
-from reproduction.table1 import short, summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.case import Case
-    from reproduction.data import Table
-    from reproduction.encoding import Array
+    from reproduction.data.case import Case
+    from reproduction.data.encoding import Array
+    from reproduction.data.shifted import Table
     from reproduction.methods.base import Method
     from reproduction.session import Session
 
@@ -42,11 +47,16 @@ class Variant:
 
     Attributes
     ----------
-    key, text : for files, and for people
-    change : what becomes of the moments and refits
-    descent : how COPA's plans are found: "minimiser", "stopped", "same start" or "no ranges"
-    mixed : whether proximity compares numbers in two different orders
-    deployed : name of another deployed classifier in DiCE's cache, empty for ours; OWN_SEED has DiCE's own weights too
+    key, text : str
+        For files, and for people.
+    change : callable
+        From our case to the one with other moments and refits.
+    descent : {"minimiser", "stopped", "same start", "no ranges"}
+        How COPA's plans are found.
+    mixed : bool
+        Whether proximity compares numbers in two different orders.
+    deployed : str
+        Name of another deployed classifier in DiCE's cache, empty for ours; OWN_SEED has DiCE's own weights too.
     """
 
     key: str

@@ -1,14 +1,43 @@
-"""Random futures: moments at a chosen Gelbrich distance from nominal ones, and models drawn from them."""
+"""Synthetic data of the paper's figures, and random futures: moments at a distance, and models drawn from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa import WeightMoments, gelbrich_distance
-from reproduction.encoding import Array
+from copa import FeatureSchema, WeightMoments, gelbrich_distance
+from reproduction.data.case import Case, prepare
+from reproduction.data.encoding import Array, Encoding
+from reproduction.data.shifted import ShiftedData, Table
 
+if TYPE_CHECKING:
+    from reproduction.settings import Settings
+
+N_SAMPLES = 1000
+CENTRE, VARIANCE = 2.0, 0.5  # of the clouds: at (-2, -2) and (2, 2), covariance 0.5 I
+NOMINAL_VARIANCE = 0.5  # of the parameters
 FAMILIES = ("normal", "uniform on a sphere", "normal with outliers")
 OUTLIERS, STRETCH = 0.1, 3.0  # share of outliers, and how much wider they are
+
+
+def synthetic_case(settings: "Settings") -> Case:
+    """Return the synthetic data as a case whose nominal moments are the classifier's parameters and 0.5 I.
+
+    Features stay in their own units: the shift of the paper's figures, by up to 1 in a parameter, is stated in them.
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(settings.seed)
+    good = np.arange(N_SAMPLES) % 2 == 1
+    centres = np.where(good, CENTRE, -CENTRE)
+    points = centres[:, None] + np.sqrt(VARIANCE) * rng.standard_normal((N_SAMPLES, 2))
+    features = pd.DataFrame(points.round(4), columns=["first", "second"])
+    table = Table(features, good)
+    data = ShiftedData("synthetic", "paper", table, table, FeatureSchema.infer(features))
+    own_units = Encoding(("first", "second"), np.zeros(2), np.ones(2), ())
+    case = prepare(data, replace(settings, n_models=10), own_units)
+    dimension = case.encoding.dimension
+    return replace(case, moments=WeightMoments(case.theta, NOMINAL_VARIANCE * np.eye(dimension)), settings=settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ columns that are known only afterwards or follow from others, takes "paid in ful
 nobody change age, family or the past.
 """
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa import FeatureSchema
+from copa import DataError, FeatureSchema
 from copa.datasets import load_german, load_south_german, load_student
-from reproduction.sba_file import NUMBERS, read_sba
 from reproduction.settings import require_known
 
 if TYPE_CHECKING:
@@ -29,6 +30,25 @@ TITLES = {"german": "German Credit", "sba": "SBA loans", "student": "Student", "
 GERMAN_COLUMNS = ("duration", "amount", "age", "personal_status")
 STUDENT_NUMBERS = ("age", "Medu", "Fedu", "studytime", "freetime", "goout", "health", "absences", "G1", "G2")
 STUDENT_CHOICES = ("famsup", "higher", "internet", "romantic")
+
+SBA_FILE = "SBAcase.csv"
+SBA_ROWS = 2102
+URBAN_RURAL = {0: "unknown", 1: "urban", 2: "rural"}
+SBA_NUMBERS = (
+    "Selected",
+    "Term",
+    "NoEmp",
+    "CreateJob",
+    "RetainedJob",
+    "ChgOffPrinGr",
+    "GrAppv",
+    "SBA_Appv",
+    "New",
+    "RealEstate",
+    "Portion",
+    "Recession",
+)
+SBA_NEEDED = (*SBA_NUMBERS, "UrbanRural", "ApprovalFY", "Default")
 # Known only after a default, the case authors' own split, and columns that follow from others:
 # RealEstate is Term >= 240, Portion is SBA_Appv / GrAppv.
 SBA_DROPPED = ("ChgOffPrinGr", "Selected", "RealEstate", "Portion")
@@ -37,7 +57,14 @@ SBA_FIRST_LATE_YEAR = 2006
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows and outcomes: `features` one row per person, `favourable` (n,) bool."""
+    """Rows and outcomes.
+
+    Attributes
+    ----------
+    features : DataFrame
+        One row per person.
+    favourable : ndarray of shape (n,), bool
+    """
 
     features: "pd.DataFrame"
     favourable: npt.NDArray[np.bool_]
@@ -52,9 +79,12 @@ class ShiftedData:
 
     Attributes
     ----------
-    name, protocol : which data, and as whom
-    present, shifted : the paper's D1 and D2, with the same columns: numbers first, then categories
-    schema : what an option that is delivered may be
+    name, protocol : str
+        Which data, and by which protocol.
+    present, shifted : Table
+        The paper's D1 and D2, with the same columns: numeric ones first, then categorical ones.
+    schema : FeatureSchema
+        What an option that is delivered may be.
     """
 
     name: str
@@ -79,9 +109,10 @@ def load_shifted(name: str, protocol: str = "paper", folder: str | Path | None =
 
     Parameters
     ----------
-    name : "german", "sba" or "student"
-    protocol : "paper" or "sound"
-    folder : where the file of the SBA case lies; the others come with the package
+    name : {"german", "sba", "student"}
+    protocol : {"paper", "sound"}
+    folder : str or Path, optional
+        Where the file of the SBA case is; the other data come with the package.
 
     Raises
     ------
@@ -126,9 +157,9 @@ def _sba(protocol: str, folder: str | Path | None) -> ShiftedData:
     loans = read_sba(folder)
     late = (loans["ApprovalFY"] >= SBA_FIRST_LATE_YEAR).to_numpy()
     if protocol == "paper":  # in which 1 is a default, and the late loans are the present
-        whole = Table(loans[[*NUMBERS, "UrbanRural"]], (loans["Default"] == 1).to_numpy())
+        whole = Table(loans[[*SBA_NUMBERS, "UrbanRural"]], (loans["Default"] == 1).to_numpy())
         return _as_in_the_paper("sba", _rows(whole, late), _rows(whole, ~late))
-    columns = [name for name in (*NUMBERS, "UrbanRural") if name not in SBA_DROPPED]
+    columns = [name for name in (*SBA_NUMBERS, "UrbanRural") if name not in SBA_DROPPED]
     whole = Table(loans[columns], (loans["Default"] == 0).to_numpy())
     present = _rows(whole, ~late)
     # The business, its place and the times are what they are; what is asked for may change.
@@ -139,6 +170,52 @@ def _sba(protocol: str, folder: str | Path | None) -> ShiftedData:
         rules=["SBA_Appv <= GrAppv"],
     )
     return ShiftedData("sba", "sound", present, _rows(whole, late), schema)
+
+
+def find_sba_file(folder: str | Path | None = None) -> Path:
+    """Return the path of the Small Business Administration case file, which does not come with the package.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where it is; by default where the environment variable COPA_DATA points, or else in folders named `data` here,
+        one level up, and beside this folder.
+
+    Raises
+    ------
+    DataError
+        If it is not there; the message says where to get it and what to do.
+    """
+    said = folder if folder is not None else os.environ.get("COPA_DATA")
+    here = Path.cwd()
+    near = [here, here / "data", here.parent / "data", *sorted(here.parent.glob("*/data"))]
+    places = near if said is None else [Path(said)]
+    for place in places:
+        if (place / SBA_FILE).is_file():
+            return place / SBA_FILE
+    where = "this folder and the folders named data near it" if said is None else str(said)
+    raise DataError(
+        f"{SBA_FILE} was not found in {where}; it is the file of the case study of Li, Mickel and Taylor (2018), "
+        "Journal of Statistics Education 26(1), in the supplement of the article (California, real estate, 2102 "
+        "loans); download it, and say where it is by --data FOLDER or the environment variable COPA_DATA"
+    )
+
+
+def read_sba(folder: str | Path | None = None) -> "pd.DataFrame":
+    """Read the columns that the experiments use, one row per loan."""
+    import pandas as pd
+
+    path = find_sba_file(folder)
+    try:
+        table = pd.read_csv(path, encoding="utf-8-sig", usecols=list(SBA_NEEDED))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{path} is not the case file: {error}; it needs the columns {', '.join(SBA_NEEDED)}"
+        ) from error
+    if len(table) != SBA_ROWS:
+        raise DataError(f"{path} must have {SBA_ROWS} loans, as published, got {len(table)}")
+    table["UrbanRural"] = table["UrbanRural"].map(URBAN_RURAL)
+    return table
 
 
 def _as_in_the_paper(name: str, present: Table, shifted: Table) -> ShiftedData:
@@ -158,8 +235,6 @@ def _rows(table: Table, chosen: npt.NDArray[np.bool_]) -> Table:
 
 def _without(table: Table, taken: Table) -> Table:
     """Rows of a table that are not also in another one, each counted as often as it occurs there."""
-    from collections import Counter
-
     left = Counter(_keys(taken))
     keep = np.ones(len(table), dtype=bool)
     for i, key in enumerate(_keys(table)):

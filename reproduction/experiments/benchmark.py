@@ -1,9 +1,9 @@
 """Beyond the paper: every method on every data set, measured on the real rows that a person would be given.
 
-Rows are rounded to the values that their columns can hold; the guarantee is that of the rounded row. Three balls are
-asked: the paper's, the one that the planner takes from bootstrap samples, and the smallest round one that holds the
-moments after the shift. In the last, no plan can do worse than its bound; in the others it can if the shift leads out
-of them.
+Rows are rounded to the values that their columns can hold; the guarantee is that of the rounded row. It is
+stated for three ambiguity sets: the paper's ball, the one that the planner takes from bootstrap samples, and the
+smallest round ball that holds the moments after the shift. In the last, no plan can do worse than its bound; in the
+others it can if the shift leads out of them.
 """
 
 from collections.abc import Callable
@@ -15,28 +15,36 @@ import numpy as np
 
 from copa import gelbrich_distance, validity_bounds
 from copa.metrics import diversity, empirical_validity, proximity, sparsity, validity_now
-from reproduction.data import PROTOCOLS
-from reproduction.methods.copa import Copa
-from reproduction.methods.mahalanobis import Corrected
+from reproduction.data.shifted import PROTOCOLS
+from reproduction.experiments.table1 import short
+from reproduction.methods.copa import Copa, Corrected
 from reproduction.methods.planner import Planner, fitted_planner
-from reproduction.methods.roar import Roar
-from reproduction.methods.wachter import Wachter
-from reproduction.table1 import short
+from reproduction.methods.single_option import Roar, Wachter
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reproduction.case import Case
-    from reproduction.encoding import Array
+    from reproduction.data.case import Case
+    from reproduction.data.encoding import Array
     from reproduction.methods.base import Method, Plans
     from reproduction.session import Session
 
-WEIGHTS = (0.5, 5.0)
+WEIGHTS = (0.5, 5.0)  # of COPA
 
 
 @dataclass(frozen=True, eq=False)
-class Ball:
-    """A ball of moments around those of retraining, and how far away the moments after the shift are in its shape."""
+class AmbiguityBall:
+    """A ball of moments around those of retraining, and how far away the moments after the shift are in its shape.
+
+    Attributes
+    ----------
+    name : str
+    radius : float
+    drift : ndarray of shape (D, D), optional
+        Its shape; None for a round one.
+    distance : float
+        To the moments after the shift, in this shape.
+    """
 
     name: str
     radius: float
@@ -70,19 +78,19 @@ def methods(session: "Session") -> list["Method"]:
     return [dice, Corrected(dice), Wachter(), Roar(), Copa(*WEIGHTS), Planner()]
 
 
-def balls(case: "Case") -> list[Ball]:
-    """Return the balls that guarantees are asked for."""
+def balls(case: "Case") -> list[AmbiguityBall]:
+    """Return the balls that guarantees are stated for."""
     planner = fitted_planner(case)
     nominal, after = case.moments, case.moments_after
     shaped = gelbrich_distance(nominal.mean, nominal.cov, after.mean, after.cov, planner.drift_)
     return [
-        Ball("paper", case.settings.radius, None, case.distance),
-        Ball("bootstrap", planner.radius_, planner.drift_, shaped),
-        Ball("shift", case.distance, None, case.distance),
+        AmbiguityBall("paper", case.settings.radius, None, case.distance),
+        AmbiguityBall("bootstrap", planner.radius_, planner.drift_, shaped),
+        AmbiguityBall("shift", case.distance, None, case.distance),
     ]
 
 
-def delivered(case: "Case", method: "Method", asked: Callable[[], list[Ball]]) -> "pd.DataFrame":
+def delivered(case: "Case", method: "Method", asked: Callable[[], list[AmbiguityBall]]) -> "pd.DataFrame":
     """Measure the rows that a method delivers, one row per applicant it serves."""
     import pandas as pd
 
@@ -114,11 +122,11 @@ def _asked(case: "Case", method: "Method") -> int:
     return min(limit, len(case.applicants))
 
 
-def _measure(case: "Case", who: int, table: "pd.DataFrame", asked: list[Ball]) -> dict[str, Any]:
+def _measure(case: "Case", who: int, table: "pd.DataFrame", asked: list[AmbiguityBall]) -> dict[str, Any]:
     applicant = case.applicants.iloc[[who]]
     points = case.encoding.encode(table)
     later = empirical_validity(points, case.after)
-    faults = case.data.schema.violations(applicant, table)
+    violations = case.data.schema.violations(applicant, table)
     bounds = {
         ball.name: validity_bounds(points, case.moments.mean, case.moments.cov, ball.radius, ball.drift)
         for ball in asked
@@ -127,7 +135,7 @@ def _measure(case: "Case", who: int, table: "pd.DataFrame", asked: list[Ball]) -
         "applicant": applicant.index[0],
         "options": len(points),
         "now": validity_now(points, case.theta),
-        "allowed": np.mean([not found for found in faults]),
+        "allowed": np.mean([not found for found in violations]),
         "empirical": later.all,
         "empirical_each": later.each.mean(),
         "proximity": proximity(points, case.origins[who]),

@@ -1,12 +1,13 @@
-"""Sections as Markdown and as one self-contained HTML page."""
+"""What a page is made of, and how it becomes Markdown or one self-contained HTML file."""
 
 import base64
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from reproduction.pages.model import Grid, Picture, Section
+import numpy as np
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
@@ -17,12 +18,61 @@ th { background: #f4f6f8; } figure { margin: 1rem 0; } img { max-width: 100%; } 
 """
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts."""
+
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in the folder of results, by the name of its files without ending, and what it shows."""
+
+    name: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what is below it: paragraphs, tables and pictures."""
+
+    title: str
+    body: list[str | Grid | Picture] = field(default_factory=list)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number; a dash for none."""
+    return "-" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+
+
+def spread(mean: float, sd: float) -> str:
+    """Write a mean and its standard deviation."""
+    return "-" if np.isnan(mean) else f"{mean:.3f} ± {sd:.3f}"
+
+
+def share(value: float) -> str:
+    """Write a share in per cent."""
+    return "-" if np.isnan(value) else f"{100.0 * value:.0f} %"
+
+
+def seconds(value: float) -> str:
+    """Write a time."""
+    if value >= 1.0:
+        return f"{value:.0f} s"
+    return f"{1e3 * value:.1f} ms"
+
+
 def to_markdown(title: str, sections: Sequence[Section], pictures: str | None = None) -> str:
     """Return a page in Markdown.
 
     Parameters
     ----------
-    pictures : path from the page to the folder of the pictures; None leaves them out
+    title : str
+    sections : sequence of Section
+    pictures : str, optional
+        Path from the page to the folder of the pictures; by default they are left out.
     """
     lines = [f"# {title}", ""]
     for section in sections:
@@ -39,7 +89,7 @@ def to_markdown(title: str, sections: Sequence[Section], pictures: str | None = 
 
 
 def to_html(title: str, sections: Sequence[Section], folder: Path) -> str:
-    """Return a page in HTML that holds its pictures, which lie in the folder as PNG."""
+    """Return a page in HTML that holds its pictures, which are in the folder as PNG."""
     body = "\n".join(_html_section(section, folder) for section in sections)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -66,7 +116,7 @@ def _html_section(section: Section, folder: Path) -> str:
 
 
 def _with_code(text: str) -> str:
-    """The text for a page, with what stands between backticks as code."""
+    """The text for a page, with what is between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
