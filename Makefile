@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench constraints clean
+.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -61,6 +61,9 @@ docs: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.bench
+	$(ONE_THREAD) $(BIN)/python -m reproduction --protocol both --dice 10 --docs docs/reproduction.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

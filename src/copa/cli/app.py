@@ -1,13 +1,11 @@
 """The commands, put together."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from copa.cli import audit, correct, demo, fit, plan, schemas, verify
-from copa.cli.messages import debugging, guarded
+from copa.cli.messages import MisuseError, debugging, guarded
 from copa.cli.signals import signals_as_exceptions
 
 app = typer.Typer(
@@ -46,14 +44,14 @@ for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, ver
 app.add_typer(schemas.commands, name="schema")
 
 
-def _add_experiments() -> None:
-    """Add `copa reproduce` where the paper's experiments are installed."""
-    if find_spec("copa.paper") is None or find_spec("copa.paper.command") is None:
-        return
-    import_module("copa.paper.command").register(app)
-
-
-_add_experiments()
+@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@guarded
+def reproduce() -> None:
+    """Say where the paper's experiments are, which were a command once."""
+    raise MisuseError(
+        "the paper's experiments are not part of the package; in a checkout of the sources run `make reproduce`, or "
+        "`python -m reproduction table1 --quick` for a first look"
+    )
 
 
 def run(arguments: list[str]) -> int:

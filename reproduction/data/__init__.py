@@ -1,0 +1,1 @@
+"""Data before and after a shift, as tables, vectors and cases that every method is given."""
