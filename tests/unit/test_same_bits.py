@@ -17,6 +17,7 @@ def covariance():
 
 
 COV = covariance()
+BALL = (MEAN, 0.1 * COV, 0.05)
 
 
 def declined(n):
@@ -28,7 +29,7 @@ def declined(n):
 def accepted_plans(n):
     points = np.random.default_rng(46).standard_normal((n, J, D))
     points[..., 0] = 1.0
-    missing = np.maximum(0.4 - points @ MEAN, 0.0)
+    missing = np.maximum(1.0 - points @ MEAN, 0.0)
     return points + (missing / (MEAN[1:] @ MEAN[1:]))[..., None] * np.append(0.0, MEAN[1:])
 
 
@@ -55,7 +56,7 @@ def bound_bytes(points, *ball, n_jobs=1):
 
 QUESTIONS = {
     "plans": (plan_bytes, (declined(1), MEAN, COV)),
-    "bounds": (bound_bytes, (accepted_plans(1), MEAN, COV, np.array(0.05))),
+    "bounds": (bound_bytes, (accepted_plans(1), *BALL[:2], np.array(BALL[2]))),
 }
 
 
@@ -83,13 +84,13 @@ def test_where_an_array_begins_in_memory_does_not_matter(question):
 
 def test_bounds_depend_neither_on_threads_nor_on_order_nor_on_the_batch():
     points = accepted_plans(CHUNK + 40)  # more than one task
-    ball = (MEAN, COV, 0.05)
-    together = copa.validity_bounds(points, *ball, n_jobs=2)
+    together = copa.validity_bounds(points, *BALL, n_jobs=2)
+    assert 0.0 < together.lower[0] < 1.0
     assert ((together.lower > 0.0) & (together.lower < 1.0)).mean() > 0.9
-    assert bound_bytes(points, *ball, n_jobs=1) == bound_bytes(points, *ball, n_jobs=2)
+    assert bound_bytes(points, *BALL, n_jobs=1) == bound_bytes(points, *BALL, n_jobs=2)
     order = np.random.default_rng(47).permutation(len(points))
-    shuffled = copa.validity_bounds(points[order], *ball)
+    shuffled = copa.validity_bounds(points[order], *BALL)
     np.testing.assert_array_equal(together.lower[order], shuffled.lower)
     np.testing.assert_array_equal(together.weights[order], shuffled.weights)
     for i in range(5):
-        assert copa.validity_bounds(points[i], *ball).lower == together.lower[i]
+        assert copa.validity_bounds(points[i], *BALL).lower == together.lower[i]
