@@ -95,6 +95,7 @@ $(LOWEST)/.test: constraints-lowest.txt | $(LOWEST)/bin/python
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@ $(LOWEST)/.quick
 
+.PRECIOUS: .venv-3.%/.quick
 .venv-3.%/.quick: pyproject.toml
 	"$$(.ci/python-of 3.$*)" -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest

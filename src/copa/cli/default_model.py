@@ -62,7 +62,8 @@ def _values(column: "pd.Series[Any]", schema: "FeatureSchema") -> list[Any]:
     values = column.unique().tolist()
     if column.name in schema:
         feature = schema[column.name]
-        values = spell_choices(feature, np.arange(len(feature.values or ())), column).tolist()
+        codes = np.arange(len(feature.values or ()))
+        values = spell_choices(feature, codes, column.iloc[np.zeros_like(codes)]).tolist()  # all like the first
     return (
         values if any(isinstance(value, str) for value in values) else sorted(values)
     )  # as scikit-learn wants numbers
