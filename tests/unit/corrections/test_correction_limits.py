@@ -118,3 +118,11 @@ def test_an_option_outside_its_bounds_is_named(correction):
 def test_budgets_and_counts_that_are_none(correction, arguments, message):
     with pytest.raises(InvalidInputError, match=message):
         correction(PLAN, **arguments)
+
+
+def test_the_intercept_never_moves(correct):
+    weak = np.array([[1.0, -0.45, 0.0], [1.0, 0.0, 0.45]])  # scores of 0.05 at the mean: every correction moves them
+    for fixed in (None, [1], [False, False, True]):
+        corrected = correct(weak, fixed=fixed)
+        np.testing.assert_array_equal(corrected[:, 0], 1.0)
+        assert not np.array_equal(corrected, weak)
