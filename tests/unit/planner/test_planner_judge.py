@@ -92,6 +92,18 @@ def test_who_may_come_into_a_range_does_so_where_that_is_needed():
     assert batch.options["years"].between(40, 90).all()
 
 
+def test_who_may_come_into_a_range_keeps_the_value_where_that_asks_for_less():
+    table, _ = borrowers()
+    far = {"lower": 40, "upper": 90, "weight": 100}
+    income = {"direction": "increase", "step": 10, "upper": 20000}
+    schema = FeatureSchema.infer(table, features={"years": far, "income": income}, immutable=["debt", "home"])
+    planner = planner_for("linear", schema, guarantee=0.3, n_options=1)
+    people = table[~planner.model.predict(table)].iloc[:12]
+    batch = planner.plan(people)
+    assert len(batch.options) > 5
+    assert (batch.options["years"].to_numpy() == people["years"].to_numpy()[batch.owner]).all()
+
+
 @pytest.mark.parametrize("kind", ["linear", "products", "forest"])
 def test_a_value_that_the_encoder_never_saw_is_named_when_the_planner_is_fitted(kind):
     table, _ = borrowers()
