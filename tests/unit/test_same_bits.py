@@ -6,7 +6,7 @@ import pytest
 import copa
 from copa.bounds.batch import CHUNK
 
-D, J = 6, 3
+D, J = 6, 5
 MEAN = np.array([-0.4, 1.0, -0.5, 0.3, 0.0, 0.7])
 REPEATS = 500
 
@@ -44,7 +44,7 @@ def shifted(array, words):
 
 
 def plan_bytes(origins, *moments, n_jobs=1):
-    plans = copa.build_plans(origins, *moments, n_options=J, n_starts=2, random_state=1, n_jobs=n_jobs)
+    plans = copa.build_plans(origins, *moments, n_options=J, random_state=1, n_jobs=n_jobs)
     return plans.points.tobytes(), plans.objective.tobytes()
 
 

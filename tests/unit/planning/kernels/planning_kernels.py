@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from copa.kernels.small_matrices import options
+from copa.kernels.compiling import options
 from copa.planning.kernels.objective import Problem
 
 
