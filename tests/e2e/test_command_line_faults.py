@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -221,7 +222,8 @@ def test_outputs_that_cannot_be_written_are_misuse(bank, bundle, tmp_path):
 
 
 def test_a_folder_without_permission_is_misuse(bank, bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, _: tmp_path not in (path, path.parent))  # root may write anywhere
+    # Root may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, _: tmp_path not in (Path(path), Path(path).parent))
     line = refused("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", code=2)
     assert "no permission in" in line
 

@@ -82,7 +82,8 @@ def test_the_command_starts_as_a_process_of_its_own():
     assert "--n-options" in command_runs.process("plan", "--help", env=os.environ | {"COLUMNS": "200"}).stdout
 
 
-def test_a_wrong_option_is_explained():
+def test_a_wrong_option_and_a_missing_one_are_explained():
     message = command_runs.misused("plan", "bundle", "people.csv", "--n-jobs", "many")
     assert "Invalid value for '--n-jobs'" in message
     assert "valid integer" in message
+    assert "Missing option" in command_runs.misused("plan", "bundle", "people.csv")

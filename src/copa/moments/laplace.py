@@ -37,7 +37,7 @@ def laplace_moments(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
         )
     except np.linalg.LinAlgError as error:
         raise InvalidInputError(
-            f"the observed information is singular ({error}): the data leave a direction of theta open; "
+            "the observed information is singular (columns are collinear): the data leave a direction of theta open; "
             "give the LogisticRegression a penalty (a smaller C), or drop a column (a one-hot block beside "
             "an intercept has one too many)"
         ) from error
