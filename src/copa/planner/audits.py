@@ -7,10 +7,10 @@ import numpy as np
 
 from copa.adapters import GivenPlans, read_plans
 from copa.planner.blocks import Verdicts, assemble, encodable
-from copa.planner.construction import Request
 from copa.planner.delivery import Delivered, bound_options, guarantee_holds
 from copa.planner.fitted import Fitted
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.statuses import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.planning.actions import Places
 from copa.planning.menus import Menus

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.statuses import ALREADY_VALID, ERROR, Explain, already_valid_message, status_of_each
 from copa.plans import PlanBatch, PlanTerms
 

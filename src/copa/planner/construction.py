@@ -1,8 +1,6 @@
 """Menus at a level: the search, repeated where the model or the joint guarantee asks for more."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,29 +8,14 @@ from copa.arrays import Array, Indices
 from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, deliver, lower_of_each
 from copa.planner.fitted import FittedPlanner
 from copa.planner.judge import Construction, judge_and_bound, obeying
+from copa.planner.request import Request
 from copa.planning.menus import MET, Goals, Menus, search_menus
-
-GuaranteeFor = Literal["each", "all", "any"]
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
 ATTEMPTS = 6  # to find options that the model accepts, asking for more score each time
 RULE_SPARE = 1e-9  # of the size of a rule's terms is asked of it in addition, where rounding breaks it
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
-
-
-@dataclass(frozen=True, eq=False)
-class Request:
-    """What is asked of the search, for all applicants alike."""
-
-    guarantee: float
-    guarantee_for: GuaranteeFor
-    n_options: int
-    diversity_weight: float
-    multipliers: Array
-    n_jobs: int | None
-    deadline: float
-    progress: Callable[[int], None] | None = None
 
 
 def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:

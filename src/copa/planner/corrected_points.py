@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from copa.arrays import Array, Indices
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
 from copa.planner.relaxed import relaxed_box
+from copa.planner.request import Request
 from copa.planner.settings import read_amount, read_count, read_word
 
 METHODS = ("level", "requirement", "mahalanobis", "ascent")

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from copa.adapters import GivenPlans
 from copa.arrays import Array, Indices
 from copa.planner.black_boxes.state import local_space
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.tries.selection import enough_for_each, level_of_each
 from copa.planning.actions import ActionSpace, Places, unit_of_effort
 from copa.planning.menus import TIMED_OUT, UNREACHABLE

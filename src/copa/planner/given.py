@@ -11,13 +11,13 @@ from copa.exceptions import InvalidInputError
 from copa.planner.audits import audit_plans, in_order, readable
 from copa.planner.black_boxes.lime import LimePlanner
 from copa.planner.black_boxes.state import BlackBoxPlanner
-from copa.planner.construction import Request
 from copa.planner.corrected_points import Correction, Flags, corrected_points, may_move
 from copa.planner.corrected_rows import Build, changes_between, search_from_options
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planner.judge import passing
 from copa.planner.relaxed import nearest_to
+from copa.planner.request import Request
 from copa.planner.statuses import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.planner.tries.selection import enough_for_each
 from copa.planning.menus import TIMED_OUT, UNREACHABLE

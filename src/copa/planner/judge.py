@@ -13,13 +13,12 @@ import numpy.typing as npt
 from copa.arrays import Array, Indices
 from copa.planner.delivery import Applicants, Bounds, Delivered, bound_options, guarantee_holds
 from copa.planner.fitted import Fitted
+from copa.planner.request import Request
 from copa.planning.menus import Menus
 from copa.plans.trials import Trials
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from copa.planner.construction import Request
 
 Flags = npt.NDArray[np.bool_]
 REFUSED_BY_MODEL = "today's model does not accept it"
@@ -53,7 +52,7 @@ def judge_and_bound(
     applicants: Applicants,
     menus: Menus,
     delivered: Delivered,
-    request: "Request",
+    request: Request,
     relaxed_lower: Array | None = None,
 ) -> Construction:
     """Drop what the schema or the model refuses, bound the rest, and see which guarantees hold.

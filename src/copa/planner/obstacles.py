@@ -3,9 +3,9 @@
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
+from copa.planner.request import Request
 from copa.planning.actions import Places
 from copa.planning.menus import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
 from copa.planning.rows import relaxed_rows, write_rows

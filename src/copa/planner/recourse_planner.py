@@ -21,7 +21,7 @@ from copa.planner.black_boxes.fitting import fit_black_box
 from copa.planner.black_boxes.lime import LimePlanner, construct_by_lime
 from copa.planner.black_boxes.state import BlackBoxPlanner
 from copa.planner.blocks import BLOCK, Engine, plan_block
-from copa.planner.construction import Request, construct
+from copa.planner.construction import construct
 from copa.planner.feature_maps.construction import construct_on_feature_map
 from copa.planner.files import load_planner, save_planner, unpack_planner
 from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
@@ -29,6 +29,7 @@ from copa.planner.given import CorrectedPlans, Correction, as_large_as, audit_pl
 from copa.planner.obstacles import explain_obstacles
 from copa.planner.progress import progress_bar
 from copa.planner.relaxed import PaperWeights, construct_by_objective
+from copa.planner.request import Request
 from copa.planner.schemas import read_schema
 from copa.planner.tries.explaining import explain_tries
 from copa.planning.menus import price_multipliers

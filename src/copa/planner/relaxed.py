@@ -6,10 +6,11 @@ from time import perf_counter
 import numpy as np
 
 from copa.arrays import Array, Indices
-from copa.planner.construction import Request, finish
+from copa.planner.construction import finish
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import FittedPlanner
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planning.actions import ActionSpace
 from copa.planning.build import build_plans
 from copa.planning.menus import TIMED_OUT, UNREACHABLE, Goals, Menus

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants, lower_of_each
 from copa.planner.fitted import Fitted
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planning.menus import TIMED_OUT, UNREACHABLE, Menus
 
 Texts = npt.NDArray[np.object_]

@@ -8,8 +8,8 @@ from sklearn.neural_network import MLPClassifier
 from copa.bounds.single_option import single_option_lower
 from copa.models.black_box import BlackBox
 from copa.planner.black_boxes.state import ask_all
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows, Samples, sureness
 from copa.planner.tries.selection import _size_and_level, candidates
 from unit.planner import loans

@@ -10,9 +10,9 @@ from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.rounds import Evidence, gather, stand_in
 from copa.planner.black_boxes.samples import ask, ask_beside
 from copa.planner.black_boxes.state import BlackBoxPlanner, accepted_by
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows, Samples
 from copa.planner.tries.searching import build_in_turns
 from copa.planner.tries.selection import choose_menus

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants, Delivered
 from copa.planner.fitted import Fitted
 from copa.planner.judge import Construction, judge_and_bound
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows
 from copa.planning.menus import Menus
 

@@ -16,9 +16,10 @@ from copa.models.surrogate import fit_locally
 from copa.planner.black_boxes.delivering import deliver_menus
 from copa.planner.black_boxes.promises import standard_ball, standard_points
 from copa.planner.black_boxes.state import AskedPlanner
-from copa.planner.construction import ROUNDING, Request
+from copa.planner.construction import ROUNDING
 from copa.planner.delivery import Applicants
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each

@@ -9,8 +9,9 @@ from copa.arrays import Array, Indices
 from copa.models.surrogate import LocalFit, fit_locally
 from copa.planner.black_boxes.samples import ask, ask_beside, explore
 from copa.planner.black_boxes.state import BlackBoxPlanner, ask_all
-from copa.planner.construction import ROUNDING, Request
+from copa.planner.construction import ROUNDING
 from copa.planner.delivery import Applicants
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows, Samples, sureness
 from copa.planner.tries.searching import search_one
 from copa.planner.tries.selection import level_of_each

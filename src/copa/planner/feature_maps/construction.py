@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from copa.arrays import Indices
-from copa.planner.construction import ROUNDING, Request, finish
+from copa.planner.construction import ROUNDING, finish
 from copa.planner.delivery import Applicants, moments_of_each
 from copa.planner.feature_maps.slopes import slopes_at
 from copa.planner.fitted import FittedPlanner
 from copa.planner.judge import Construction
+from copa.planner.request import Request
 from copa.planner.tries.samples import Rows, Samples, sureness
 from copa.planner.tries.searching import build_in_turns, search_one
 from copa.planner.tries.selection import choose_menus, level_of_each

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from copa.arrays import Array
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
+from copa.planner.request import Request
 from copa.planning.menus import Menus
 
 

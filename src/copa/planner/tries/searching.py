@@ -6,8 +6,8 @@ from time import perf_counter
 import numpy as np
 
 from copa.arrays import Array, Indices
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
+from copa.planner.request import Request
 from copa.planning.actions import ActionSpace
 from copa.planning.menus import MET, TIMED_OUT, Goals, Menus, search_menus
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa.arrays import Array, Indices
-from copa.planner.construction import Request
 from copa.planner.delivery import Applicants
+from copa.planner.request import Request
 from copa.planner.tries.samples import Samples
 from copa.planning.actions import ActionSpace
 from copa.planning.menus import BELOW, MET, UNREACHABLE, Menus

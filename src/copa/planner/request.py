@@ -1,0 +1,23 @@
+"""What is asked of the search, for all applicants alike."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from copa.arrays import Array
+
+GuaranteeFor = Literal["each", "all", "any"]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked of the search, for all applicants alike."""
+
+    guarantee: float
+    guarantee_for: GuaranteeFor
+    n_options: int
+    diversity_weight: float
+    multipliers: Array
+    n_jobs: int | None
+    deadline: float
+    progress: Callable[[int], None] | None = None
