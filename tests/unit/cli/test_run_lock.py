@@ -71,17 +71,19 @@ def test_many_runs_at_once_never_share_a_folder(tmp_path):
     folder, inside, shared = tmp_path / "run", [], []
 
     def work(_):
-        for _ in range(100):
+        turns = 0
+        while turns < 10:  # tries until it has had its turns, however busy the machine is
             try:
                 with locked_folder(folder):
                     inside.append(1)
                     shared.append(len(inside))
                     inside.pop()
+                    turns += 1
             except MisuseError:
                 continue
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
-    assert len(shared) >= 100
+    assert len(shared) == 80
     assert set(shared) == {1}
     assert not folder.exists()
