@@ -201,6 +201,16 @@ def test_an_index_that_claims_more_applicants_than_there_are_is_refused(tmp_path
         PlanBatch.load(tmp_path / "plans.copa")
 
 
+def test_json_that_grows_when_it_is_parsed_is_refused_early(tmp_path):
+    contents = {"plans.json": b"[" + b"{}," * 5_000_000 + b"{}]"}
+    contents["arrays.npz"] = np.random.default_rng(0).bytes(140_000)  # which makes the budget larger
+    path = tmp_path / "plans.copa"
+    path.write_bytes(zipped(contents))
+    assert path.stat().st_size < 165_000
+    with Cheap(), pytest.raises(DataError, match=r"with what plans\.json holds it takes 1,\d\d\d MB in memory"):
+        PlanBatch.load(path)
+
+
 @pytest.mark.parametrize("name", ["planner.json", "plans.json", "manifest.json", "parts.json"])
 def test_deep_json_in_any_file_is_refused(bundle, tmp_path, name):
     source = {"planner.json": "linear.planner", "plans.json": "linear.plans", "manifest.json": bundle}
