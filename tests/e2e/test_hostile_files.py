@@ -239,10 +239,10 @@ def test_a_bundle_is_loaded_without_a_file_in_between(bundle, monkeypatch):
     assert load_bundle(bundle).planner.n_options == 3
 
 
-@pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1"])
-def test_a_skops_that_lets_a_file_write_files_is_not_used(bundle, monkeypatch, version):
+@pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1", "0.13.0"])
+def test_a_skops_that_is_older_than_the_declared_one_is_not_used(bundle, monkeypatch, version):
     monkeypatch.setattr(skops, "__version__", version)
-    told = rf"skops {version} lets a file write other files .* 0\.12 or newer: pip install --upgrade"
+    told = rf"requires skops 0\.14 or newer, and {version} is installed: pip install --upgrade"
     with pytest.raises(MissingPackageError, match=told):
         unpack_estimator((FOLDER / "forest.skops").read_bytes())
     with pytest.raises(MissingPackageError, match=told):
