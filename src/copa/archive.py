@@ -2,7 +2,7 @@
 
 Three things hold for every archive that is read here. Only members on the list of its kind are read, and one that is
 not on the list refuses the whole file. Members are stored or deflated, and inflate to the size they declare. All of
-them together, those of archives inside the archive included, stay within one `Budget`.
+them together, those of archives inside the archive and what JSON becomes in memory included, stay within one `Budget`.
 
 What is written here stays far from these limits: what compresses too well to be read again is stored as it is. Files
 also say which version of COPA wrote them, so that what a newer one put in can be named.
@@ -27,14 +27,17 @@ from copa.exceptions import DataError, InvalidInputError
 MEGABYTE = 2**20
 RATIO = 200  # bytes in memory for a byte on disk, over all layers
 SMALLEST_BUDGET = 32 * MEGABYTE  # of small files, in which zeros may compress well
-JSON_RATIO, SMALLEST_JSON = 100, 4 * MEGABYTE  # a byte of JSON can take 25 once it is read
 WRITTEN_RATIO, SMALL = 50, 16_384  # what has more bytes, and compresses by more, is stored as it is
+SMALL_JSON = 2 * MEGABYTE  # in memory; JSON of archives that take more, and more than half their budget, is stored too
+# Bytes in memory that these stand for in JSON: a mapping, a list, an entry of a mapping, one more value, half a string.
+JSON_COSTS = {b"{": 200, b"[": 128, b":": 128, b",": 48, b'"': 32}
 DEEPEST = 100  # levels of lists and mappings in JSON
 LONGEST_HEADER = 10_000  # of an array
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 FIRST_VERSION = "0.3.0"  # of COPA, which did not write its version into every file
-STRINGS_AND_REST = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+|[^][{}"]++', re.DOTALL)
+NO_SIGNS = bytes(set(range(256)) - set(b'[]{}"'))
+CHUNK = 2**16  # brackets and quotes that are counted at a time
 
 
 class ArchiveError(DataError):
@@ -63,6 +66,11 @@ class Budget:
                 f"with {what} it takes {self.taken / MEGABYTE:,.0f} MB in memory, and a file of {self.size:,} bytes "
                 f"at most {self.limit / MEGABYTE:,.0f} MB"
             )
+
+    def parse_json(self, raw: bytes, what: str, **options: Any) -> Any:
+        """Return what JSON holds that was read, once that is counted; options are those of `json.loads`."""
+        self.take(json_cost(raw), f"what {what} holds")
+        return parse_json(raw, **options)
 
 
 class ArchiveReader:
@@ -139,10 +147,7 @@ class ArchiveReader:
 
     def read_json(self, name: str, **options: Any) -> Any:
         """Return what a member of JSON holds; options are those of `json.loads`."""
-        limit = max(SMALLEST_JSON, JSON_RATIO * self.budget.size)
-        if self.size(name) > limit:
-            raise ArchiveError(f"{name} has {self.size(name):,} bytes, and at most {limit:,} are read")
-        return parse_json(self.read(name), **options)
+        return self.budget.parse_json(self.read(name), name, **options)
 
     def read_arrays(self, name: str, known: str) -> dict[str, Any]:
         """Return the arrays of a member that is an .npz file; `known` matches their names."""
@@ -208,12 +213,30 @@ def parse_json(raw: str | bytes, **options: Any) -> Any:
         If it is nested too deeply. What is no JSON raises a ValueError, which this one is as well.
     """
     text = raw if isinstance(raw, str) else str(raw, "utf-8")
-    brackets = np.frombuffer(STRINGS_AND_REST.sub(b"", text.encode("utf-8", "surrogatepass")), dtype=np.uint8)
-    opening = (brackets == ord("[")) | (brackets == ord("{"))
-    depth = int(np.cumsum(np.where(opening, 1, -1)).max(initial=0))
+    depth = _depth(raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw)
     if depth > DEEPEST:
         raise InvalidInputError(f"it is nested too deeply: {depth:,} levels, and at most {DEEPEST} are read")
     return json.loads(text, **options)
+
+
+def json_cost(raw: bytes) -> int:
+    """Bytes that JSON takes in memory while it is read: its text, and at most what can be made of it."""
+    width = 1 if raw.isascii() and b"\\u" not in raw else 4  # of a character
+    return 2 * width * len(raw) + sum(cost * raw.count(sign) for sign, cost in JSON_COSTS.items())
+
+
+def _depth(raw: bytes) -> int:
+    """Levels of lists and mappings; in pieces, because there can be as many brackets as bytes."""
+    # Without escaped backslashes and then escaped quotes, every quote begins or ends a string.
+    signs = raw.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, NO_SIGNS)
+    deepest, level, n_quotes = 0, 0, 0
+    for begin in range(0, len(signs), CHUNK):
+        chunk = np.frombuffer(signs[begin : begin + CHUNK], dtype=np.uint8)
+        quotes = n_quotes + np.cumsum(chunk == ord('"'))
+        steps = np.where((chunk == ord("[")) | (chunk == ord("{")), 1, -1)
+        levels = level + np.cumsum(np.where((chunk == ord('"')) | (quotes % 2 == 1), 0, steps))
+        deepest, level, n_quotes = max(deepest, int(levels.max())), int(levels[-1]), int(quotes[-1])
+    return deepest
 
 
 def write_archive(
@@ -227,10 +250,20 @@ def write_archive(
     stored : names of members that are left as they are, because those who made them have compressed them
     compresslevel : int, optional
     """
+    kept = {name for name, raw in members.items() if name in stored or _compresses_too_well(raw)}
+    whole = _zipped(members, kept, compresslevel)
+    parsed = {name for name in members if name.endswith(".json")}
+    taken = 2 * sum(map(len, members.values())) + sum(json_cost(members[name]) for name in parsed)
+    if parsed - kept and taken > max(SMALL_JSON, RATIO // 2 * len(whole)):
+        return _zipped(members, kept | parsed, compresslevel)
+    return whole
+
+
+def _zipped(members: Mapping[str, bytes], stored: Container[str], compresslevel: int | None) -> bytes:
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
         for name, raw in members.items():
-            method = zipfile.ZIP_STORED if name in stored or _compresses_too_well(raw) else zipfile.ZIP_DEFLATED
+            method = zipfile.ZIP_STORED if name in stored else zipfile.ZIP_DEFLATED
             # A date of its own for every file would make the bytes differ.
             archive.writestr(zipfile.ZipInfo(name), raw, method, compresslevel)
     return whole.getvalue()

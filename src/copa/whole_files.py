@@ -77,7 +77,6 @@ def _new_part(path: Path, *, binary: bool) -> tuple[IO[Any], Path]:
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         file: IO[Any] = part.open("xb") if binary else part.open("x", encoding="utf-8", newline="")
-        try_lock(file)
-        if is_at(file, part):
+        if try_lock(file) is not False and is_at(file, part):
             return file, part
-        file.close()  # someone who cleaned up found it before it was locked
+        file.close()  # someone who cleans up found it before it was locked, and removes it

@@ -201,6 +201,16 @@ def test_an_index_that_claims_more_applicants_than_there_are_is_refused(tmp_path
         PlanBatch.load(tmp_path / "plans.copa")
 
 
+def test_json_that_grows_when_it_is_parsed_is_refused_early(tmp_path):
+    contents = {"plans.json": b"[" + b"{}," * 5_000_000 + b"{}]"}
+    contents["arrays.npz"] = np.random.default_rng(0).bytes(140_000)  # which makes the budget larger
+    path = tmp_path / "plans.copa"
+    path.write_bytes(zipped(contents))
+    assert path.stat().st_size < 165_000
+    with Cheap(), pytest.raises(DataError, match=r"with what plans\.json holds it takes 1,\d\d\d MB in memory"):
+        PlanBatch.load(path)
+
+
 @pytest.mark.parametrize("name", ["planner.json", "plans.json", "manifest.json", "parts.json"])
 def test_deep_json_in_any_file_is_refused(bundle, tmp_path, name):
     source = {"planner.json": "linear.planner", "plans.json": "linear.plans", "manifest.json": bundle}
@@ -229,10 +239,10 @@ def test_a_bundle_is_loaded_without_a_file_in_between(bundle, monkeypatch):
     assert load_bundle(bundle).planner.n_options == 3
 
 
-@pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1"])
-def test_a_skops_that_lets_a_file_write_files_is_not_used(bundle, monkeypatch, version):
+@pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1", "0.13.0"])
+def test_a_skops_that_is_older_than_the_declared_one_is_not_used(bundle, monkeypatch, version):
     monkeypatch.setattr(skops, "__version__", version)
-    told = rf"skops {version} lets a file write other files .* 0\.12 or newer: pip install --upgrade"
+    told = rf"requires skops 0\.14 or newer, and {version} is installed: pip install --upgrade"
     with pytest.raises(MissingPackageError, match=told):
         unpack_estimator((FOLDER / "forest.skops").read_bytes())
     with pytest.raises(MissingPackageError, match=told):

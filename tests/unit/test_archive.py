@@ -6,6 +6,7 @@ import stat
 import struct
 import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -203,10 +204,63 @@ def test_json_in_another_encoding_than_utf_8_is_no_json():
         parse_json(json.dumps(["é"], ensure_ascii=False).encode("latin-1"))
 
 
-def test_a_member_of_json_has_a_limit_of_its_own():
-    raw = zipped(("content.json", b"[" + b"{}," * 2_000_000 + b"{}]"))
-    with ArchiveReader(raw, KNOWN) as file, pytest.raises(DataError, match=r"content\.json has 6,000,004 bytes"):
-        file.read_json("content.json")
+def test_json_that_becomes_large_in_memory_is_refused_before_it_is_parsed():
+    raw = zipped(("content.json", b"[" + b"{}," * 600_000 + b"{}]"))
+    tracemalloc.start()
+    try:
+        with (
+            ArchiveReader(raw, KNOWN) as file,
+            pytest.raises(DataError, match=r"with what content\.json holds it takes 1\d\d MB .* at most 32 MB"),
+        ):
+            file.read_json("content.json")
+        assert tracemalloc.get_traced_memory()[1] < 4 * archive.MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+N = 30_000
+KEYS = ",".join(f'"{k:x}":"{k:x}"' for k in range(N))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "{}," * N + "{}]",
+        "[" + "[[[[[]]]]]," * N + "0]",
+        "[" + '{"a":1000},' * N + "0]",
+        "[" + "[1000]," * N + "0]",
+        "[" + ",".join(f"{k}.5" for k in range(N)) + "]",
+        "{" + KEYS + "}",
+        "[" + KEYS.replace(":", ",") + "]",
+        '["' + "a" * N + '\U0001f600", ' + KEYS.replace(":", ",") + "]",
+        '["' + "a" * 10 * N + '\\ud83d\\ude00"]',
+        "[" + "],[" * N + "]",
+    ],
+    ids=["maps", "nested", "entries", "lists", "numbers", "keys", "strings", "wide", "escaped", "closing"],
+)
+def test_json_takes_no_more_than_is_counted(text, monkeypatch):
+    monkeypatch.setattr(archive, "CHUNK", 1024)  # what is counted at a time takes next to nothing
+    raw = text.encode()
+    tracemalloc.start()
+    try:
+        with suppress(json.JSONDecodeError):
+            parse_json(raw)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.02 * archive.json_cost(raw)
+
+
+def test_json_that_takes_most_of_the_budget_is_stored_so_that_it_can_be_read():
+    digits = np.random.default_rng(0).integers(0, 10, 100_000).tolist()
+    large, small = (json.dumps([{"a": digit} for digit in digits[:n]]).encode() for n in (100_000, 1000))
+    for content, method in ((large, zipfile.ZIP_STORED), (small, zipfile.ZIP_DEFLATED)):
+        raw = write_archive({"content.json": content, "part-1": b"ab" * 5000})
+        with ArchiveReader(raw, KNOWN) as file:
+            assert file.read_json("content.json") == json.loads(content)
+        with zipfile.ZipFile(io.BytesIO(raw)) as file:
+            assert file.getinfo("content.json").compress_type == method
+            assert file.getinfo("part-1").compress_type == zipfile.ZIP_DEFLATED
 
 
 def test_what_compresses_too_well_is_stored_so_that_it_can_be_read():

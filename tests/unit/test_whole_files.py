@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import copa
 from copa import whole_files
+from copa.file_locks import remove_locked
 from copa.whole_files import remove_abandoned_parts, whole_file, write_atomically
 
 # Says that it has begun, and waits to be killed.
@@ -117,6 +119,23 @@ def test_a_part_that_was_taken_for_an_abandoned_one_is_begun_again(tmp_path, mon
     monkeypatch.setattr(whole_files, "try_lock", too_late)
     write_atomically(tmp_path / "p.csv", b"new")
     assert taken
+    assert (tmp_path / "p.csv").read_bytes() == b"new"
+    assert names(tmp_path) == ["p.csv"]
+
+
+def test_a_part_that_someone_who_cleans_up_has_locked_first_is_not_written_to(tmp_path, monkeypatch):
+    lock, cleaners = whole_files.try_lock, []
+
+    def too_late(file):
+        if not cleaners:
+            cleaners.append(Path(file.name).open("rb+"))  # noqa: SIM115 - it stays open while it is locked
+            assert lock(cleaners[0])
+        return lock(file)
+
+    monkeypatch.setattr(whole_files, "try_lock", too_late)
+    with whole_file(tmp_path / "p.csv", binary=True) as file:
+        remove_locked(cleaners[0], Path(cleaners[0].name))
+        file.write(b"new")
     assert (tmp_path / "p.csv").read_bytes() == b"new"
     assert names(tmp_path) == ["p.csv"]
 

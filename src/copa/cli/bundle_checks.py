@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from copa.cli.bundles import Bundle
     from copa.planner.fitted import Fitted
 
-ENCODING = 1e-9  # relative difference of an encoded row that is rounding
+ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
 WITHDRAWN = ("infeasible", "error")  # statuses of options that are not offered: their message says what is wrong
 ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all options
 
@@ -59,7 +59,9 @@ def _applicant_faults(batch: PlanBatch, fitted: "Fitted") -> Iterator[str]:
 
 def _option_faults(batch: PlanBatch, fitted: "Fitted", n_jobs: int | None) -> Iterator[str]:
     encoded = fitted.points(batch.options, batch.owner, n_jobs)
-    far = np.abs(encoded - batch.points).max(axis=1) > ENCODING * max(1.0, float(np.abs(encoded).max()))
+    # Entry by entry: a column of large numbers would hide what differs in the others.
+    near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
+    far = np.count_nonzero(near, axis=1) < encoded.shape[1]
     accepted = fitted.model.accepts(batch.options)
     violations = fitted.schema.violations(batch.applicants.iloc[batch.owner], batch.options)
     numbers, statuses = option_numbers(batch), batch.status[batch.owner]

@@ -52,10 +52,19 @@ def _lock(folder: Path) -> IO[Any]:
         if locked is None:
             say(f"note: the file system of {folder} has no locks; let no other run work in it at the same time")
         if is_at(file, path):
+            _close_to_others(folder)
             _sign(file)
             return file
         file.close()
     raise DataError(f"the folder {folder} cannot be made: something keeps removing it; give another output")
+
+
+def _close_to_others(folder: Path) -> None:
+    """Let only its owner read a folder, also one that was there before: it will hold people's data."""
+    try:
+        folder.chmod(0o700)
+    except OSError:
+        say(f"note: {folder} cannot be closed to other users; who can read it can read the applicants in it")
 
 
 def _sign(file: IO[Any]) -> None:

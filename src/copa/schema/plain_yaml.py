@@ -9,7 +9,7 @@ from copa.schema.names import shown
 
 LONGEST = 1_000_000  # characters of a file
 LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digits takes their square in time
-MOST_ENTRIES = 50_000  # texts and numbers; as many take a second or two
+MOST_ENTRIES = 50_000  # texts, numbers, lists and mappings; as many take a second or two
 DEEPEST = 20  # levels of lists and mappings; a schema has four
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -57,7 +57,7 @@ def _require_plain(text: str) -> None:
             depth -= 1
         if depth > DEEPEST:
             raise InvalidInputError(f"line {line}: not a schema, it is nested too deeply: at most {DEEPEST} levels")
-        n_entries += isinstance(event, yaml.ScalarEvent)
+        n_entries += isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent))
         if n_entries > MOST_ENTRIES:
             raise InvalidInputError(f"line {line}: more than {MOST_ENTRIES:,} entries are not read from YAML; use JSON")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_SCALAR:

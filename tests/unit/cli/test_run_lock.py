@@ -2,7 +2,10 @@
 
 import json
 import os
+import stat
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +62,23 @@ def test_a_lock_that_says_nothing_still_holds(tmp_path):
         (tmp_path / "run" / LOCK).write_text("{")
         with pytest.raises(MisuseError, match="in use by another run of copa; wait"), locked_folder(tmp_path / "run"):
             pytest.fail("two runs in one folder")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there folders have no mode")
+def test_a_folder_that_was_there_before_is_closed_to_others(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run").chmod(0o755)
+    with locked_folder(tmp_path / "run"):
+        assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_cannot_be_closed_to_others_is_mentioned(tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with locked_folder(tmp_path / "run"):
+        assert "cannot be closed to other users" in capsys.readouterr().err
 
 
 def test_a_file_system_without_locks_is_mentioned(tmp_path, monkeypatch, capsys):

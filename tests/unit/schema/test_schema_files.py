@@ -261,6 +261,8 @@ def bombs():
     yield pytest.param("a: " + "{<<: " * 40 + "{}" + "}" * 40, "nested too deeply", id="nested merge keys")
     yield pytest.param("a: " + "{a: " * 200_000, "nested too deeply", id="depth")
     yield pytest.param("a: " + "1:1" * 300_000, "characters", id="digits")
+    yield pytest.param("a: [" + "[]," * 150_000 + "]", "more than 50,000 entries", id="empty lists")
+    yield pytest.param("a: [" + "{}," * 150_000 + "]", "more than 50,000 entries", id="empty mappings")
 
 
 @pytest.mark.parametrize(("bomb", "words"), list(bombs()))

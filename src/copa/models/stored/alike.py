@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from copa.archive import Budget, parse_json, read_arrays, repacked
+from copa.archive import Budget, read_arrays, repacked
 from copa.exceptions import DataError
 from copa.models.stored.packed_trees import TREE_STATE, pack_trees, tree_arguments, tree_form, unpack_trees
 from copa.models.stored.sound_trees import is_tree, require_sound_trees
@@ -83,11 +83,12 @@ class Pattern:
         budget : of the file which the bytes are inside of
         """
         try:
+            budget = Budget(len(raw)) if budget is None else budget
             arrays = read_arrays(raw, ARRAYS, budget)
             self._require_same_walk(arrays.pop("walk"))
-            plain = {int(k): _plain(value) for k, value in parse_json(arrays.pop("plain").tobytes())}
+            plain = {int(k): _plain(value) for k, value in budget.parse_json(arrays.pop("plain").tobytes(), "plain")}
             own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
-            found = Differences(plain, own, unpack_trees(arrays))
+            found = Differences(plain, own, unpack_trees(arrays, budget))
             estimator = _put_together(self.estimator, found, {}, count())
             require_sound_trees(estimator)
         except MemoryError:

@@ -12,7 +12,7 @@ from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.stored.sound_trees import require_sound_trees
 from copa.schema.names import listed
 
-OLDEST_SKOPS = (0, 12)
+OLDEST_SKOPS = (0, 14)
 SCHEMA = "schema.json"
 MEMBERS = r"schema\.json|[0-9]+\.np[yz]|[0-9a-f-]+\.bin"
 # Parts of scikit-learn's and numpy's own objects that hold data only, and that skops does not trust by itself. Trees
@@ -123,8 +123,8 @@ def _skops() -> Any:
         ) from error
     if tuple(int(part) for part in re.findall(r"\d+", skops.__version__)[:2]) < OLDEST_SKOPS:
         raise MissingPackageError(
-            f"skops {skops.__version__} lets a file write other files while it is loaded; "
-            f"needed is {'.'.join(map(str, OLDEST_SKOPS))} or newer: pip install --upgrade 'copa-recourse[cli]'"
+            f"COPA requires skops {'.'.join(map(str, OLDEST_SKOPS))} or newer, and {skops.__version__} is installed: "
+            "pip install --upgrade 'copa-recourse[cli]'"
         )
     return skops.io
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copa.archive import parse_json
+from copa.archive import Budget
 
 LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
 TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
@@ -45,12 +45,12 @@ def _described(dtype: Any) -> dict[str, Any]:
     return {"fields": fields, "size": dtype.itemsize}
 
 
-def unpack_trees(arrays: dict[str, Any]) -> dict[int, Any]:
-    """States of the trees, by their places."""
+def unpack_trees(arrays: dict[str, Any], budget: Budget) -> dict[int, Any]:
+    """States of the trees, by their places; the budget is that of the file which the arrays are from."""
     if "trees/place" not in arrays:
         return {}
     counts, shapes = arrays["trees/count"].tolist(), arrays["trees/shapes"]
-    described = parse_json(arrays["trees/dtype"].tobytes())
+    described = budget.parse_json(arrays["trees/dtype"].tobytes(), "trees/dtype")
     names = list(described["fields"])
     formats, offsets = zip(*described["fields"].values(), strict=True)
     dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": described["size"]})
