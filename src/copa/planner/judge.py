@@ -39,7 +39,7 @@ class Construction:
 
 
 def obeying(fitted: Fitted, applicants: Applicants, owner: Indices, rows: "pd.DataFrame") -> Flags:
-    """Whether rows (M) obey every constraint for the applicants whose they are, (M,)."""
+    """Whether rows (M) obey every constraint for the applicants they belong to, (M,)."""
     return fitted.schema.obeys(applicants.origins.iloc[owner], rows)
 
 
