@@ -209,6 +209,23 @@ def test_correct_writes_a_report(bank, bundle, plans, tmp_path):
     assert (tmp_path / "c.html").stat().st_size > 10_000
 
 
+def test_correct_writes_no_option_that_is_refused_and_says_which(bank, bundle, plans, tmp_path):
+    table = pd.read_csv(plans["csv"])
+    table["age"] += 10  # which is immutable; one option of each plan may move
+    table.to_csv(tmp_path / "given.csv", index=False)
+    people = ("--applicants", bank / "people.csv", "--id", "name", "--n-corrections", 1)
+    report = ("--report", tmp_path / "c.html")
+    text = copa("correct", bundle, tmp_path / "given.csv", *people, *report, "-o", tmp_path / "c.csv").stdout
+    n_left_out = len(table) - len(pd.read_csv(tmp_path / "c.csv"))
+    assert n_left_out >= 1
+    assert f"Left out: {n_left_out} option" in text
+    assert "is left out: age: is immutable" in text
+    assert f"Left out: {n_left_out} option" in (tmp_path / "c.html").read_text(encoding="utf-8")
+    audited = json_of("audit", bundle, tmp_path / "c.csv", "--applicants", bank / "people.csv", "--id", "name")
+    messages = [entry["message"] for entry in audited["applicants"]]
+    assert not any("not allowed" in message or "does not accept" in message for message in messages)
+
+
 def test_a_schema_is_inferred_and_validated(bank, tmp_path):
     path = tmp_path / "s.yaml"
     content = json_of("schema", "infer", bank / "bank.csv", "--label", "paid", "--immutable", "age", "-o", path)

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import copa
 from copa.schema import Feature, FeatureSchema
@@ -154,35 +156,80 @@ def test_the_highest_level_is_the_true_one(outcomes):
     assert (missing <= 1e-6).mean() >= SHARE
 
 
-def plan_with(feature: Feature, own: float) -> tuple[FeatureSchema, pd.DataFrame, copa.PlanBatch]:
-    """One option for an applicant at `own` and 1, where the two columns together must exceed 6.5."""
-    schema = FeatureSchema((feature, Feature("b", "integer", lower=0, upper=9, spread=1.0)))
+def plan_with(feature: Feature, own: float, most: int = 9) -> tuple[TinyProblem, copa.PlanBatch]:
+    """One option for an applicant at `own` and 1, where both columns together reach 6.6, the second up to `most`."""
+    schema = FeatureSchema((feature, Feature("b", "integer", lower=0, upper=most, step=1.0, spread=1.0)))
     table = pd.DataFrame({"a": np.arange(20) % 5, "b": np.arange(20) // 4}).astype({"a": type(own)})
-    model = LogisticRegression().fit(table, np.arange(20) % 2)
-    model.coef_, model.intercept_ = np.array([[1.0, 1.0]]), np.array([-6.6])
-    moments = copa.WeightMoments([-6.6, 1.0, 1.0], 1e-4 * np.eye(3))
+    model = Pipeline([("encode", FunctionTransformer()), ("classify", LogisticRegression())])
+    model.fit(table, np.arange(20) % 2)
+    model[-1].coef_, model[-1].intercept_ = np.array([[1.0, 1.0]]), np.array([-6.6])
+    problem = TinyProblem(
+        schema=schema,
+        pipeline=model,
+        moments=copa.WeightMoments([-6.6, 1.0, 1.0], 1e-4 * np.eye(3)),
+        radius=0.0,
+        drift=None,
+        guarantee=0.5,
+        table=table,
+        applicants=pd.DataFrame({"a": [own], "b": [1]}),
+        has_ties=False,
+    )
     planner = copa.RecoursePlanner(
-        model, schema=schema, guarantee=0.5, radius=0.0, moments=moments, n_options=1, n_jobs=1, progress=False
+        model, schema=schema, guarantee=0.5, radius=0.0, moments=problem.moments, n_options=1, n_jobs=1, progress=False
     ).fit(table)
-    applicant = pd.DataFrame({"a": [own], "b": [1]})
-    return schema, applicant, planner.plan(applicant)
+    return problem, planner.plan(problem.applicants)
 
 
-@pytest.mark.parametrize(
-    ("feature", "own"),
-    [
-        (Feature("a", "integer", lower=0, upper=4, direction="decrease", spread=1.0), -1),
-        (Feature("a", "integer", lower=0, upper=4, direction="increase", spread=1.0), 5),
-        (Feature("a", "ordinal", values=(0, 1, 2, 3, 4), lower=2, direction="decrease", spread=1.0), 1),
-    ],
-)
-def test_a_column_without_a_possible_value_makes_an_applicant_infeasible(feature, own):
-    schema, applicant, batch = plan_with(feature, own)
-    assert batch.status.tolist() == ["infeasible"], schema.violations(applicant, batch.options)
+OUTSIDE = {
+    "below, decrease only": (Feature("a", "integer", lower=0, upper=4, step=1.0, direction="decrease", spread=1.0), -1),
+    "above, increase only": (Feature("a", "integer", lower=0, upper=4, step=1.0, direction="increase", spread=1.0), 5),
+    "ordinal below": (
+        Feature("a", "ordinal", values=(0, 1, 2, 3, 4), lower=2, direction="decrease", spread=1.0), 1,
+    ),
+    "no multiple of the step inside": (Feature("a", "numeric", lower=0.1, upper=0.4, step=0.5, spread=1.0), 3.25),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_who_cannot_come_into_a_range_keeps_the_value_and_plans_by_the_other_columns(case):
+    feature, own = OUTSIDE[case]
+    problem, batch = plan_with(feature, own)
+    reach = everything_in_reach(problem, problem.applicants)
+    assert set(reach.rows.places[:, 0]) == {own}  # what the enumeration knows of the rule
+    outcome = judge(problem, reach, batch, 0, case)
+    assert (outcome.status, outcome.true_status, outcome.faults) == ("ok", "ok", [[]])
+    assert outcome.ratio == pytest.approx(1.0, rel=ROUNDING)
+    assert batch.options.iloc[0].tolist() == [own, np.ceil(6.6 - own)]
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_who_cannot_come_into_a_range_is_infeasible_where_the_other_columns_are_not_enough(case):
+    feature, own = OUTSIDE[case]
+    least = int(np.ceil(6.6 - own))
+    problem, batch = plan_with(feature, own, least - 1)
+    assert everything_in_reach(problem, problem.applicants).highest == -1.0
+    assert batch.status.tolist() == ["infeasible"]
+    assert len(batch.options) == 0
+    assert "a is " in batch.message[0]
+    assert "it can only stay as it is" in batch.message[0]
+
+
+@pytest.mark.parametrize("own", [-3, -1, 5])
+@pytest.mark.parametrize("most", [3, 9])
+@pytest.mark.parametrize("direction", ["both", "increase", "decrease"])
+def test_who_may_come_into_a_range_keeps_the_value_or_moves_inside_whichever_is_best(own, most, direction):
+    feature = Feature("a", "integer", lower=0, upper=4, step=1.0, direction=direction, spread=1.0)
+    problem, batch = plan_with(feature, own, most)
+    reach = everything_in_reach(problem, problem.applicants)
+    assert all(place == own or 0 <= place <= 4 for place in reach.rows.places[:, 0])
+    outcome = judge(problem, reach, batch, 0, f"{own}, {most}")
+    assert outcome.status == outcome.true_status
+    assert not any(outcome.faults)
+    assert np.isnan(outcome.true_value) or outcome.ratio == pytest.approx(1.0, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("direction", ["both", "increase"])
 def test_a_value_between_the_last_step_and_the_limit_may_stay(direction):
     feature = Feature("a", "numeric", lower=0.1, upper=1.6, step=0.25, direction=direction, spread=1.0)
-    _, _, batch = plan_with(feature, 1.55)
+    _, batch = plan_with(feature, 1.55)
     assert batch.options["a"].tolist() == [1.55]

@@ -97,6 +97,12 @@ def _show(corrected: "CorrectedPlans", output: Path) -> None:
     show_table(["applicant", "status", "then", "any at least", "then", "all at least", "then"], rows)
     if len(summary) > SHOWN:
         show(f"and {counted(len(summary) - SHOWN, 'more applicant')}.")
+    left_out = int(summary["left_out"].sum())
+    if left_out:
+        show(f"Left out: {counted(left_out, 'option')} that the schema or today's model refuses as given or corrected.")
+        told = summary.index[summary["left_out"] > 0][:SHOWN]
+        for i in told:
+            show(f"  {as_text(summary.loc[i, 'applicant'])}: {corrected.after.message[i]}")
     raised = int((summary["all_after"] > summary["all_before"]).sum())
     show(
         f"All options together hold more surely for {raised} of {counted(len(summary), 'applicant')}. Written: {output}"

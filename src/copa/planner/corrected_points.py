@@ -16,6 +16,7 @@ from copa.planner.request import Request
 from copa.planner.settings import read_amount, read_count, read_word
 
 METHODS = ("level", "requirement", "mahalanobis", "ascent")
+ROUNDING = 1e-9  # of a score
 TOGETHER = 128  # plans that are corrected at once; then the clock is looked at
 
 Flags = npt.NDArray[np.bool_]
@@ -132,11 +133,14 @@ def _corrected(
 
 
 def _required_scores(plans: Array, mean: Array, margin: float, box: dict[str, Array]) -> Array:
-    """The requirement correction, at the highest margin up to the given one that every option of a plan can reach."""
+    """The requirement correction, at the highest margin up to the given one that every option of a plan can reach.
+
+    Options that cannot reach a mean score of zero stay.
+    """
     high = np.where(mean > 0.0, box["upper"], box["lower"])
     reachable = np.minimum(margin, (high * mean).sum(axis=1))
     result = plans.copy()
-    for i, plan in enumerate(plans):
+    for i in np.flatnonzero(reachable >= ROUNDING).tolist():
         limits = {name: bound[i] for name, bound in box.items()}
-        result[i] = requirement_correction(plan, mean, margin=float(max(reachable[i] - 1e-9, 0.0)), **limits)
+        result[i] = requirement_correction(plans[i], mean, margin=float(reachable[i] - ROUNDING), **limits)
     return result

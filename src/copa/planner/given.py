@@ -15,7 +15,7 @@ from copa.planner.corrected_points import Correction, Flags, corrected_points, m
 from copa.planner.corrected_rows import Build, changes_between, search_from_options
 from copa.planner.delivery import Applicants
 from copa.planner.fitted import Fitted, FittedPlanner
-from copa.planner.judge import passing
+from copa.planner.judge import passing, reasons_against
 from copa.planner.relaxed import nearest_to
 from copa.planner.request import Request
 from copa.planner.statuses import ERROR, INFEASIBLE, OK, TIME_LIMIT
@@ -42,13 +42,16 @@ class CorrectedPlans:
     Attributes
     ----------
     before, after : PlanBatch of the same applicants
-    moved : (M,) how far each option was moved, in the model's encoded units (Euclidean); where the model is only asked,
-        in units of effort
+    moved : (M,) how far each given option was moved, in the model's encoded units (Euclidean); where the model is only
+        asked, in units of effort; 0 where it was left out
+    left_out : (M,) given options that are not in `after`: the schema or today's model refuses them, and they were not
+        or could not be moved
     """
 
     before: PlanBatch
     after: PlanBatch
     moved: Array
+    left_out: Flags
 
     @property
     def lower_before(self) -> Array:
@@ -61,11 +64,11 @@ class CorrectedPlans:
         return self.after.lower
 
     def summary(self) -> "pd.DataFrame":
-        """One row per applicant: guarantees before and after, and how far the options moved on average."""
+        """One row per applicant: guarantees before and after, how far the options that are left moved on average."""
         import pandas as pd
 
         n = len(self.before)
-        moved = np.bincount(self.before.owner, weights=self.moved, minlength=n) / np.maximum(self.before.counts, 1)
+        moved = np.bincount(self.before.owner, weights=self.moved, minlength=n) / np.maximum(self.after.counts, 1)
         return pd.DataFrame(
             {
                 "applicant": self.before.applicants.index,
@@ -76,6 +79,7 @@ class CorrectedPlans:
                 "any_before": self.before.any_lower,
                 "any_after": self.after.any_lower,
                 "moved": moved,
+                "left_out": self.before.counts - self.after.counts,
             }
         )
 
@@ -92,7 +96,7 @@ def correct_plans(
 
     Where the model is not linear in the columns there is no such space, and a search begins at each option instead. An
     option stays as it was given where it may not move (`n_corrections`), where the time limit ends before its turn,
-    and where nothing that is allowed is accepted today.
+    and where nothing that is allowed is accepted today. If the schema or the model refuses it as it is, it is left out.
 
     Parameters
     ----------
@@ -125,9 +129,9 @@ def correct_plans(
     corrected = _with_rows(fitted, given, flags, rows[good])
     if correction.method != "level":
         corrected = _kept_where_worse(fitted, given, corrected, before, request, terms)
-    after = audit_plans(fitted, corrected, request, terms, complaints)
-    after = _with_late_ones(after, moving & (found.outcomes == TIMED_OUT))
-    return CorrectedPlans(before, after, _distances(fitted, before, after))
+    after, kept, reasons = _without_refused(fitted, corrected, request, terms, complaints)
+    after = _with_late_ones(after, before.owner, moving & (found.outcomes == TIMED_OUT))
+    return CorrectedPlans(before, _with_reasons(after, reasons), _distances(fitted, before, after, kept), ~kept)
 
 
 def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
@@ -139,11 +143,13 @@ def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
     return fitted.resized(int(np.bincount(given.owner, minlength=1).max()))
 
 
-def _distances(fitted: Fitted, before: PlanBatch, after: PlanBatch) -> Array:
-    """How far each option was moved, (M,)."""
+def _distances(fitted: Fitted, before: PlanBatch, after: PlanBatch, kept: Flags) -> Array:
+    """How far each option was moved, (M,); 0 for those that are not kept."""
+    moved = np.zeros(len(kept))
     if isinstance(fitted, BlackBoxPlanner):  # whose points are what the models say of rows, not the rows
-        return changes_between(fitted.schema, before.options, after.options)
-    moved: Array = np.linalg.norm(after.points - before.points, axis=1)
+        moved[kept] = changes_between(fitted.schema, before.options[kept], after.options)
+    else:
+        moved[kept] = np.linalg.norm(after.points - before.points[kept], axis=1)
     return moved
 
 
@@ -228,14 +234,56 @@ def _kept_where_worse(
     return _with_rows(fitted, given, flags, corrected.options[flags])
 
 
-def _with_late_ones(after: PlanBatch, late: Flags) -> PlanBatch:
-    """The batch, in which those say so for whom the time was too short and something is left to do."""
+def _without_refused(
+    fitted: Fitted, corrected: GivenPlans, request: Request, terms: PlanTerms, complaints: dict[int, str]
+) -> tuple[PlanBatch, Flags, dict[int, list[str]]]:
+    """Audit the corrected plans without the options that the schema or the model refuses.
+
+    Returns
+    -------
+    after : PlanBatch
+    kept : (M,) the options that are in it
+    reasons : of applicants with others, which these are and why
+    """
+    kept = np.ones(len(corrected.owner), dtype=bool)
+    while True:  # until the model accepts, among the rows that leave, all of them
+        left = GivenPlans(corrected.factuals, corrected.options[kept].reset_index(drop=True), corrected.owner[kept])
+        after = audit_plans(fitted, left, request, terms, complaints)
+        good = after.accepted & fitted.schema.obeys(left.factuals.iloc[left.owner], left.options)
+        if good.all():
+            break
+        kept[kept] = good
+    reasons: dict[int, list[str]] = {}
+    refused = np.flatnonzero(~kept)
+    owner = corrected.owner[refused]
+    against = reasons_against(fitted, corrected.factuals.iloc[owner], corrected.options.iloc[refused])
+    numbers = refused - np.searchsorted(corrected.owner, owner) + 1
+    for i, number, reason in zip(owner.tolist(), numbers.tolist(), against, strict=True):
+        reasons.setdefault(i, []).append(f"given option {number} is left out: {reason}")
+    return after, kept, reasons
+
+
+def _with_late_ones(after: PlanBatch, owner: Indices, late: Flags) -> PlanBatch:
+    """The batch, in which those say so for whom the time was too short and something is left to do.
+
+    Parameters
+    ----------
+    owner, late : (M,) of the given options
+    """
     status, message = after.status.astype(object), after.message.copy()
-    edges = np.searchsorted(after.owner, np.arange(len(after) + 1)).tolist()
-    for i in np.unique(after.owner[late]).tolist():
+    edges = np.searchsorted(owner, np.arange(len(after) + 1)).tolist()
+    for i in np.unique(owner[late]).tolist():
         if status[i] in (OK, ERROR):
             continue
         names = [f"option {k + 1}" for k in np.flatnonzero(late[edges[i] : edges[i + 1]]).tolist()]
-        which = f"{', '.join(names)} could be corrected; what was given stays"
+        which = f"{', '.join(names)} could be corrected; what is allowed stays as it was given"
         status[i], message[i] = TIME_LIMIT, f"the time limit ended before {which}: {message[i]}"
     return replace(after, status=status, message=message)
+
+
+def _with_reasons(after: PlanBatch, reasons: dict[int, list[str]]) -> PlanBatch:
+    """The batch, in which the messages say what was left out."""
+    message = after.message.copy()
+    for i, whats in reasons.items():
+        message[i] = "; ".join([message[i], *whats] if message[i] else whats)
+    return replace(after, message=message)

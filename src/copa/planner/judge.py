@@ -38,7 +38,7 @@ class Construction:
 
 
 def obeying(fitted: Fitted, applicants: Applicants, owner: Indices, rows: "pd.DataFrame") -> Flags:
-    """Whether rows (M) obey every constraint for the applicants whose they are, (M,)."""
+    """Whether rows (M) obey every constraint for the applicants they belong to, (M,)."""
     return fitted.schema.obeys(applicants.origins.iloc[owner], rows)
 
 
@@ -76,9 +76,13 @@ def judge_and_bound(
 def _reasons(fitted: Fitted, applicants: Applicants, rows: Delivered) -> dict[int, list[str]]:
     """Why rows are refused, by applicant, each reason once."""
     reasons: dict[int, list[str]] = {}
-    found = fitted.schema.violations(applicants.origins.iloc[rows.owner], rows.options)
-    for owner, violations in zip(rows.owner.tolist(), found, strict=True):
-        reason = "; ".join(violations) or REFUSED_BY_MODEL
+    found = reasons_against(fitted, applicants.origins.iloc[rows.owner], rows.options)
+    for owner, reason in zip(rows.owner.tolist(), found, strict=True):
         if reason not in reasons.setdefault(owner, []):
             reasons[owner].append(reason)
     return reasons
+
+
+def reasons_against(fitted: Fitted, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
+    """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
+    return ["; ".join(found) or REFUSED_BY_MODEL for found in fitted.schema.violations(origins, refused)]

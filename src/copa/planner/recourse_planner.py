@@ -263,7 +263,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         Returns
         -------
-        CorrectedPlans with the plans `before` and `after`
+        CorrectedPlans with the plans `before` and `after`; an option that the schema or today's model refuses, and that
+        may not or cannot be moved, is not in `after`, and the message says why
         """
         fitted = self._fitted()
         settings.check_settings(self)

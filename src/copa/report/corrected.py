@@ -20,6 +20,7 @@ class Corrections:
     n_plans : plans with options
     n_raised, n_lowered : plans whose L* rose, fell
     n_reached_before, n_reached_after : plans with the status "ok"
+    n_left_out : options that were refused, and are not in the corrected plans
     names : labels of the first `most` plans
     before, after, moved : of the same plans, L* before and after, and the farthest that one of its options was moved
     """
@@ -27,7 +28,7 @@ class Corrections:
     def __init__(self, most: int) -> None:
         self.most = most
         self.n_plans = self.n_raised = self.n_lowered = 0
-        self.n_reached_before = self.n_reached_after = 0
+        self.n_reached_before = self.n_reached_after = self.n_left_out = 0
         self.names: list[str] = []
         self.before = self.after = self.moved = np.zeros(0)
         self._sums = np.zeros(3)
@@ -42,13 +43,14 @@ class Corrections:
         before, after = corrected.before, corrected.after
         rows = np.flatnonzero(before.counts > 0)
         farthest = reduce_segments(np.maximum, corrected.moved, before.counts)[rows]
-        average = reduce_segments(np.add, corrected.moved, before.counts)[rows] / before.counts[rows]
+        average = reduce_segments(np.add, corrected.moved, before.counts)[rows] / np.maximum(after.counts[rows], 1)
         old, new = before.lower[rows], after.lower[rows]
         self.n_plans += len(rows)
         self.n_raised += int((new > old).sum())
         self.n_lowered += int((new < old).sum())
         self.n_reached_before += int((before.status[rows] == "ok").sum())
         self.n_reached_after += int((after.status[rows] == "ok").sum())
+        self.n_left_out += int(corrected.left_out.sum())
         self._sums += [old.sum(), new.sum(), average.sum()]
         room = self.most - len(self.names)
         self.names += [as_text(label) for label in before.applicants.index[rows[:room]]]

@@ -14,6 +14,7 @@ from copa.schema.names import hint, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -79,14 +80,27 @@ def _as_number(entry: Any) -> float:
         return np.inf
 
 
+def entries_of(column: "pd.Series[Any] | pd.Index[Any] | ExtensionArray") -> list[Any]:
+    """Return all entries of a column, decimals in its own precision: a list of float32 would hold other ones."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        positions, distinct = distinct_entries(pd.Series(column))
+        return [np.nan if position < 0 else distinct[position] for position in positions.tolist()]
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)  # of pandas' and Arrow's own types
+    if kind in (np.float32, np.float16):
+        return list(column.to_numpy(dtype=kind, na_value=np.nan))
+    return list(column)
+
+
 def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
     """Return the distinct entries of a column, and for each row which of them it holds; -1 where it holds none."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(dtype=np.int64), list(column.cat.categories)
+        return column.cat.codes.to_numpy(dtype=np.int64), entries_of(column.cat.categories)
     try:
         positions, distinct = column.array.factorize()  # an array, because its entries keep their precision
     except TypeError:  # lists and the like cannot be compared by hash: each row by itself
         return np.where(column.isna(), -1, np.arange(len(column))), list(column)
-    return positions.astype(np.int64), list(distinct)
+    return positions.astype(np.int64), entries_of(distinct)

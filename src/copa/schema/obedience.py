@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
-# far more than the sum can be off, single precision included.
+# far more than the sum can be off, single precision included; half precision is less than that (`_is_precise`).
 IN_DOUBT = 1e-5
+SINGLE = 4  # bytes of a number in single precision
 OF_ONE_KIND = ("string", "integer", "floating", "boolean")  # objects among which equal ones are the same
 
 
@@ -75,10 +76,20 @@ def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataF
         total += term
         size += np.abs(term)
     holds: Flags = total <= -IN_DOUBT * size
+    if not all(_is_precise(features[name], options[name]) for name in rule.coefficients):
+        holds[:] = False
     doubtful = np.flatnonzero(~holds)
     some = options[list(rule.coefficients)].iloc[doubtful]
     holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]
     return holds
+
+
+def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
+    """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
+    if feature.is_choice:
+        return True
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+    return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
 
 
 def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:

@@ -39,8 +39,9 @@ def text_of(value: Any) -> str | None:
         return str(bool(value))
     if isinstance(value, np.timedelta64):
         return None  # an integer to numpy, and none to anybody else
-    if isinstance(value, (int, float, np.integer, np.floating)) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-        return str(int(value)) if value == int(value) else str(value)  # the shortest decimals, also of a float32
+    number = float(value) if isinstance(value, np.floating) else value  # a float16 cannot be held against 2**63
+    if isinstance(number, (int, float, np.integer)) and -LARGEST_NUMBER <= number <= LARGEST_NUMBER:
+        return str(int(number)) if number == int(number) else str(value)  # the shortest decimals, also of a float32
     return None  # missing, infinite, or no number at all
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa.exceptions import InvalidInputError
-from copa.schema.columns import read_table
+from copa.schema.columns import entries_of, read_table
 from copa.schema.feature import Feature
 from copa.schema.names import listed, shown
 from copa.schema.rules import LinearRule
@@ -44,8 +44,7 @@ def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> list[Ro
 
 def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
     """Yield every row as a mapping from column to value, each in the type of its column."""
-    single = ("float32", "float16")  # a list of these would hold other decimals
-    columns = {name: list(table[name].array if str(table[name].dtype) in single else table[name]) for name in table}
+    columns = {name: entries_of(table[name]) for name in table}
     for i in range(len(table)):
         yield {name: column[i] for name, column in columns.items()}
 
@@ -65,7 +64,7 @@ def violations_of(
     for rule in rules:
         found += rule_violations(rule, by_name, option)
     if max_changes is not None and len(changed) > max_changes:
-        found.append(f"changes {len(changed)} columns ({', '.join(changed)}), allowed are {max_changes}")
+        found.append(f"changes {len(changed)} columns ({', '.join(changed)}), at most {max_changes} are allowed")
     return found
 
 

@@ -129,10 +129,9 @@ def test_a_cap_on_changes_and_immutable_columns_hold_for_the_applicant(model, de
         model, schema=schema, n_models=12, n_starts=6, n_options=3, guarantee=GUARANTEE, random_state=1
     )
     fixed = capped.correct(weak, declined)
-    moved = fixed.moved > 0.0
-    assert moved.any()
-    whose = declined.iloc[fixed.after.owner[moved]]
-    assert not any(schema.violations(whose, fixed.after.options[moved]))
+    assert (fixed.moved > 0.0).any()
+    assert not any(schema.violations(declined.iloc[fixed.after.owner], fixed.after.options))
+    assert len(fixed.after.options) + fixed.left_out.sum() == len(weak)
 
 
 def test_other_methods_are_refused_with_what_to_do(planner, declined, weak):
@@ -140,7 +139,7 @@ def test_other_methods_are_refused_with_what_to_do(planner, declined, weak):
         planner.correct(weak, declined, method="mahalanobis")
 
 
-def test_the_time_limit_leaves_the_given_options(planner, declined, weak):
+def test_the_time_limit_leaves_the_given_options(model, planner, declined, weak):
     planner.set_params(time_limit=1e-9)
     try:
         fixed = planner.correct(weak, declined)
@@ -148,6 +147,10 @@ def test_the_time_limit_leaves_the_given_options(planner, declined, weak):
         planner.set_params(time_limit=None)
     assert (fixed.moved == 0.0).all()
     assert "time_limit" in set(fixed.after.status)
+    pd.testing.assert_frame_equal(
+        fixed.after.options, fixed.before.options[~fixed.left_out].reset_index(drop=True), check_dtype=False
+    )
+    assert fixed.left_out.tolist() == (~model.predict(fixed.before.options)).tolist()
 
 
 def test_an_own_row_under_a_cap_is_corrected_as_far_as_a_new_plan_goes(model, planner, declined):

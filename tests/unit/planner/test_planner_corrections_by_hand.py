@@ -17,12 +17,12 @@ APPLICANT = pd.DataFrame({"a": [0.4], "b": [0.0]})
 WITH_BUDGET = ["mahalanobis", "ascent"]
 
 
-def corrected(slope, option, method, budget):
-    """The option of an applicant at a = 0.4, b = 0 after a correction; `b` moves in steps of 4."""
+def corrected(slope, option, method, budget, most=40.0):
+    """The option of an applicant at a = 0.4, b = 0 after a correction; `b` moves in steps of 4, up to `most`."""
     schema = FeatureSchema(
         [
-            Feature("a", "numeric", lower=0.0, upper=20.0, step=1.0, spread=1.0),
-            Feature("b", "numeric", lower=0.0, upper=40.0, step=4.0, spread=4.0),
+            Feature("a", "numeric", lower=0.0, upper=0.5 * most, step=1.0, spread=1.0),
+            Feature("b", "numeric", lower=0.0, upper=most, step=4.0, spread=4.0),
         ]
     )
     table = pd.DataFrame({"a": np.arange(20.0) % 5, "b": 4.0 * (np.arange(20) // 4)})
@@ -79,3 +79,18 @@ def test_the_budget_does_not_hold_an_option_that_has_to_move_anyway(method, opti
     assert fixed.after.status.tolist() != ["infeasible"]
     assert fixed.moved[0] > 0.1
     assert fixed.after.accepted.all()
+
+
+@pytest.mark.parametrize("method", ["level", "requirement", *WITH_BUDGET])
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [((0.0, 4.0), "today's model does not accept it"), ((0.0, 9.5), "b: must be at most 4, got 9.5")],
+)
+def test_an_option_that_is_refused_and_cannot_be_repaired_does_not_leave(method, option, reason):
+    fixed = corrected(1.0, option, method, budget=0.1, most=4.0)
+    assert fixed.before.options.iloc[0].tolist() == list(option)
+    assert len(fixed.after.options) == 0
+    assert fixed.after.status.tolist() == ["infeasible"]
+    assert f"given option 1 is left out: {reason}" in fixed.after.message[0]
+    assert (fixed.after.lower, fixed.after.any_lower, fixed.moved) == (0.0, 0.0, 0.0)
+    assert fixed.left_out.tolist() == [True]

@@ -278,6 +278,40 @@ def test_a_forbidden_option_is_corrected_into_an_allowed_one(planner, batch, dec
     assert set(fixed.after.status) == {"ok"}
 
 
+def test_a_forbidden_option_that_may_not_move_does_not_leave(planner, batch, declined):
+    table = as_table(batch[:2])
+    table.loc[[0, 2], "age"] += 10
+    table.loc[3:, "debt"] = declined["debt"].iloc[1]
+    table.loc[3:, "income"] = declined["income"].iloc[1]
+    fixed = planner.correct(table, declined.iloc[:2], n_corrections=1)
+    assert len(fixed.before.options) == 6
+    whose = declined.iloc[fixed.after.owner]
+    assert planner.schema_.violations(whose, fixed.after.options) == [[]] * len(whose)
+    assert planner.fitted_.model.accepts(fixed.after.options).all()
+    assert fixed.left_out.tolist() == [False, False, True, *fixed.left_out[3:]]
+    assert fixed.moved[fixed.left_out].tolist() == [0.0] * fixed.left_out.sum()
+    assert fixed.after.status[0] == "ok"
+    assert fixed.after.message[0].startswith("given option 3 is left out: age: is immutable")
+    assert fixed.after.lower[0] == planner.audit(fixed.after).lower[0]
+    assert "given option 2 is left out: today's model does not accept it" in fixed.after.message[1]
+    assert fixed.summary()["left_out"].tolist() == [1, fixed.left_out[3:].sum()]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_forbidden_option_whose_turn_does_not_come_does_not_leave(model, planner, batch, declined, method):
+    short = loans.planner(
+        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+    )
+    table = as_table(batch[:2])
+    table.loc[table.index[:3], "age"] += 10
+    fixed = short.correct(table, declined.iloc[:2], method=method)
+    assert fixed.after.counts.tolist() == [0, 3]
+    assert fixed.after.status.tolist() == ["time_limit", "ok"]
+    assert "option 1, option 2, option 3 could be corrected" in fixed.after.message[0]
+    assert "given option 1 is left out: age: is immutable" in fixed.after.message[0]
+    assert fixed.after.any_lower[0] == 0.0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_one_bad_row_does_not_fail_a_correction(planner, batch, declined, method):
     table = as_table(batch[:4])

@@ -6,6 +6,7 @@ import pytest
 
 from copa import InvalidInputError
 from copa.schema import Feature
+from copa.schema.values import text_of
 
 NUMBERS = {"name": "income", "kind": "numeric"}
 GRADES = {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]}
@@ -219,3 +220,11 @@ def test_transitions_cannot_be_changed_afterwards():
     assert feature.transitions == {"low": ("mid",)}
     with pytest.raises(TypeError):
         feature.transitions["low"] = ("high",)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.1, "0.1"), (2.0, "2"), (-3.5, "-3.5"), (np.inf, None), (-np.inf, None), (np.nan, None)]
+)
+@pytest.mark.parametrize("precision", [np.float16, np.float32, np.float64, np.longdouble])
+def test_a_number_has_the_same_text_in_every_precision(precision, number, text):
+    assert text_of(precision(str(number))) == text

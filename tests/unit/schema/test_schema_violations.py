@@ -147,7 +147,7 @@ def test_a_rule_on_a_missing_value_does_not_hold():
 
 def test_changes_are_counted():
     found = violations([(1.0, 2, True), (1.0, 3, True), (7.0, 1, True)], max_changes=2)
-    assert found == [[], [], ["changes 3 columns (a, b, c), allowed are 2"]]
+    assert found == [[], [], ["changes 3 columns (a, b, c), at most 2 are allowed"]]
 
 
 def test_the_applicant_may_be_a_row_in_either_form():
@@ -241,4 +241,36 @@ def test_counted_changes_are_named_by_their_titles():
     schema = FeatureSchema([grade(title="school grade"), income(title="income (EUR)")], max_changes=1)
     origin = pd.DataFrame({"grade": ["low"], "income": [1.0]})
     option = pd.DataFrame({"grade": ["mid"], "income": [2.0]})
-    assert schema.violations(origin, option) == [["changes 2 columns (school grade, income (EUR)), allowed are 1"]]
+    assert schema.violations(origin, option) == [
+        ["changes 2 columns (school grade, income (EUR)), at most 1 are allowed"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "Float32", "float[pyarrow]", "halffloat[pyarrow]", "float32 in categories"]
+)
+@pytest.mark.parametrize("kind", ["numeric", "ordinal"])
+def test_decimals_of_any_precision_are_what_is_printed(dtype, kind):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    plain = pd.Series([0.1, 0.2], dtype="float16" if "half" in dtype else "float32")
+    column = plain.astype("category" if "categories" in dtype else dtype)
+    given = {"step": 0.1, "upper": 0.1} if kind == "numeric" else {"values": (0.1, 0.2), "upper": 0.1}
+    schema = FeatureSchema([Feature("a", kind, **given)])
+    origin, option = pd.DataFrame({"a": column[1:]}), pd.DataFrame({"a": column[:1]})
+    assert schema.violations(origin, option) == [[]]
+    assert schema.obeys(origin, option).tolist() == [True]
+    refused = schema.violations(option, origin)
+    assert len(refused[0]) == 1
+    assert refused[0][0].endswith("got 0.2")
+
+
+@pytest.mark.parametrize("dtype", ["float16", object])
+def test_many_rows_of_half_precision_are_judged_as_each_of_them_is(dtype):
+    numbers = np.arange(1, 200, dtype=np.float16) / np.float16(10)
+    table = pd.DataFrame({"a": pd.Series(list(numbers), dtype=dtype)})
+    origin = table.iloc[np.zeros(len(table), dtype=int)]
+    for number in numbers[::20]:
+        limit = 0.5 * (float(number) + float(str(number)))  # between what is stored and what is printed
+        schema = FeatureSchema([Feature("a", "numeric")], rules=[f"a <= {limit:.17g}"])
+        assert schema.obeys(origin, table).tolist() == [not faults for faults in schema.violations(origin, table)]

@@ -16,7 +16,9 @@ from copa.schema.steps import snap
 if TYPE_CHECKING:
     import pandas as pd
 
-IN_DOUBT = 1e-6  # slack of a rule, in its size: more than rounding and single precision make of it
+# Rows with less slack of a rule, in its size, are written out and judged exactly. Rounding to single precision can make
+# more of it where columns are large: what passes here for that reason, the last judge refuses.
+IN_DOUBT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,11 @@ def corrections_section(content: Content) -> Section:
         f"model's own units. The guarantee asked for was reached by {made.n_reached_before:,} before and "
         f"{made.n_reached_after:,} after."
     )
+    if made.n_left_out:
+        total += (
+            f" Left out: {counted(made.n_left_out, 'option')} that the constraints or today's model refuse and that "
+            "could not be corrected. A plan without options holds with probability 0."
+        )
     rows = [
         [name, rounded_down(old), rounded_down(new), f"{far:.2f}"]
         for name, old, new, far in zip(made.names, made.before, made.after, made.moved, strict=True)
