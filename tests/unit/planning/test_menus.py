@@ -224,3 +224,8 @@ def test_a_column_makes_room_for_another_where_a_rule_ties_them():
     # Nothing but `a` raises the score, and a <= b: `b` has to rise with it.
     problem = by_hand({"a": (1.0, 0.0), "b": (0.0, 1.0)}, -3.9, rules=("a <= b",))
     assert only_option(problem) == ([4.0, 4.0], [4.0, 4.0])
+
+
+def test_a_value_of_the_grid_that_is_only_just_enough_is_taken():
+    # From 1.9992 on the level is reached; the next whole number is 2, and 3 would be too much.
+    assert only_option(by_hand({"a": (1.0, 0.0)}, -2.0 + 0.0075)) == ([2.0], [2.0])
