@@ -40,7 +40,7 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
     for _ in range(ATTEMPTS):
         delivered = deliver(fitted, applicants, menus)
         refused = ~delivered.accepted
-        scores = delivered.points @ fitted.model.theta
+        scores = (delivered.points[:, None] @ fitted.model.theta)[:, 0]  # one product per row: the same in any batch
         np.maximum.at(floors, delivered.owner[refused], 1.5 * scores[refused] + fitted.floor)
         missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - lower_of_each(
             fitted.ball, delivered.points

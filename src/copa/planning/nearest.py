@@ -145,7 +145,7 @@ def _line_targets(space: ActionSpace, places: Places, shift: Array) -> tuple[Arr
     """Values of the lines nearest to the targets, on their grids, (M, L); encoded length of a raw unit, (L,)."""
     directions = space.directions[: len(space.lines)]
     lengths = np.linalg.norm(directions, axis=1)
-    along = shift @ directions.T / np.maximum(lengths**2, 1e-300)
+    along = (shift[:, None] @ directions.T)[:, 0] / np.maximum(lengths**2, 1e-300)
     wanted = places.values + np.where(lengths > 0.0, along, 0.0)
     for k, feature in enumerate(space.lines):
         inside = np.clip(wanted[:, k], places.lower[:, k], places.upper[:, k])

@@ -1,8 +1,14 @@
 """The same question has the same answer, to the last bit, however it is asked."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import copa
 from unit.planner import loans
 
 
@@ -74,3 +80,38 @@ def test_planning_leaves_the_table_and_the_planner_alone(planner, batch, decline
     planner.plan(declined)
     assert declined.equals(before)
     assert planner.plan(declined).to_json() == batch.to_json()
+
+
+N_COLUMNS = 7
+
+
+def rotated(**settings):
+    """A planner for a pipeline that multiplies matrices, and people whom its model declines."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(500, N_COLUMNS)) @ rng.normal(size=(N_COLUMNS, N_COLUMNS))
+    table = pd.DataFrame(numbers.round(2), columns=[f"c{k}" for k in range(N_COLUMNS)])
+    labels = numbers @ rng.normal(size=N_COLUMNS) + rng.normal(size=500) > 0.0
+    model = make_pipeline(StandardScaler(), PCA(), LogisticRegression()).fit(table[:300], labels[:300])
+    columns = [copa.Feature(name, "numeric", lower=-9.0, upper=9.0, step=0.1) for name in table]
+    given = {"schema": copa.FeatureSchema(columns), "n_models": 40, "n_options": 3, "n_starts": 2, "random_state": 0}
+    planner = copa.RecoursePlanner(model, **given | {"guarantee": 0.7, "progress": False} | settings)
+    others = table[300:]
+    return planner.fit(table[:300], labels[:300]), others[~model.predict(others)][:70]
+
+
+@pytest.mark.parametrize("objective", ["level", "paper"])
+def test_a_pipeline_that_multiplies_matrices_gives_the_same_plan_alone_and_in_a_batch(objective):
+    planner, people = rotated(objective=objective)
+    together = planner.plan(people)
+    assert len(together) == 70
+    assert together.counts[:8].min() > 0
+    for i in range(8):
+        assert essence(planner.plan(people.iloc[[i]])[0]) == essence(together[i])
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 17, 63, 64, 65, 130])
+def test_a_row_is_encoded_alike_in_any_batch(n_rows):
+    planner, people = rotated()
+    model = planner.fitted_.model
+    table = people.iloc[np.arange(200) % len(people)]
+    np.testing.assert_array_equal(model.encode(table[:n_rows]), model.encode(table)[:n_rows])

@@ -1,5 +1,8 @@
 """Nothing leaves that the schema or the model refuses, whatever a search proposes: attacks that once got through."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -184,3 +187,13 @@ def test_rules_hold_exactly_where_columns_have_no_step():
     batch = planner.fit(table, labels).plan(people)
     assert refusals(schema, people.iloc[batch.owner], batch.options) == []
     assert (batch.status == "ok").mean() > 0.9
+
+
+def test_only_the_judge_and_the_audit_make_constructions():
+    sources = Path(copa.__file__).parent
+    makers = set()
+    for path in sources.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Construction":
+                makers.add(path.relative_to(sources).as_posix())
+    assert makers == {"planner/judge.py", "planner/audits.py"}

@@ -274,3 +274,26 @@ def test_many_rows_of_half_precision_are_judged_as_each_of_them_is(dtype):
         limit = 0.5 * (float(number) + float(str(number)))  # between what is stored and what is printed
         schema = FeatureSchema([Feature("a", "numeric")], rules=[f"a <= {limit:.17g}"])
         assert schema.obeys(origin, table).tolist() == [not faults for faults in schema.violations(origin, table)]
+
+
+@pytest.mark.parametrize("max_changes", [None, 1, 2])
+def test_many_options_are_judged_as_each_of_them_is(max_changes):
+    features = [
+        Feature("a", "numeric", lower=0.0, upper=2.0, step=0.1, direction="increase"),
+        Feature("b", "integer", lower=1, upper=4),
+        Feature("c", "ordinal", values=(1, 2, 3, 4), lower=2, direction="decrease"),
+        Feature("d", "binary", values=("no", "yes"), immutable=True),
+    ]
+    schema = FeatureSchema(features, rules=["a + b <= 4.3", "b <= 2*c"], max_changes=max_changes)
+    rng = np.random.default_rng(0)
+
+    def people(n):
+        numbers = {"a": rng.integers(-1, 24, n) / 10, "b": rng.integers(0, 6, n), "c": rng.integers(1, 5, n)}
+        return pd.DataFrame(numbers | {"d": rng.choice(["no", "yes"], n)})
+
+    origins, options = people(600), people(600)
+    stays = rng.random((600, 4)) < 0.7
+    options = options.where(~stays, origins).astype(origins.dtypes.to_dict())
+    judged = [not faults for faults in schema.violations(origins, options)]
+    assert schema.obeys(origins, options).tolist() == judged
+    assert 30 < sum(judged) < 570
