@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, require_size, semidefinite_root
+from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, covering_root, require_size
 from copa.exceptions import InvalidInputError
 
 Exponents = npt.NDArray[np.int32]
@@ -59,7 +59,8 @@ class AmbiguityBall:
     cov : (D, D) nominal covariance
     radius : float >= 0
     drift : (D, D) positive semidefinite, or None for the identity
-    cov_root, drift_root : (D, D) matrices F with F F' = cov, drift; `drift_root` is None for the identity
+    cov_root, drift_root : (D, D) matrices F with F F' = cov, drift up to rounding, and never less (`covering_root`);
+        `drift_root` is None for the identity
     """
 
     mean: Array
@@ -70,9 +71,9 @@ class AmbiguityBall:
     drift_root: Array | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cov_root", semidefinite_root(self.cov, "cov"))
+        object.__setattr__(self, "cov_root", covering_root(self.cov, "cov"))
         if self.drift is not None:
-            object.__setattr__(self, "drift_root", semidefinite_root(self.drift, "drift"))
+            object.__setattr__(self, "drift_root", covering_root(self.drift, "drift"))
         for array in (self.mean, self.cov, self.drift):
             if array is not None:  # certificates refer to them: they must stay what they are
                 array.setflags(write=False)
