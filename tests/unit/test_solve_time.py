@@ -36,9 +36,8 @@ def test_many_options_are_refused_in_few_dimensions_too(n_options, dimension, ef
 
 
 def test_memory_is_limited_where_time_is_not():
-    assert estimated_seconds(10**7, 2) < 60.0 * LONGEST
-    assert estimated_memory(10**7, 1) > LARGEST
     assert estimated_seconds(5_000_000, 1) < LONGEST
+    assert estimated_memory(5_000_000, 1) > LARGEST
     with pytest.raises(copa.InvalidInputError, match=r"and 1\.3 GB for each plan, and 40 seconds and 1 GB are allowed"):
         require_solvable(5_000_000, 1)
 
