@@ -9,7 +9,7 @@ import pytest
 from copa.exceptions import InvalidInputError
 from copa.workers import count_threads, for_each_chunk, interruption, stopping_at
 
-LONG = 120.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react
+LONG = 60.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react
 
 
 def run_until(flag):
