@@ -25,9 +25,8 @@ def run(*, quick: bool) -> list[Row]:
         for _ in range(n_plans):
             for dimension, ball in balls.items():
                 plans = draw_points(rng, ball.mean, rng.uniform(0.3, 0.6, (1, N_OPTIONS)))
-                roots, means = ball.score_roots(plans), ball.mean_scores(plans)
-                reaches = np.linalg.norm(ball.reach_roots(plans), axis=2)
-                best = timed(lambda r=roots, m=means, t=reaches: lower_from_scores(r, m, t), 50)
+                scores = ball.scores(plans)
+                best = timed(lambda r=scores.roots, m=scores.means, t=scores.reaches: lower_from_scores(r, m, t), 50)
                 seconds[dimension].append(best.seconds)
                 gaps.append(best.result[1])
     small, large = (float(np.median(seconds[d])) for d in (SMALL, LARGE))

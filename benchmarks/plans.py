@@ -78,9 +78,8 @@ def is_interesting(bound: float) -> bool:
 
 def lower_call(points: Array, ball: AmbiguityBall) -> tuple[float, float]:
     """L* of one plan and its proven gap: form the scores, then run the kernel."""
-    plans = points[None]
-    reaches = np.linalg.norm(ball.reach_roots(plans), axis=2)
-    return lower_from_scores(ball.score_roots(plans), ball.mean_scores(plans), reaches)
+    scores = ball.scores(points[None])
+    return lower_from_scores(scores.roots, scores.means, scores.reaches)
 
 
 def lower_from_scores(roots: Array, means: Array, reaches: Array) -> tuple[float, float]:
@@ -113,9 +112,7 @@ def upper_call(points: Array, ball: AmbiguityBall) -> float:
 
 def any_call(points: Array, ball: AmbiguityBall) -> float:
     """Least probability that at least one option holds."""
-    plans = points[None]
+    scores = ball.scores(points[None])
     held = np.empty(1)
-    surest_mixtures(
-        ball.score_roots(plans), ball.reach_roots(plans), ball.mean_scores(plans), GO, np.empty(plans.shape[:2]), held
-    )
+    surest_mixtures(scores.roots, scores.reach_roots, scores.means, GO, np.empty(scores.means.shape), held)
     return float(held[0])

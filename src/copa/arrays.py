@@ -144,6 +144,43 @@ def semidefinite_root(matrix: Array, name: str) -> Array:
     )
 
 
+def rounding_allowance(order: int) -> float:
+    """Share by which variances are raised before a root is taken that must not fall short of the matrix.
+
+    Twice the error bounds of Cholesky's factorisation, n (n + 1) eps / 2 in units in which the diagonal is 1, and of
+    the product F F', n^2 eps / 2, together.
+    """
+    return 2.0 * order * (order + 1) * float(np.finfo(np.float64).eps)
+
+
+def vary_together(matrix: Array) -> npt.NDArray[np.bool_]:
+    """Which coordinates have a covariance with another, (D,)."""
+    coupled: npt.NDArray[np.bool_] = (matrix != np.diag(np.diag(matrix))).any(axis=1)
+    return coupled
+
+
+def covering_root(matrix: Array, name: str) -> Array:
+    """Return F with F F' >= matrix by no more than rounding, for a positive semidefinite matrix.
+
+    A matrix in floating-point numbers is known, and factorised, to some units in the last place of its entries only.
+    Where it is singular, that decides between no variance and a little. So that no root makes a score surer than it is,
+    the variances are raised by a share that is more than these units, and than any eigenvalue is below zero. Those of
+    coordinates that vary with no other are left as they are: their roots are exact. Raises as `semidefinite_root` does.
+    """
+    sizes = _coordinate_sizes(matrix, name)
+    exponents = np.frexp(np.where(sizes > 0.0, sizes, 1.0))[1]
+    scaled = np.ldexp(matrix, -exponents[:, None] - exponents) + np.diag(sizes == 0.0)
+    share, raised = rounding_allowance(len(matrix)), np.diag(vary_together(matrix))
+    try:
+        factor = np.linalg.cholesky(scaled * (1.0 + share * raised))
+    except np.linalg.LinAlgError:
+        semidefinite_root(matrix, name)
+        units = np.sqrt(np.diag(scaled))
+        below = max(0.0, -float(np.linalg.eigvalsh(scaled / units[:, None] / units)[0]))
+        factor = np.linalg.cholesky(scaled * (1.0 + (below + 4.0 * share) * raised))
+    return as_floats(np.where(sizes[:, None] > 0.0, np.ldexp(factor, exponents[:, None]), 0.0), name)
+
+
 def _coordinate_sizes(matrix: Array, name: str) -> Array:
     """Roots of the diagonal; raise where an entry of it is negative, or zero beside entries that are not."""
     diagonal = np.diag(matrix)

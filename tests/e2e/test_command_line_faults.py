@@ -174,7 +174,7 @@ def test_other_files_are_no_models(bank, tmp_path):
     [
         (("--guarantee", "1.5"), "guarantee must be a probability, above 0 and below 1, got 1.5"),
         (("--n-options", "0"), "n_options must be a whole number of at least 1, got 0"),
-        (("--n-options", "10000"), "n_options must be at most 50, got 10000"),
+        (("--n-options", "10000"), "n_options must be at most 79, got 10000"),
         (("--n-starts", "0"), "n_starts must be a whole number of at least 1"),
         (("--time-limit", "-1"), "time_limit must be a number of seconds above 0"),
         (("--random-state", "-1"), "random_state must be a whole number of at least 0"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.arrays import as_floats, as_symmetric, as_vector, require_finite, semidefinite_root
+from copa.arrays import as_floats, as_symmetric, as_vector, covering_root, require_finite, semidefinite_root
 from copa.exceptions import CopaError, InvalidInputError
 
 
@@ -219,3 +219,27 @@ def test_asymmetry_cannot_hide_beside_a_larger_coordinate(unit):
 def test_an_indefinite_matrix_is_refused_with_its_eigenvalue(diagonal, message):
     with pytest.raises(InvalidInputError, match=f"drift must be positive semidefinite, its {message}"):
         semidefinite_root(np.diag(diagonal), "drift")
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_covering_root_squares_to_no_less_than_the_matrix(rank, seed):
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((5, rank)) * np.array([1e-6, 1.0, 0.0, 1e6, 1.0])[:, None]
+    matrix = factor @ factor.T
+    root = covering_root(matrix, "cov")
+    sizes = np.sqrt(np.diag(matrix))
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    excess = (root @ root.T - matrix) / units[:, None] / units
+    present = np.flatnonzero(sizes)
+    assert (rank == 0) == (not present.size)
+    assert (np.linalg.eigvalsh(excess[np.ix_(present, present)]) > 0.0).all()
+    assert (np.abs(excess) <= 2e-14).all()
+    assert not root[sizes == 0.0].any()
+
+
+def test_a_covering_root_leaves_coordinates_that_vary_with_no_other_as_they_are():
+    matrix = np.diag([2.0, 3.0, 0.0, 5.0])
+    np.testing.assert_array_equal(covering_root(matrix, "cov"), np.sqrt(matrix))
+    matrix[0, 3] = matrix[3, 0] = 1.0
+    assert covering_root(matrix, "cov")[1].tolist() == [0.0, np.sqrt(3.0), 0.0, 0.0]

@@ -9,7 +9,7 @@ import pytest
 from copa.exceptions import InvalidInputError
 from copa.workers import count_threads, for_each_chunk, interruption, stopping_at
 
-LONG = 20.0  # seconds that work takes which nobody stops
+LONG = 60.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react
 
 
 def run_until(flag):
@@ -85,7 +85,8 @@ def test_ctrl_c_stops_kernels_and_whatever_has_not_begun(ctrl_c, n_jobs):
 
     def work(rows):
         begun.append(rows.start)
-        ctrl_c.set()
+        if len(begun) == n_jobs:  # once every thread is at work
+            ctrl_c.set()
         stopped.append(run_until(interruption()))
 
     started = time.perf_counter()

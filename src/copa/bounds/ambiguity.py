@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, require_size, semidefinite_root
+from copa.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, covering_root, require_size
 from copa.exceptions import InvalidInputError
 
 Exponents = npt.NDArray[np.int32]
@@ -59,7 +59,8 @@ class AmbiguityBall:
     cov : (D, D) nominal covariance
     radius : float >= 0
     drift : (D, D) positive semidefinite, or None for the identity
-    cov_root, drift_root : (D, D) matrices F with F F' = cov, drift; `drift_root` is None for the identity
+    cov_root, drift_root : (D, D) matrices F with F F' = cov, drift up to rounding, and never less (`covering_root`);
+        `drift_root` is None for the identity
     """
 
     mean: Array
@@ -70,9 +71,9 @@ class AmbiguityBall:
     drift_root: Array | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cov_root", semidefinite_root(self.cov, "cov"))
+        object.__setattr__(self, "cov_root", covering_root(self.cov, "cov"))
         if self.drift is not None:
-            object.__setattr__(self, "drift_root", semidefinite_root(self.drift, "drift"))
+            object.__setattr__(self, "drift_root", covering_root(self.drift, "drift"))
         for array in (self.mean, self.cov, self.drift):
             if array is not None:  # certificates refer to them: they must stay what they are
                 array.setflags(write=False)
@@ -100,19 +101,20 @@ class AmbiguityBall:
         Options and parameters are split into digits and exponents of two, and the exponents of their products are added
         as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
         """
-        mean, cov_root, reach_root, units = self._in_units
+        mean, cov_root, drift_root, radius, units = self._in_units
         digits, sizes = _split(points)
         sizes = sizes + units
         exponents = sizes.max(axis=-1)
         scaled = np.ldexp(digits, sizes - exponents[..., None])
-        reach_roots = scaled * reach_root if reach_root.ndim == 1 else scaled @ reach_root
-        return Scores(scaled @ mean, scaled @ cov_root, reach_roots, exponents)
+        moved = scaled * drift_root if drift_root.ndim == 1 else scaled @ drift_root
+        return Scores(scaled @ mean, scaled @ cov_root, radius * moved, exponents)
 
     @cached_property
-    def _in_units(self) -> tuple[Array, Array, Array, Exponents]:
-        """Mean, root of the covariance and radius times root of the drift, each coordinate in a power of two.
+    def _in_units(self) -> tuple[Array, Array, Array, float, Exponents]:
+        """Mean, roots of the covariance and of the drift, each coordinate in a power of two, and digits of the radius.
 
-        The identity as a drift is kept as its diagonal. The exponents of the units are returned last.
+        The identity as a drift is kept as its diagonal, and the drift's root has the exponent of the radius. The
+        exponents of the units are returned last.
         """
         rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
         radius, size = _split(np.asarray(self.radius))
@@ -120,28 +122,9 @@ class AmbiguityBall:
             _split(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
         )
         units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
-        reach_root = np.ldexp(radius * (np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T
-        return np.ldexp(self.mean, -units), np.ldexp(self.cov_root.T, -units).T.copy(), reach_root.copy(), units
-
-    def mean_scores(self, points: Array) -> Array:
-        """Nominal means x_j' mu of the options' scores, (..., J) for points (..., J, D)."""
-        scores: Array = points @ self.mean
-        return scores
-
-    def score_roots(self, points: Array) -> Array:
-        """Rows whose inner products are the nominal covariances x_i' S x_j of the scores, (..., J, D)."""
-        roots: Array = points @ self.cov_root
-        return roots
-
-    def reach_roots(self, points: Array) -> Array:
-        """Rows whose lengths are the options' reaches radius |x_j|_Q, (..., J, D)."""
-        roots: Array = self.radius * (points if self.drift_root is None else points @ self.drift_root)
-        return roots
-
-    def reaches(self, points: Array) -> Array:
-        """How far the whole radius can move each option's score, radius |x_j|_Q, (..., J)."""
-        lengths: Array = np.linalg.norm(self.reach_roots(points), axis=-1)
-        return lengths
+        drift_root = np.ldexp((np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T.copy()
+        cov_root = np.ldexp(self.cov_root.T, -units).T.copy()
+        return np.ldexp(self.mean, -units), cov_root, drift_root, float(radius), units
 
 
 def _split(array: Array) -> tuple[Array, Exponents]:

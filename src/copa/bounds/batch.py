@@ -11,7 +11,7 @@ from copa.arrays import Array
 from copa.bounds.ambiguity import AmbiguityBall, Exponents
 from copa.bounds.certificate import Certificate
 from copa.bounds.single_option import single_option_lower
-from copa.bounds.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
+from copa.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa.workers import for_each_chunk, interruption
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight

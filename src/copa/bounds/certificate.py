@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa.archive import parse_json
-from copa.arrays import SMALLEST, Array, require_finite, require_size
+from copa.arrays import SMALLEST, Array, require_finite, require_size, rounding_allowance, vary_together
 from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blocks, witness_matrices
 from copa.bounds.points import read_plan, require_plan
@@ -35,6 +35,10 @@ FOREIGN = 1e-6
 @dataclass(frozen=True)
 class Verification:
     """What a certificate proves, recomputed from its data with plain linear algebra.
+
+    The lower bounds and `all_upper` hold for the covariance and drift as they are given, and for all within rounding of
+    them. `upper`, the other side of L*, is that of moments with every variance raised by rounding (docs/theory.md,
+    Section 8): where the covariance is singular, L* of the matrix as given may be larger.
 
     Attributes
     ----------
@@ -281,8 +285,10 @@ def _stored(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Ar
 def _require_roots(ball: AmbiguityBall) -> None:
     """Raise unless covariance and drift are squares F F' of their roots, each coordinate measured by its own size.
 
-    A square is symmetric and positive semidefinite, so that this proves that the matrix can be a covariance, by nothing
-    but a product.
+    A square is symmetric and positive semidefinite, so that this proves that the matrix can be a covariance. And the
+    square must be more than the matrix in every direction, by a quarter of what its root allows for: the rest is for
+    the rounding of this check. (A variance without covariances is right up to its last place.) So whatever the root, no
+    score is taken to be surer than the matrix says.
     """
     for name, matrix, root in (("cov", ball.cov, ball.cov_root), ("drift", ball.drift, ball.drift_root)):
         if matrix is None or root is None:
@@ -290,10 +296,17 @@ def _require_roots(ball: AmbiguityBall) -> None:
         sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         units = np.where(sizes > 0.0, sizes, 1.0)
         rows = root / units[:, None]
-        error = np.abs(rows @ rows.T - matrix / units[:, None] / units)
+        excess = rows @ rows.T - matrix / units[:, None] / units
+        error = np.abs(excess)
         if not (error <= ROOT_ERROR * len(matrix) * (sizes > 0.0)).all():
             i, j = (int(k) for k in np.unravel_index(error.argmax(), error.shape))
             raise InvalidInputError(
                 f"{name} is not positive semidefinite: its entry {matrix[i, j]:g} at ({i}, {j}) is impossible beside "
                 "the others of these coordinates"
             )
+        together = vary_together(matrix)
+        least = np.linalg.eigvalsh(excess[np.ix_(together, together)]).min(initial=np.inf)
+        alone = np.diag(excess)[~together].min(initial=np.inf)
+        if not (least >= 0.25 * rounding_allowance(len(matrix)) and alone >= -ROUNDING):
+            short = min(least, alone)
+            raise InvalidInputError(f"the root of {name} does not square to all of it: {short:.3g} is the least excess")

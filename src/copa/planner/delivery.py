@@ -152,16 +152,17 @@ def bound_options(
 
 
 def moments_of_each(ball: AmbiguityBall, points: Array) -> tuple[Array, Array, Array]:
-    """Mean and standard deviation of the score of each option (M, D), and how far the ball reaches there, (M,) each."""
-    each = points[:, None]  # one product per row: the same to the last bit in any batch
-    spread: Array = np.linalg.norm(ball.score_roots(each), axis=-1)
-    return ball.mean_scores(each)[:, 0], spread[:, 0], ball.reaches(each)[:, 0]
+    """Mean and standard deviation of the score of each option (M, D), and how far the ball reaches there, (M,) each.
+
+    Each option is in a unit of its own (`Scores`): the three numbers' proportions are meant.
+    """
+    scores = ball.scores(points[:, None])  # one product per row: the same to the last bit in any batch
+    return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
 
 
 def lower_of_each(ball: AmbiguityBall, points: Array) -> Array:
     """Probability that each option (M, D) holds with by itself, (M,)."""
-    scores = ball.scores(points[:, None])  # one product per row, as above
-    return single_option_lower(scores.means, scores.spreads, scores.reaches)[:, 0]
+    return single_option_lower(*moments_of_each(ball, points))
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from copa.exceptions import InvalidInputError
 from copa.moments import WeightMoments
-from copa.planning.build import require_few_options
 from copa.schema.names import hint, listed, shown
+from copa.solve_time import require_few_options
 from copa.workers import count_threads
 
 OBJECTIVES = ("level", "paper")

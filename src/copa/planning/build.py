@@ -13,10 +13,9 @@ from copa.moments.subsets import as_generator
 from copa.planning.box import Box
 from copa.planning.descents import PlanSearch
 from copa.planning.objective import Objective, read_number
+from copa.solve_time import require_few_options
 from copa.workers import for_each_chunk
 
-# The proof of a plan takes memory that grows with the cube of its options, a megabyte at this number, and more time.
-MAX_OPTIONS = 50
 CHUNK = 16  # applicants per task: some thirty milliseconds of work
 
 
@@ -75,7 +74,7 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
     ----------
     origins : (N, D) applicants; vectors include the intercept as coordinate 0, value 1
     mean, cov : (D,), (D, D) moments of the model's parameters
-    n_options : J, at most 50
+    n_options : J, at most 79: the largest plan whose bounds are proven in any dimension (`copa.solve_time`)
     validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2
     margin : float >= 0, least mean score of an option
     fixed : boolean mask (D,) or indices of the coordinates that must not change; the intercept never does
@@ -176,15 +175,6 @@ def _read_origins(origins: Any, dimension: int) -> Array:
         hint = "; for one applicant pass origins[None]" if array.shape == (dimension,) else ""
         raise InvalidInputError(f"origins must have shape (N, {dimension}) to match mean, got {array.shape}{hint}")
     return array
-
-
-def require_few_options(count: int) -> None:
-    """Raise for more options of a plan than can be bounded and proven."""
-    if count > MAX_OPTIONS:
-        raise InvalidInputError(
-            f"n_options must be at most {MAX_OPTIONS}, got {count}: the memory for the proof of a plan grows with the "
-            "cube of its options; ask for a shorter menu"
-        )
 
 
 def _read_count(value: Any, name: str) -> int:

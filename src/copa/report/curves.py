@@ -46,10 +46,11 @@ def radius_grid(ball: AmbiguityBall, points: Array, n_radii: int = N_RADII) -> A
     """Radii worth looking at for some options (M, D): from 0 on, the ball's own among them, (R,)."""
     own = ball.radius
     unit = AmbiguityBall.read(ball.mean, ball.cov, 1.0, ball.drift)
-    scores, reaches = ball.mean_scores(points), unit.reaches(points)
-    useful = (scores > 0.0) & (reaches > 0.0)
+    scores = unit.scores(points)
+    means, reaches = scores.means, scores.reaches
+    useful = (means > 0.0) & (reaches > 0.0)
     # Beyond this radius nothing can be promised of a typical option any more.
-    end = float(np.median(scores[useful] / reaches[useful])) if useful.any() else max(2.0 * own, 1.0)
+    end = float(np.median(means[useful] / reaches[useful])) if useful.any() else max(2.0 * own, 1.0)
     if own > 0.0:
         end = float(np.clip(end, 2.0 * own, FARTHEST * own))
     return np.unique(np.append(np.linspace(0.0, end, n_radii), own))

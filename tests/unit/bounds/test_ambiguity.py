@@ -30,16 +30,30 @@ def test_score_moments_are_those_of_the_options():
     points = np.random.default_rng(0).standard_normal((3, 4, 2))
     drift = np.diag([4.0, 0.0])
     ball = AmbiguityBall.read(MEAN, COV, 0.3, drift)
-    np.testing.assert_allclose(ball.mean_scores(points), np.einsum("njd,d->nj", points, MEAN), rtol=1e-13)
-    roots, reach = ball.score_roots(points), ball.reach_roots(points)
+    scores = ball.scores(points)
+    units = np.ldexp(1.0, scores.exponents)
+    np.testing.assert_allclose(units * scores.means, np.einsum("njd,d->nj", points, MEAN), rtol=1e-13)
+    roots = units[:, :, None] * scores.roots
     np.testing.assert_allclose(roots @ np.swapaxes(roots, 1, 2), points @ COV @ np.swapaxes(points, 1, 2), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(reach, axis=2), 0.3 * 2.0 * np.abs(points[:, :, 0]), rtol=1e-13)
+    np.testing.assert_allclose(units * scores.reaches, 0.3 * 2.0 * np.abs(points[:, :, 0]), rtol=1e-13)
 
 
 def test_without_a_drift_the_reach_is_the_plain_length():
     points = np.array([[3.0, 4.0]])
     ball = AmbiguityBall.read(MEAN, COV, 0.2)
-    assert np.linalg.norm(ball.reach_roots(points)) == pytest.approx(1.0, rel=1e-15)
+    scores = ball.scores(points)
+    assert np.ldexp(scores.reaches, scores.exponents) == pytest.approx(1.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("drift", [None, np.array([[2.0, 0.3], [0.3, 0.7]])], ids=["isotropic", "drift"])
+def test_in_ordinary_units_scores_are_the_plain_products_to_the_last_bit(drift):
+    points = np.random.default_rng(1).standard_normal((200, 1, 2))
+    ball = AmbiguityBall.read(MEAN, COV, 0.3, drift)
+    scores = ball.scores(points)
+    moved = points if drift is None else points @ ball.drift_root
+    np.testing.assert_array_equal(np.ldexp(scores.means, scores.exponents), points @ MEAN)
+    np.testing.assert_array_equal(np.ldexp(scores.roots, scores.exponents[:, :, None]), points @ ball.cov_root)
+    np.testing.assert_array_equal(np.ldexp(scores.reach_roots, scores.exponents[:, :, None]), 0.3 * moved)
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,32 @@ def test_an_option_out_of_the_verifiers_range_is_named_and_never_trusted():
         CertificateError, match="proves nothing: option 0 has entries, or meets parameters, whose ratios"
     ):
         found.certificate.verify()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_option_that_a_singular_covariance_leaves_to_rounding_is_not_called_sure(seed):
+    rng = np.random.default_rng(seed)
+    dimension = int(rng.integers(2, 7))
+    factor = rng.standard_normal((dimension, dimension - 1))
+    cov = factor @ factor.T
+    point = np.linalg.svd(factor.T)[2][-1]  # nothing of the factor is along it
+    entries = [Fraction(value) for value in point]
+    products = ((a * b, Fraction(cov[i, j])) for i, a in enumerate(entries) for j, b in enumerate(entries))
+    variance = max(sum(weight * entry for weight, entry in products), Fraction(0))
+    mean = 2e-8 * point
+    score = sum(a * Fraction(b) for a, b in zip(entries, mean, strict=True))
+    truth = float(score**2 / (score**2 + variance))  # of the numbers as they are (Cantelli)
+    bounds = validity_bounds([point], mean, cov, 0.0)
+    assert bounds.lower <= truth
+    assert bounds.certificate.verify().lower <= truth
+
+
+@pytest.mark.parametrize("name", ["cov", "drift"])
+def test_a_root_that_falls_short_of_its_matrix_proves_nothing(name):
+    instance = next(iter(instances(1, 5)))
+    certificate = validity_bounds(instance.points, instance.mean, instance.cov, 0.1, instance.cov).certificate
+    root = getattr(certificate.ball, f"{name}_root")
+    certificate.verify()
+    object.__setattr__(certificate.ball, f"{name}_root", (1.0 - 1e-12) * root)  # behind the ball's back
+    with pytest.raises(CertificateError, match=f"root of {name} does not square to all of it"):
+        certificate.verify()

@@ -279,11 +279,12 @@ def test_points_have_the_moments_of_the_scores():
     owner = np.array([0, 0, 0, 2, 2, 2, 2])
     points = score_points(scores, owner, 6)
     ball = standard_ball(5, 0.4)
-    np.testing.assert_allclose(ball.mean_scores(points), scores.mean(axis=0))
+    found = ball.scores(points)
+    np.testing.assert_allclose(np.ldexp(found.means, found.exponents), scores.mean(axis=0))
     for own in (owner == 0, owner == 2):
         cov = np.cov(scores[:, own], rowvar=False)
         np.testing.assert_allclose(points[own] @ ball.cov @ points[own].T, cov, atol=1e-12)
-    np.testing.assert_allclose(ball.reaches(points), 0.4 * scores.std(axis=0, ddof=1))
+    np.testing.assert_allclose(np.ldexp(found.reaches, found.exponents), 0.4 * scores.std(axis=0, ddof=1))
 
 
 def test_the_radius_covers_the_score_of_a_model_trained_on_fresh_data():

@@ -104,9 +104,10 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         own = table.iloc[[i]]
         grid = [(debt, grade) for debt in range(61) for grade in range(int(own["grade"].iloc[0]), 6)]
         rows = own.iloc[[0] * len(grid)].assign(debt=[d for d, _ in grid], grade=[g for _, g in grid])
-        spread = np.linalg.norm(one.fitted_.ball.score_roots(judge.encode(rows)), axis=-1)
-        points = judge.encode(rows)
-        level = single_option_lower(points @ judge.mean, spread, one.fitted_.ball.reaches(points))
+        points, ball = judge.encode(rows), one.fitted_.ball
+        spread = np.linalg.norm(points @ ball.cov_root, axis=-1)
+        reach = ball.radius * np.linalg.norm(points if ball.drift is None else points @ ball.drift_root, axis=-1)
+        level = single_option_lower(points @ judge.mean, spread, reach)
         steps = np.abs(rows["debt"] - own["debt"].iloc[0]) / spreads["debt"]
         ranks = (rows["grade"] - own["grade"].iloc[0]) / spreads["grade"]
         fees = 0.05 * ((steps > 0).astype(float) + (ranks > 0))

@@ -11,9 +11,8 @@ GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 def canonical(instance):
     """Directions (J, n) and reaches (J,) of an instance, as the kernels see them."""
     ball = AmbiguityBall.read(instance.mean, instance.cov, instance.radius, instance.drift)
-    roots, means = ball.score_roots(instance.points), ball.mean_scores(instance.points)
-    reaches = np.linalg.norm(ball.reach_roots(instance.points), axis=1)
+    scores = ball.scores(instance.points)
     n_options, dimension = instance.points.shape
     directions, reach = np.zeros((n_options, min(n_options, dimension) + 1)), np.zeros(n_options)
-    lower.canonical_plan(roots, means, reaches, np.empty_like(roots), directions, reach)
+    lower.canonical_plan(scores.roots, scores.means, scores.reaches, np.empty_like(scores.roots), directions, reach)
     return directions, reach
