@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints clean
+.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -52,6 +52,9 @@ test-python-%: .venv-%/.quick
 
 constraints: $(VENV)/.test
 	$(BIN)/python tests/floors/lowest_versions.py
+
+house: $(VENV)/.runtime
+	$(BIN)/python scripts/house.py --crossed
 
 mutants: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python tests/run_mutants.py
