@@ -11,7 +11,7 @@ from benchmarks.interpreters import fresh
 from benchmarks.reporting import Row
 
 PREPARED = """
-from copa.kernels import compiling
+from copa._core._kernels import compiling
 if {reordered}:
     compiling.options["fastmath"] = {{"reassoc", "contract"}}
 from threadpoolctl import threadpool_limits

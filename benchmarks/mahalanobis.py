@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.plans import draw_points, questions
 from benchmarks.reporting import Row
 from benchmarks.timing import taking_turns
-from copa.arrays import Array
+from copa._core.arrays import Array
 from copa.corrections import mahalanobis_correction
 from oracle.correction_programs import mahalanobis_program
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa import gelbrich_distance, validity_bounds
-from copa.metrics import diversity, empirical_validity, proximity, sparsity, validity_now
+from copa.analysis.metrics import diversity, empirical_validity, proximity, sparsity, validity_now
 from reproduction.data.shifted import PROTOCOLS
 from reproduction.experiments.table1 import short
 from reproduction.methods.copa import Copa, Corrected

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa import WeightMoments
-from copa.metrics import proximity
+from copa.analysis.metrics import proximity
 from reproduction.data.case import TRAINING_SHARE, choose_applicants
 from reproduction.experiments.table1 import measure, short, summary
 from reproduction.methods.authors_program import (

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa import validity_bounds
-from copa.metrics import diversity, empirical_validity, proximity, validity_now
+from copa.analysis.metrics import diversity, empirical_validity, proximity, validity_now
 from reproduction.methods.copa import Copa, Corrected
 from reproduction.settings import COPA_WEIGHTS
 

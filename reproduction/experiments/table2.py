@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa import validity_bounds
-from copa.metrics import diversity, proximity
+from copa.analysis.metrics import diversity, proximity
 from reproduction.data.network import NetworkCase, Surrogate, acceptance, local_ridge, network_layers, prepare_network
 from reproduction.experiments.table1 import short, summary
 from reproduction.methods.copa import Copa, correct

@@ -2,15 +2,10 @@
 
 import typing
 
-from copa import datasets, metrics
-from copa.bounds import (
-    Certificate,
-    ValidityBounds,
-    Verification,
-    WorstCase,
-    lower_bound_gradient,
-    validity_bounds,
-)
+from copa import datasets
+from copa._core import renamed_modules as _renamed_modules
+from copa.analysis import metrics
+from copa.bounds import Certificate, ValidityBounds, Verification, WorstCase, lower_bound_gradient, validity_bounds
 from copa.corrections import (
     CorrectionEffect,
     correction_effect,
@@ -19,7 +14,10 @@ from copa.corrections import (
     requirement_correction,
 )
 from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
-from copa.moments import (
+from copa.objective import PlanArrays, build_plans, plan_objective
+from copa.plans import Plan, PlanBatch
+from copa.schema import Feature, FeatureSchema, LinearRule
+from copa.uncertainty import (
     WeightMoments,
     calibrate_radius,
     estimate_drift,
@@ -28,12 +26,11 @@ from copa.moments import (
     resampling_radius,
     retrained_parameters,
 )
-from copa.planning import PlanArrays, build_plans, plan_objective
-from copa.plans import Plan, PlanBatch
-from copa.schema import Feature, FeatureSchema, LinearRule
 
 if typing.TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
+
+_renamed_modules.find_renamed_modules()
 
 __version__ = "0.3.0"
 

@@ -12,7 +12,7 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 from copa.plans import PlanBatch
-from copa.plans.digests import digest_of
+from copa.tables.packing import digest_of
 from e2e.command_runs import SEARCH, copa, json_of, refused, write_bank
 from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
 from unit.planner import loans

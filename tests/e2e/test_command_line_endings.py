@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from copa.cli.run_lock import LOCK, locked_folder
-from copa.cli.signals import TerminatedError
+from copa.cli.messages import TerminatedError
+from copa.cli.runs import LOCK, locked_folder
 from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
 from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
 from unit.planner import loans

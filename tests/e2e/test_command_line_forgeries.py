@@ -10,9 +10,9 @@ import pytest
 import skops.io
 
 from copa.cli.bundles import load_bundle
-from copa.models.stored.estimators import DATA_TYPES
+from copa.models.storage import DATA_TYPES
 from copa.plans import PlanBatch
-from copa.plans.digests import digest_of
+from copa.tables.packing import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, refused, write_bank
 from e2e.foreign_models import Spy, numbers_only
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
-from copa.adapters import read_plans
+from copa.external import read_plans
 
 # dice-ml calls pandas in ways that pandas has announced to change. What it warns of is not ours.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning")

@@ -15,11 +15,12 @@ import pytest
 import skops
 
 import copa
-from copa import PlanBatch, archive
+from copa import PlanBatch
+from copa._core import archive
 from copa.cli.bundles import load_bundle, save_bundle
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
-from copa.models.stored.estimators import unpack_estimator
-from copa.plans.digests import digest_of
+from copa.models.storage import unpack_estimator
+from copa.tables.packing import digest_of
 from golden.golden_planners import FOLDER, stored_model
 
 ZEROS = bytes(64 * archive.MEGABYTE)

@@ -1,8 +1,8 @@
 """The same bits with the vectors of this processor, with those of an older one, and without any beyond SSE2.
 
-The kernels do arithmetic as it is written (`copa.kernels.compiling`), so results are equal to the last bit, not to a
-tolerance. What remains outside of them is the same in all three processes: the C library's exp, log and trigonometric
-functions, and NumPy's BLAS. On another machine these may differ in the last place.
+The kernels do arithmetic as it is written (`copa._core._kernels.compiling`), so results are equal to the last bit, not
+to a tolerance. What remains outside of them is the same in all three processes: the C library's exp, log and
+trigonometric functions, and NumPy's BLAS. On another machine these may differ in the last place.
 """
 
 import os

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
-from copa.plans.probabilities import rounded_down
+from copa._core.words import rounded_down
+from copa.plans.wording import rounded_radius
 from copa.report import write_report
-from copa.report.words import rounded_radius
 from copa.schema import FeatureSchema
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")

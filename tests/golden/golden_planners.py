@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from copa import Feature, FeatureSchema
-from copa.models.stored.estimators import unpack_estimator
+from copa.models.storage import unpack_estimator
 
 FOLDER = Path(__file__).parent / "v0_3_0"
 MADE_WITH = "made_with.json"

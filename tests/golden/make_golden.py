@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import copa
 from copa.cli.app import app
-from copa.models.stored.estimators import pack_estimator
+from copa.models.storage import pack_estimator
 from golden import golden_planners as golden
 from unit.planner import loans
 

@@ -12,7 +12,7 @@ from copa import FeatureSchema, PlanBatch
 from copa.cli.bundles import load_bundle
 from copa.plans.claims import claims_of_batch, claims_of_document
 from copa.plans.document import require_document
-from copa.plans.parts import read_parts
+from copa.plans.storage import read_parts
 from golden import golden_planners as golden
 
 SAME = {"rtol": 0.0, "atol": 1e-9}  # other compilers and processors round otherwise

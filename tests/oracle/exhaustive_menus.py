@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from copa.planning.actions import FEE
 from copa.schema import Feature, FeatureSchema
+from copa.search.problem import FEE
 from oracle.tiny_problems import TinyProblem
 
 Array = npt.NDArray[np.float64]

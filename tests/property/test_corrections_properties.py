@@ -7,12 +7,7 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from copa.corrections import (
-    correction_effect,
-    improve_bound,
-    mahalanobis_correction,
-    requirement_correction,
-)
+from copa.corrections import correction_effect, improve_bound, mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
 from property.strategies import MAX_OPTIONS, Array, Case, cases, scales
 

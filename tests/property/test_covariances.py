@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from copa import InvalidInputError, WeightMoments
-from copa.arrays import as_symmetric, semidefinite_root
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import as_symmetric, semidefinite_root
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 seeds = st.integers(0, 2**32 - 1)
 orders = st.integers(2, 12)

@@ -9,13 +9,12 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from copa.plans.cells import as_json, as_text
-from copa.plans.certificates import Certificates
-from copa.plans.columns import pack_values, unpack_values
-from copa.plans.entries import pack_entries, unpack_entry
-from copa.plans.markup import bar, safe
-from copa.plans.probabilities import rounded_down, rounded_up
-from copa.plans.segments import reduce_segments, segment_rows
+from copa._core.records import reduce_segments, segment_rows
+from copa._core.words import rounded_down, rounded_up
+from copa.bounds.certificate_list import Certificates
+from copa.plans.card import bar, safe
+from copa.tables.cells import as_json, as_text
+from copa.tables.packing import pack_entries, pack_values, unpack_entry, unpack_values
 
 probabilities = st.floats(0.0, 1.0)
 plain_values = st.one_of(

@@ -72,6 +72,7 @@ def test_every_figure_is_on_the_page_and_beside_the_docs(app, tmp_path):
     assert (tmp_path / "out" / "fig_radius.pdf").is_file()
 
 
+@pytest.mark.slow  # all experiments that no other test runs, small
 def test_the_remaining_experiments_make_their_sections(app, tmp_path, shared):
     names = ("causes", "table2", "classifiers", "fig-mahalanobis", "benchmark")
     result = run(app, tmp_path, *names, out=shared.folder)

@@ -4,13 +4,14 @@ from pathlib import Path
 import pytest
 
 import copa
-from copa import datasets, metrics
+from copa import datasets
+from copa.analysis import metrics
 
 PUBLIC = {
     "copa": set(copa.__all__),
     "copa.datasets": set(datasets.__all__),
-    "copa.metrics": {
-        name for name, value in vars(metrics).items() if getattr(value, "__module__", "") == "copa.metrics"
+    "copa.analysis.metrics": {
+        name for name, value in vars(metrics).items() if getattr(value, "__module__", "") == "copa.analysis.metrics"
     },
 }
 FOLDER = Path(__file__).parents[2] / "reproduction"
@@ -33,5 +34,5 @@ def test_the_experiments_take_only_public_names_from_the_library(module):
 
 
 def test_an_import_of_something_private_is_seen():
-    taken = list(imported("import copa.kernels\ndef f():\n    from copa.models import parameter_vector"))
-    assert taken == [("copa.kernels", ""), ("copa.models", "parameter_vector")]
+    taken = list(imported("import copa._core.compilation\ndef f():\n    from copa.models import parameter_vector"))
+    assert taken == [("copa._core.compilation", ""), ("copa.models", "parameter_vector")]

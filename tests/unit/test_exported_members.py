@@ -18,7 +18,7 @@ def public_names(module):
 
 
 def test_the_root_and_the_packages_of_the_data_export():
-    assert {"copa", "copa.bounds", "copa.moments"} <= set(EXPORTING)
+    assert {"copa", "copa.bounds", "copa.uncertainty"} <= set(EXPORTING)
 
 
 @pytest.mark.parametrize("name", EXPORTING)
@@ -66,3 +66,19 @@ def test_importing_loads_nothing_heavy(name):
 def test_asking_for_a_bound_loads_the_kernels():
     # The counterpart: the check above can see what it is looking for.
     assert "numba" in loaded_after("import copa; copa.validity_bounds([[1.0]], [1.0], [[1.0]])")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("copa.adapters", "copa.external", "read_plans"),
+        ("copa.metrics", "copa.analysis.metrics", "proximity"),
+        ("copa.models.feature_maps", "copa.models", "FeatureMap"),
+        ("copa.moments", "copa.uncertainty", "WeightMoments"),
+    ],
+)
+def test_old_names_of_modules_work_for_a_release_and_name_the_new_one(old, new, name, monkeypatch):
+    monkeypatch.delitem(sys.modules, old, raising=False)
+    with pytest.warns(FutureWarning, match=f"{old} is now {new}"):
+        module = importlib.import_module(old)
+    assert getattr(module, name) is getattr(importlib.import_module(new), name)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import copa
-from copa.solve_time import (
+from copa._core.solve_time import (
     LARGEST,
     LONGEST,
     estimated_memory,

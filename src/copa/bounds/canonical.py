@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,20 +4,17 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from copa.archive import parse_json
-from copa.arrays import SMALLEST, Array, require_finite, require_size, rounding_allowance, vary_together
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.archive import parse_json
+from copa._core.arrays import SMALLEST, Array, require_finite, require_size, rounding_allowance, vary_together
 from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blocks, witness_matrices
 from copa.bounds.points import read_plan, require_plan
-from copa.bounds.single_option import single_option_lower
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
-
-if TYPE_CHECKING:
-    from copa.bounds.worst_case import WorstCase
+from copa.uncertainty import gelbrich_distance
+from copa.uncertainty.ambiguity import AmbiguityBall, single_option_lower
 
 FORMAT = "copa.certificate"
 VERSION = 1
@@ -199,8 +196,6 @@ class Certificate:
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""
-        from copa.bounds.worst_case import WorstCase
-
         return WorstCase.from_certificate(self)
 
     def to_json(self) -> str:
@@ -310,3 +305,125 @@ def _require_roots(ball: AmbiguityBall) -> None:
         if not (least >= 0.25 * rounding_allowance(len(matrix)) and alone >= -ROUNDING):
             short = min(least, alone)
             raise InvalidInputError(f"the root of {name} does not square to all of it: {short:.3g} is the least excess")
+
+
+# The covariance has to be carried by some mass. Where the attack would take all of it, this much is left over.
+LEAST_REST = 1e-6
+# An attack with less mass than this is none: its share of the second moments goes to the rest.
+NEGLIGIBLE = 1e-12
+# Negative eigenvalues of a part's covariance up to this, per row and in units of the second moments, are rounding.
+SPREAD_ROUNDING = 100 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """A mixture of J attacks and a rest, inside the ball, that attains the lower bound (paper, Section 3.2).
+
+    Attack j has its whole mass where option j fails: on the hyperplane x_j' theta = 0 (or beyond, where the nominal
+    mean is). The rest may hold every option, so the probability that all options hold is at most `rest_mass`.
+
+    Attributes
+    ----------
+    mass : (J,) probability of the attack on each option, the paper's lambda_j
+    location : (J, D) mean of theta within each attack: the change of model that breaks the option
+    spread : (J, D, D) covariance of theta within each attack
+    rest_mass, rest_location, rest_spread : float, (D,), (D, D); the same of the rest
+    mean, cov : (D,), (D, D) moments of the whole mixture
+    distance : Gelbrich distance of these moments from the nominal ones, in the geometry of the drift
+    """
+
+    mass: Array
+    location: Array
+    spread: Array
+    rest_mass: float
+    rest_location: Array
+    rest_spread: Array
+    mean: Array
+    cov: Array
+    distance: float
+
+    @classmethod
+    def from_certificate(cls, certificate: Certificate) -> "WorstCase":
+        """Build the mixture from a certificate's witness (docs/theory.md, Claim 2)."""
+        points, ball = certificate.points, certificate.ball
+        nominal = _second_moments(ball.mean, ball.cov)
+        attacks = _attack_moments(certificate)
+        mass = attacks[:, -1, -1]
+        attacks = attacks * min(1.0, (1.0 - LEAST_REST) / max(mass.sum(), NEGLIGIBLE))
+        attacks[mass < NEGLIGIBLE] = 0.0
+        rest = nominal - attacks.sum(axis=0)
+        moved = np.array([_move_to_boundary(a, x, ball) for a, x in zip(attacks, points, strict=True)])
+        mean, cov = _moments(moved.sum(axis=0) + rest, fallback=ball.mean)
+        rest_location, rest_spread = _moments(rest, fallback=ball.mean)
+        parts = [_moments(m, fallback=ball.mean) for m in moved]
+        return cls(
+            mass=moved[:, -1, -1],
+            location=np.array([p[0] for p in parts]),
+            spread=np.array([p[1] for p in parts]),
+            rest_mass=float(rest[-1, -1]),
+            rest_location=rest_location,
+            rest_spread=rest_spread,
+            mean=mean,
+            cov=cov,
+            distance=gelbrich_distance(ball.mean, ball.cov, mean, cov, drift=ball.drift),
+        )
+
+
+def _second_moments(mean: Array, cov: Array) -> Array:
+    """Second moments of (theta; 1), (D + 1, D + 1)."""
+    joint = np.append(mean, 1.0)
+    result = np.outer(joint, joint)
+    result[:-1, :-1] += cov
+    return result
+
+
+def _moments(second: Array, fallback: Array) -> tuple[Array, Array]:
+    """Mean and covariance of a part from its share of the second moments of (theta; 1)."""
+    mass = second[-1, -1]
+    if mass <= 0.0:
+        return fallback.copy(), np.zeros_like(second[:-1, :-1])
+    mean = second[:-1, -1] / mass
+    cov = second[:-1, :-1] / mass - np.outer(mean, mean)
+    # A difference of two products: where the covariance is (nearly) zero beside the second moments, rounding alone can
+    # make it negative. As a square of a root it is a covariance in the units of every coordinate.
+    sizes = np.sqrt(np.maximum(np.diag(second)[:-1] / mass, 0.0))
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    values, vectors = np.linalg.eigh(0.5 * (cov + cov.T) / units[:, None] / units)
+    if values[0] >= -SPREAD_ROUNDING * len(cov):
+        root = sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+        cov = root @ root.T
+    return mean, 0.5 * (cov + cov.T)
+
+
+def _attack_moments(certificate: Certificate) -> Array:
+    """Shares of the attacks in the nominal second moments of (theta; 1), (J, D + 1, D + 1)."""
+    points, ball = certificate.points, certificate.ball
+    means, _, reaches, _ = score_moments(points, ball)
+    broken = means <= reaches
+    if broken.any():
+        # L* = 0: the mean can be moved to where an option fails, and all the mass with it.
+        attacks = np.zeros((len(points), ball.dimension + 1, ball.dimension + 1))
+        joint = np.append(ball.mean, 1.0)
+        chosen = np.where(broken, np.trace(certificate.blocks, axis1=1, axis2=2), -1.0)
+        attacks[np.argmax(chosen)] = np.outer(joint, joint)
+        return attacks
+    plan = certificate.aligned()
+    witness = witness_matrices(plan.frames, certificate.blocks)
+    lift = np.zeros((ball.dimension + 1, witness.shape[1]))
+    lift[:-1, :-1] = ball.cov_root @ plan.isometry
+    lift[:, -1] = np.append(ball.mean, 1.0)
+    attacks = lift @ witness @ lift.T
+    return 0.5 * (attacks + np.swapaxes(attacks, 1, 2))
+
+
+def _move_to_boundary(second: Array, point: Array, ball: AmbiguityBall) -> Array:
+    """Second moments after moving a part along Q x, at least cost, onto the hyperplane x' theta = 0."""
+    along = point if ball.drift is None else ball.drift @ point
+    reach = ball.radius * (along @ point)
+    score = point @ second[:-1, -1]
+    if not (reach > 0.0 and score > 0.0):
+        return second  # nothing can move it, or (attacks of L* = 0 sit in one point) it fails already
+    move = np.eye(len(second))
+    move[:-1, :-1] -= np.outer(along, point) / (along @ point)
+    moved: Array = move @ second @ move.T
+    return moved

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import CertificateList, bound_plans
+from copa._core.arrays import Array
 from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.bounds.points import read_plan
+from copa.bounds.validity import CertificateList, bound_plans
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 # The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
 # double precision gives.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
+from copa._core.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
 from copa.exceptions import InvalidInputError
 
 

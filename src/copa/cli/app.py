@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, correct, demo, fit, plan, schemas, verify
-from copa.cli.messages import MisuseError, debugging, guarded
-from copa.cli.signals import signals_as_exceptions
+from copa.cli import audit, correct, demo, fit, plan, verify
+from copa.cli import schema as schemas
+from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",

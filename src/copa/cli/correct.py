@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copa.cli.audit import SHOWN, with_options, write_plans
+from copa._core.words import rounded_down
+from copa.cli.audit import SHOWN, Reading, read_given, with_options, write_plans
 from copa.cli.bundles import load_bundle
-from copa.cli.given_in import Reading, read_given
 from copa.cli.messages import FAILED, FINE, MisuseError, counted, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -27,8 +27,7 @@ from copa.cli.options import (
     set_up,
 )
 from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES
-from copa.plans.cells import as_text
-from copa.plans.probabilities import rounded_down
+from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans

@@ -8,14 +8,14 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from copa.adapters.formulas import quoted_table
+from copa._core.files import whole_file
+from copa._core.words import listed
 from copa.exceptions import DataError
-from copa.plans import files
+from copa.plans import storage as files
 from copa.plans.document import DocumentWriter
-from copa.plans.parts import PartsWriter
-from copa.plans.tables import option_numbers
-from copa.schema.names import listed
-from copa.whole_files import whole_file
+from copa.plans.frames import option_numbers
+from copa.plans.storage import PartsWriter
+from copa.tables.files import quoted_table
 
 if TYPE_CHECKING:
     import pandas as pd

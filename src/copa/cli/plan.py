@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, counted, progress, say, show, show_json
+from copa.cli.messages import FAILED, FINE, counted, exit_code, progress, say, show, show_json
 from copa.cli.options import (
     AsJson,
     BundleArgument,
@@ -30,8 +30,7 @@ from copa.cli.options import (
     set_up,
 )
 from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
-from copa.cli.shards import Shards
-from copa.cli.signals import exit_code
+from copa.cli.runs import Shards
 from copa.cli.tables_in import BLOCK, ApplicantStream, open_table, sha256_of
 from copa.plans.consistency import STATUSES
 

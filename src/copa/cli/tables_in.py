@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from copa.cli.kinds import INTEGER, TEXT, ColumnReader, infer_kind
+from copa._core.words import hint, listed, shown
 from copa.cli.messages import MisuseError
 from copa.exceptions import DataError
-from copa.schema.names import hint, listed, shown
+from copa.tables.kinds import INTEGER, TEXT, ColumnReader, infer_kind
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import CertificateList, bound_plans
+from copa._core.arrays import Array
+from copa._core.box import Limits
 from copa.bounds.gradient import SHARP, envelope
+from copa.bounds.validity import CertificateList, bound_plans
 from copa.corrections.arguments import heaviest, read_count, read_length, read_plans
-from copa.corrections.limits import Limits
-from copa.corrections.ratio import Moments, raise_ratios
+from copa.corrections.mahalanobis import Moments, raise_ratios
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
 SUFFICIENT = 1e-4  # share of the promised rise that a step must bring
@@ -179,7 +179,7 @@ class _Ascent:
 
     def _project(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
         """Nearest plans (P, J, D) in which every option is within budget and bounds of where it was given."""
-        from copa.corrections.kernels.ball_and_box import project_moves
+        from copa._core._kernels.projection import project_moves
 
         free, given = self.limits.free, self.given[rows]
         moves, low, high = (

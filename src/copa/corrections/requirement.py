@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import SMALLEST, Array, as_vector, require_size
+from copa._core.arrays import SMALLEST, Array, as_vector, require_size
+from copa._core.box import Limits, option_name
 from copa.corrections.arguments import read_length, read_plans
-from copa.corrections.limits import Limits, option_name
 from copa.exceptions import InvalidInputError
 
 EPS = float(np.finfo(np.float64).eps)

@@ -2,13 +2,13 @@
 
 import typing
 
+from copa.models.derivatives import jacobian_of, raw_jacobian
 from copa.models.encoding import Encoding
-from copa.models.feature_maps import jacobian_of, raw_jacobian
 from copa.models.linear import LinearModel
 from copa.models.parameters import parameter_vector
 
 if typing.TYPE_CHECKING:
-    from copa.models.feature_maps import FeatureMap
+    from copa.models.feature_map import FeatureMap
 
 __all__ = ["Encoding", "FeatureMap", "LinearModel", "jacobian_of", "parameter_vector", "raw_jacobian"]
 
@@ -16,7 +16,7 @@ __all__ = ["Encoding", "FeatureMap", "LinearModel", "jacobian_of", "parameter_ve
 def __getattr__(name: str) -> typing.Any:
     # A scikit-learn transformer; importing scikit-learn takes longer than all the rest.
     if name == "FeatureMap":
-        from copa.models.feature_maps import FeatureMap
+        from copa.models.feature_map import FeatureMap
 
         return FeatureMap
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa._core.arrays import Array
+from copa._core.words import hint, require_text, shown
 from copa.exceptions import InvalidInputError
 from copa.models.calibration import thawed
-from copa.schema.names import hint, require_text, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import Array
+from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
 from copa.models.parameters import parameter_vector
 

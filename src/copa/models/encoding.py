@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
+from copa._core.arrays import Array
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.models.feature_maps.raw import raw_jacobian
+from copa.models.derivatives import raw_jacobian
 from copa.models.linear import LinearModel
 from copa.models.spelling import spell_choices, spell_numbers
-from copa.schema.names import shown
 
 if TYPE_CHECKING:
     import pandas as pd

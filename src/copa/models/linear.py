@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array, as_floats
+from copa._core.arrays import Array, as_floats
+from copa._core.words import hint, require_text, shown
 from copa.exceptions import InvalidInputError
 from copa.models.calibration import calibrated_parameters, is_calibrated, thawed
 from copa.models.parameters import parameter_vector
-from copa.schema.names import hint, require_text, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copa.arrays import Array, as_floats, as_vector, require_finite
+from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa.exceptions import InvalidInputError
 
 

@@ -5,19 +5,140 @@ batch is spelled as its rows would be one by one. Only where the type of a colum
 widened: small whole numbers to 64 bits, whole numbers to decimals, and to plain objects as the last resort.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
-from copa.models.categories import CategoryWords
-from copa.models.entries import number_behind, spell_like
-from copa.schema.values import text_of
+from copa._core.arrays import Array
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
+from copa.tables.values import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.schema import Feature
+
+
+def spell_like(feature: "Feature", code: int, own: Any) -> Any:
+    """One of the feature's values in the type of the entry that it replaces: 3 beside 1, "3" beside "1"."""
+    values = feature.values or ()
+    value, here = values[code], feature.index.position(own)
+    if here < 0:  # a missing entry, or another sample of the type
+        here = code
+    if isinstance(own, str):
+        return value if isinstance(values[here], str) else text_of(value)
+    truth = isinstance(own, (bool, np.bool_))
+    number = number_behind(feature, code, truth=truth)
+    if number is None or not isinstance(own, (bool, int, float, np.generic)) or own != own:  # noqa: PLR0124 - NaN
+        return value
+    if truth and number in (0.0, 1.0):
+        return bool(number)
+    decimal = isinstance(own, (float, np.floating)) or not number.is_integer()
+    return number if decimal else int(number)
+
+
+def number_behind(feature: "Feature", code: int, *, truth: bool) -> float | None:
+    """The number that a column of numbers holds where it means one of the feature's values; None if there is none.
+
+    Parameters
+    ----------
+    truth : whether the column holds true and false: they may be spelled as text in the schema
+    """
+    if truth:
+        for answer in (False, True):
+            if feature.index.position(answer) == code:
+                return float(answer)
+    try:
+        number = float((feature.values or ())[code])
+    except ValueError:  # text that is no number
+        return None
+    return number if feature.index.position(number) == code else None  # "01" is not 1
+
+
+class CategoryWords:
+    """How a category type spells the values of a feature: as it has them already, else like its first category.
+
+    Parameters
+    ----------
+    feature : of the column
+    dtype : its pandas CategoricalDtype
+    """
+
+    def __init__(self, feature: "Feature", dtype: Any) -> None:
+        self.feature, self.dtype = feature, dtype
+        self.labels = list(dtype.categories)
+        self.positions = [feature.index.position(label) for label in self.labels]
+        self._known = dict(zip(self.positions, self.labels, strict=True))
+
+    def __getitem__(self, code: int) -> Any:
+        if code in self._known:
+            return self._known[code]
+        sample = self.labels[0] if self.labels else None
+        return spell_like(self.feature, code, sample)
+
+    def missing(self, codes: Sequence[int]) -> list[int]:
+        """Those of the values that are not among the categories, in the order of the schema."""
+        return sorted(set(codes) - set(self._known))
+
+    def appended(self, codes: Sequence[int]) -> Any:
+        """The type with the missing values at its end, wherever they may belong."""
+        return self._with(self.labels + [self[code] for code in self.missing(codes)])
+
+    def in_order(self, codes: Sequence[int]) -> Any:
+        """The type with the missing values where they belong; an error where that is not known."""
+        labels, positions = list(self.labels), list(self.positions)
+        missing = self.missing(codes)
+        if not missing or not self.dtype.ordered:
+            return self.appended(codes)
+        known = [position for position in positions if position >= 0]
+        falling = len(known) > 1 and known == sorted(known, reverse=True)
+        if self.feature.kind == "categorical" or not (falling or known == sorted(known)):
+            raise InvalidInputError(
+                f"column {self.feature.name!r} is an ordered pandas category without the value "
+                f"{shown(self[missing[0]])} that the schema allows, and the schema does not say where in this order it "
+                "belongs; add it to the categories, or give up the order with `.cat.as_unordered()`"
+            )
+        for code in missing:
+            beyond = [
+                k for k, position in enumerate(positions) if (0 <= position < code if falling else position > code)
+            ]
+            place = min(beyond, default=len(labels))
+            labels.insert(place, self[code])
+            positions.insert(place, code)
+        return self._with(labels)
+
+    def _with(self, labels: list[Any]) -> Any:
+        import pandas as pd
+
+        if len(labels) == len(self.labels):
+            return self.dtype
+        index = pd.Index(labels)
+        narrow = self.dtype.categories.dtype
+        try:
+            kept = index.astype(narrow)
+        except (TypeError, ValueError):  # the new values are of another kind
+            kept = index
+        return pd.CategoricalDtype(kept if kept.tolist() == labels else index, ordered=self.dtype.ordered)
+
+
+def with_room(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column with room for every value that an option may move to: its categories, if it has such, are opened.
+
+    The list of categories is open for a choice by the values of the schema that it lacks; numbers of a line are not a
+    list, and become plain ones.
+    """
+    import pandas as pd
+
+    dtype = column.dtype
+    if not isinstance(dtype, pd.CategoricalDtype) or feature.immutable:
+        return column
+    if feature.is_line:
+        return column.astype(np.float64 if column.hasnans else dtype.categories.dtype)
+    values = feature.values or ()
+    codes = [code for code, value in enumerate(values) if feature.allowed is None or value in feature.allowed]
+    return column.astype(CategoryWords(feature, dtype).in_order(codes))
 
 
 def spell_numbers(feature: "Feature", numbers: Any, like: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copa.arrays import Array
+from copa._core.arrays import Array
 
 # Prior precision of the weights relative to a typical row: enough to keep columns that were never varied at zero.
 PRIOR = 1e-3

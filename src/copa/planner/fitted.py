@@ -1,24 +1,27 @@
 """What a planner knows once it is fitted: the model in force, the ball of the next ones, and what may be changed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array, Indices, as_symmetric, require_unmasked
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import Array, Indices, as_symmetric, require_unmasked
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.calibration import base_classifier
 from copa.models.encoding import NotStraightError
-from copa.moments import WeightMoments, resampling_radius, retrained_parameters
 from copa.planner.settings import FitSettings
-from copa.planning.actions import ActionSpace
 from copa.schema import FeatureSchema
+from copa.schema.fields import is_absent
+from copa.search.problem import ActionSpace
+from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 N_MODELS = 1000  # refits for the moments where nothing is said
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
@@ -98,7 +101,7 @@ class FittedPlanner:
     radius_source : in words, where the radius comes from
     floor : least score of today's model
     curved : whether the model is linear in features that are no sums of straight lines over the columns (products,
-        splines): then the directions of `space` are empty, and are found anew at each row (`planner.feature_maps`)
+        splines): then the directions of `space` are empty, and are found anew at each row (`strategies.feature_map`)
     """
 
     model: LinearModel
@@ -234,3 +237,21 @@ def _calibrated_radius(
     )
     unit = "" if shape is None else " standard deviations of retraining"
     return radius, f"from {n_samples} bootstrap samples: {radius:.3g}{unit}"
+
+
+def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
+    """Return the schema with the spreads of the data; inferred from the model's columns where none is given."""
+    if is_absent(given):
+        schema = FeatureSchema.infer(table[list(columns)])
+    elif isinstance(given, FeatureSchema):
+        schema = given.with_spreads(table)
+    else:
+        read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
+        schema = read(given).with_spreads(table)
+    complaints = [message for message in schema.check(table) if message]
+    if len(complaints) > len(table) // 2:
+        raise InvalidInputError(
+            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it. The first: "
+            f"{complaints[0]}"
+        )
+    return schema

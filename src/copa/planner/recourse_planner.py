@@ -9,46 +9,44 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from copa._core.compilation import compiled_meanwhile
+from copa._core.progress import progress_bar
+from copa._core.words import require_known
 from copa.exceptions import InvalidInputError
-from copa.kernels.side_by_side import compiled_meanwhile
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
-from copa.moments import WeightMoments
 from copa.planner import settings
-from copa.planner.audits import read_given
-from copa.planner.black_boxes.construction import construct_for_black_box
-from copa.planner.black_boxes.fitting import fit_black_box
-from copa.planner.black_boxes.lime import LimePlanner, construct_by_lime
-from copa.planner.black_boxes.state import BlackBoxPlanner
-from copa.planner.blocks import BLOCK, Engine, plan_block
-from copa.planner.construction import construct
-from copa.planner.feature_maps.construction import construct_on_feature_map
-from copa.planner.files import load_planner, save_planner, unpack_planner
-from copa.planner.fitted import Fitted, FittedPlanner, fit_planner
-from copa.planner.given import CorrectedPlans, Correction, as_large_as, audit_plans, correct_plans
-from copa.planner.obstacles import explain_obstacles
-from copa.planner.progress import progress_bar
-from copa.planner.relaxed import PaperWeights, construct_by_objective
+from copa.planner.audit import read_given
+from copa.planner.correct import CorrectedPlans, Correction, as_large_as, audit_plans, correct_plans
+from copa.planner.explain import explain_obstacles, explain_tries
+from copa.planner.fitted import Fitted, FittedPlanner, fit_planner, read_schema
+from copa.planner.persistence import load_planner, save_planner, unpack_planner
+from copa.planner.plan import BLOCK, Engine, plan_block
 from copa.planner.request import Request
-from copa.planner.schemas import read_schema
-from copa.planner.tries.explaining import explain_tries
-from copa.planning.menus import price_multipliers
+from copa.planner.strategies.black_box import construct_for_black_box
+from copa.planner.strategies.black_box_fit import fit_black_box
+from copa.planner.strategies.black_box_state import BlackBoxPlanner
+from copa.planner.strategies.feature_map import construct_on_feature_map
+from copa.planner.strategies.lime import LimePlanner, construct_by_lime
+from copa.planner.strategies.linear import construct
+from copa.planner.strategies.weighted import PaperWeights, construct_by_objective
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
-from copa.schema.names import require_known
+from copa.search.run import price_multipliers
+from copa.uncertainty import WeightMoments
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
 
-    from copa.archive import Budget
+    from copa._core.archive import Budget
 
 # What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
 MENU_WEIGHT = 2.0
 PAPER_DIVERSITY = 5.0
-KERNELS = ("copa.bounds.kernels.lower", "copa.bounds.kernels.mixture", "copa.planning.kernels.menu")
+KERNELS = ("copa.bounds._kernels.lower", "copa.bounds._kernels.mixture", "copa.search._kernels.plans")
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

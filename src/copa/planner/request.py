@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from copa.arrays import Array
+from copa._core.arrays import Array
 
 GuaranteeFor = Literal["each", "all", "any"]
 

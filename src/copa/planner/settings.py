@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from copa._core.solve_time import require_few_options
+from copa._core.threads import count_threads
+from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
-from copa.moments import WeightMoments
-from copa.schema.names import hint, listed, shown
-from copa.solve_time import require_few_options
-from copa.workers import count_threads
+from copa.uncertainty import WeightMoments
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")

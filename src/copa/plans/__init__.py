@@ -3,6 +3,6 @@
 from copa.plans.batch import PlanBatch
 from copa.plans.changes import Change
 from copa.plans.plan import Plan
-from copa.plans.terms import PlanTerms
+from copa.plans.request import PlanTerms
 
 __all__ = ["Change", "Plan", "PlanBatch", "PlanTerms"]

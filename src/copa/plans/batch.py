@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import Array
+from copa._core.files import write_atomically
+from copa._core.records import Positions, segment_rows
+from copa._core.words import shown
 from copa.bounds.certificate import Certificate
+from copa.bounds.certificate_list import Certificates, same_ball
 from copa.exceptions import InvalidInputError
-from copa.plans import consistency, document, files, tables
-from copa.plans.batch_html import batch_html
-from copa.plans.certificates import Certificates, same_ball
+from copa.plans import consistency, document
+from copa.plans import frames as tables
+from copa.plans import storage as files
+from copa.plans.card import batch_html
 from copa.plans.plan import Plan
-from copa.plans.segments import Positions, segment_rows
-from copa.plans.terms import PlanTerms
-from copa.plans.trials import Trials
-from copa.schema.names import shown
-from copa.whole_files import write_atomically
+from copa.plans.rates import Trials
+from copa.plans.request import PlanTerms
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 if TYPE_CHECKING:
     import pandas as pd

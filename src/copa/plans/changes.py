@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from copa.plans.cells import alone
-from copa.plans.visible import visible
+from copa._core.words import visible
 from copa.schema import Feature
+from copa.tables.cells import alone
 
 if TYPE_CHECKING:
     import pandas as pd

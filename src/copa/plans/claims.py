@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import Array
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
-from copa.plans.cells import as_text
+from copa.tables.cells import as_text
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch

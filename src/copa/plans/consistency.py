@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
+from copa._core.arrays import Array
+from copa._core.records import Positions
+from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
-from copa.plans.segments import Positions
-from copa.schema.names import listed, shown
 
 STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
 

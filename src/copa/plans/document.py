@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa.bounds.certificate_list import FIELDS
 from copa.exceptions import DataError
-from copa.plans.cells import as_json, cells_of
-from copa.plans.certificates import FIELDS
 from copa.plans.changes import changed_cells
-from copa.plans.digests import Digest
-from copa.plans.tables import option_numbers
+from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
+from copa.tables.cells import as_json, cells_of
+from copa.tables.packing import Digest
 
 if TYPE_CHECKING:
     import pandas as pd

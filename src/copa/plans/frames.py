@@ -1,68 +1,81 @@
-"""Tables as arrays and JSON, and back to the last bit: columns with their dtypes, labels of rows and columns."""
+"""A batch as tables."""
 
 from typing import TYPE_CHECKING, Any
 
-from copa.plans.columns import Arrays, Content, pack_values, unpack_values
-from copa.plans.entries import pack_entry, unpack_entry
+import numpy as np
+
+from copa._core.records import Positions, reduce_segments
+from copa.plans.changes import changed_cells
+from copa.tables.cells import cells_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def pack_frame(frame: "pd.DataFrame", name: str, arrays: Arrays) -> Content:
-    """Pack a table: its arrays go into `arrays`, under names that begin with `name`, the rest is returned."""
-    return {
-        "index": _pack_index(frame.index, f"{name}/index", arrays),
-        "columns": _pack_index(frame.columns, f"{name}/columns", arrays),
-        "cells": [
-            pack_values(frame.iloc[:, k], f"{name}/{k}", arrays, f"column {frame.columns[k]!r}")
-            for k in range(frame.shape[1])
-        ],
-    }
+    from copa.plans.batch import PlanBatch
 
 
-def unpack_frame(content: Content, name: str, arrays: Arrays) -> "pd.DataFrame":
-    """Unpack a table; raises where the parts do not fit."""
+def changes_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """One row per changed cell, by applicant, option and column."""
     import pandas as pd
 
-    index = _unpack_index(content["index"], f"{name}/index", arrays)
-    columns = _unpack_index(content["columns"], f"{name}/columns", arrays)
-    cells = [unpack_values(packed, f"{name}/{k}", arrays) for k, packed in enumerate(content["cells"])]
-    if any(len(column) != len(index) for column in cells):
-        raise ValueError("a column has another length than the index")
-    frame = pd.DataFrame(dict(enumerate(cells)), index=pd.RangeIndex(len(index)))
-    frame.index, frame.columns = index, columns
-    return frame
+    own = batch.applicants.iloc[batch.owner]
+    flags = changed_cells(own, batch.options)
+    option, column = np.nonzero(flags)
+    before = np.empty(len(option), dtype=object)
+    after = np.empty(len(option), dtype=object)
+    for k in range(flags.shape[1]):
+        here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
+        for cells, table in ((before, own), (after, batch.options)):
+            cells[here] = _objects(cells_of(table.iloc[rows, k]))
+    return pd.DataFrame(
+        {
+            "applicant": labels(batch.applicants.index, batch.owner[option]),
+            "option": option_numbers(batch)[option],
+            "feature": batch.options.columns.take(column),
+            "from": pd.Series(before, dtype=object),
+            "to": pd.Series(after, dtype=object),
+            "effort": batch.effort[option],
+            "guarantee": batch.option_lower[option],
+            "accepted": batch.accepted[option],
+        }
+    )
 
 
-def _pack_index(index: "pd.Index[Any]", name: str, arrays: Arrays) -> Content:
+def summary_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """One row per applicant."""
     import pandas as pd
 
-    names = [pack_entry(label, "the name of an index") for label in index.names]
-    if isinstance(index, pd.RangeIndex):
-        return {"kind": "range", "names": names, "range": [index.start, index.stop, index.step]}
-    levels = [index.get_level_values(k) for k in range(index.nlevels)]
-    packed = [pack_values(level.to_series(), f"{name}/{k}", arrays, "the index") for k, level in enumerate(levels)]
-    timed = isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex))
-    return {
-        "kind": "many" if isinstance(index, pd.MultiIndex) else "one",
-        "names": names,
-        "levels": packed,
-        "freq": index.freqstr if timed else None,
-    }
+    some = batch.counts > 0
+    return pd.DataFrame(
+        {
+            "applicant": labels(batch.applicants.index, np.arange(len(batch))),
+            "status": batch.status.astype(object),
+            "message": batch.message,
+            "n_options": batch.counts,
+            "all": np.where(some, batch.lower, np.nan),
+            "any": np.where(some, batch.any_lower, np.nan),
+            "upper": np.where(some, batch.upper, np.nan),
+            "lowest_option": reduce_segments(np.minimum, batch.option_lower, batch.counts),
+            "cheapest_effort": reduce_segments(np.minimum, batch.effort, batch.counts),
+        }
+    )
 
 
-def _unpack_index(content: Content, name: str, arrays: Arrays) -> "pd.Index[Any]":
-    import pandas as pd
+def option_numbers(batch: "PlanBatch") -> Positions:
+    """Number of each option in its menu, from 1, (M,)."""
+    starts = np.cumsum(batch.counts) - batch.counts
+    numbers: Positions = np.arange(len(batch.owner)) - starts[batch.owner] + 1
+    return numbers
 
-    names = [unpack_entry(entry) for entry in content["names"]]
-    if content["kind"] == "range":
-        return pd.RangeIndex(*content["range"], name=names[0])
-    levels = [unpack_values(level, f"{name}/{k}", arrays) for k, level in enumerate(content["levels"])]
-    indices = [pd.Index(level, dtype=level.dtype) for level in levels]
-    if content["kind"] == "many":
-        return pd.MultiIndex.from_arrays(indices, names=names)
-    index = indices[0].rename(names[0])
-    if content["freq"] is not None:
-        index.freq = content["freq"]
-    return index
+
+def labels(index: "pd.Index[Any]", rows: Positions) -> "pd.Index[Any]":
+    """Labels of some rows; tuples where a label has several parts."""
+    flat = index.to_flat_index() if index.nlevels > 1 else index
+    return flat.take(rows)
+
+
+def _objects(cells: list[Any]) -> Any:
+    """Return an array of objects, whatever the objects are."""
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import Array
-from copa.bounds.ambiguity import AmbiguityBall
+from copa._core.arrays import Array
+from copa._core.words import rounded_down, shown
 from copa.bounds.certificate import Certificate
 from copa.exceptions import InvalidInputError
-from copa.plans.cells import as_text, cells_of
+from copa.plans.card import plan_html
 from copa.plans.changes import Change, changed_cells
-from copa.plans.plan_html import plan_html
-from copa.plans.probabilities import rounded_down
-from copa.plans.terms import PlanTerms
-from copa.plans.trials import Trials
+from copa.plans.rates import Trials
+from copa.plans.request import PlanTerms
 from copa.plans.wording import explain
-from copa.schema.names import shown
+from copa.tables.cells import as_text, cells_of
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.files import write_atomically
+from copa._core.words import shown
+from copa.analysis.attribution import Leaning, leaning
+from copa.analysis.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
+from copa.analysis.frontier import Frontier, frontier
+from copa.analysis.totals import Corrections, Totals
+from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
-from copa.plans.certificates import same_ball
+from copa.plans.wording import counted
 from copa.report.content import Content
-from copa.report.corrected import Corrections
-from copa.report.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
-from copa.report.frontier import Frontier, frontier
-from copa.report.leaning import Leaning, leaning
 from copa.report.page import report_page
-from copa.report.totals import Totals
-from copa.report.words import counted
-from copa.schema.names import shown
-from copa.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner

@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from copa.bounds.ambiguity import AmbiguityBall
+from copa.analysis.attribution import Leaning
+from copa.analysis.curves import RadiusCurves, ShelfLife
+from copa.analysis.totals import Corrections, Totals
 from copa.plans import PlanBatch, PlanTerms
-from copa.report.corrected import Corrections
-from copa.report.curves import RadiusCurves, ShelfLife
-from copa.report.figures.base import Figure
-from copa.report.leaning import Leaning
-from copa.report.totals import Totals
+from copa.report.figures import Figure
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 if TYPE_CHECKING:
-    from copa.report.frontier import Frontier
+    from copa.analysis.frontier import Frontier
 
 
 class Section(NamedTuple):

@@ -2,16 +2,26 @@
 
 import base64
 import hashlib
+import json
 from importlib.resources import files
+from typing import Any
 
 from copa.exceptions import MissingPackageError
-from copa.plans.markup import STYLE, safe
+from copa.plans.card import STYLE, safe
 from copa.report.content import Content
-from copa.report.script_data import script_json
-from copa.report.sections.applicants import applicants_section, slider_data
-from copa.report.sections.corrections import corrections_section
-from copa.report.sections.groups import groups_section
-from copa.report.sections.overview import header, overview
+from copa.report.views import applicants_section, corrections_section, groups_section, header, overview, slider_data
+
+# The browser looks for the end of a script before it reads JSON: none of these may stand in it as themselves.
+# (Separators of lines that JSON allows and JavaScript does not are escaped with all that is not ASCII.)
+HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def script_json(value: Any) -> str:
+    """Return a value as JSON that may stand inside a script element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, code in HARMLESS.items():
+        text = text.replace(character, code)
+    return text
 
 
 def report_page(content: Content) -> str:

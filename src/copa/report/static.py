@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.records import reduce_segments
+from copa._core.words import shown
+from copa.analysis.curves import KINDS, radius_curves, radius_grid
+from copa.analysis.frontier import Frontier
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import Plan, PlanBatch
 from copa.plans.consistency import STATUSES
-from copa.plans.segments import reduce_segments
-from copa.report.curves import KINDS, radius_curves, radius_grid
-from copa.report.figures.base import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE
-from copa.report.figures.batch import reached_shares
-from copa.report.frontier import Frontier
-from copa.schema.names import shown
+from copa.report.figures import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE, reached_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +89,7 @@ def frontier_chart(frontier: Frontier, level: float | None = None) -> "Figure":
 
     Parameters
     ----------
-    frontier : as `copa.report.frontier.frontier` computes it
+    frontier : as `copa.analysis.frontier.frontier` computes it
     level : the one chosen, marked
     """
     figure, axes = _blank()

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from copa._core.words import visible
 from copa.bounds import ValidityBounds
 from copa.exceptions import InvalidInputError
-from copa.plans.visible import visible
 
 BAR_WIDTH = 20
 

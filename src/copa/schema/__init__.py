@@ -2,7 +2,7 @@
 
 from copa.schema.feature import Feature
 from copa.schema.feature_schema import FeatureSchema
-from copa.schema.limits import Limits
+from copa.schema.region import Limits
 from copa.schema.rules import LinearRule
 
 __all__ = ["Feature", "FeatureSchema", "Limits", "LinearRule"]

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.words import listed, shown
 from copa.schema.columns import Flags, column_codes, column_numbers
 from copa.schema.feature import Feature
-from copa.schema.names import listed, shown
-from copa.schema.steps import largest_exact
+from copa.tables.steps import largest_exact
 
 if TYPE_CHECKING:
     import pandas as pd

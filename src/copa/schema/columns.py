@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa.arrays import DATES, DURATIONS, Array
+from copa._core.arrays import DATES, DURATIONS, Array
+from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
-from copa.schema.names import hint, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from copa.arrays import Array
+from copa._core.arrays import Array
+from copa._core.words import listed, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import (
     NO_LABELS,
@@ -21,9 +22,8 @@ from copa.schema.fields import (
     read_transitions,
     read_values,
 )
-from copa.schema.names import listed, require_known, shown
-from copa.schema.steps import MOST_DIGITS, largest_exact, whole_and_digits
-from copa.schema.values import Scalar, ValueIndex
+from copa.tables.steps import MOST_DIGITS, largest_exact, whole_and_digits
+from copa.tables.values import Scalar, ValueIndex
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
 Direction = Literal["both", "increase", "decrease"]

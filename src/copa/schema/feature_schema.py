@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
-from copa.schema import files
+from copa.schema import yaml_files as files
 from copa.schema.checks import complaints
 from copa.schema.columns import Codes, Flags, column_codes, read_table
 from copa.schema.feature import Feature
 from copa.schema.fields import is_absent
 from copa.schema.inference import infer_feature, spread_of
-from copa.schema.limits import Limits, limits_of
-from copa.schema.names import hint, require_known, shown
-from copa.schema.obedience import obeying
+from copa.schema.region import Limits, limits_of
 from copa.schema.rules import LinearRule
-from copa.schema.violations import read_origins, rows_of, violations_of
+from copa.schema.violations import obeying, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd

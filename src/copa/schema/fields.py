@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from copa._core.records import FrozenMap
+from copa._core.words import hint, listed, nearest, shown
 from copa.exceptions import InvalidInputError
-from copa.schema.frozen_map import FrozenMap
-from copa.schema.names import hint, listed, nearest, shown
-from copa.schema.values import Scalar, ValueIndex, as_scalar, as_scalars, text_of
+from copa.tables.values import Scalar, ValueIndex, as_scalar, as_scalars, text_of
 
 NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.arrays import Array
+from copa._core.arrays import Array
+from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
 from copa.schema.feature import CHOICE_KINDS, FIELDS, LINE_KINDS, Feature
 from copa.schema.fields import is_absent, read_choice
-from copa.schema.names import require_known, shown
-from copa.schema.values import Scalar, as_scalar
+from copa.tables.values import Scalar, as_scalar
 
 if TYPE_CHECKING:
     import pandas as pd

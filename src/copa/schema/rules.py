@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from copa._core.records import FrozenMap
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import read_number
-from copa.schema.frozen_map import FrozenMap
-from copa.schema.names import shown
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from copa.bounds.ambiguity import AmbiguityBall, read_radius
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.ambiguity import AmbiguityBall, read_radius
 
 MEAN = np.array([1.0, -2.0])
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])

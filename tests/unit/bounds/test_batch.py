@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from copa.bounds import Certificate, validity_bounds
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.batch import CHUNK, bound_plans
 from copa.bounds.points import read_plan, read_points
+from copa.bounds.validity import CHUNK, bound_plans
 from copa.exceptions import CertificateError, InvalidInputError
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 DIM, N_OPTIONS = 4, 3
 MEAN = np.array([0.5, 1.0, -1.0, 0.3])
@@ -81,7 +81,7 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     def fail(*_):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("copa.bounds.batch._bound_chunk", fail)
+    monkeypatch.setattr("copa.bounds.validity._bound_chunk", fail)
     with pytest.raises(MemoryError, match="no room"):
         bound_plans(plans(2 * CHUNK), BALL, n_jobs=2)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from copa.bounds import canonical
-from copa.bounds.ambiguity import AmbiguityBall
 from copa.bounds.validity import validity_bounds
+from copa.uncertainty.ambiguity import AmbiguityBall
 from oracle.instances import instances
 
 INSTANCES = list(instances(20, seed=12))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from copa.bounds import lower_bound_gradient, validity_bounds
-from copa.bounds.single_option import single_option_lower
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.ambiguity import single_option_lower
 from oracle.instances import instances
 
 STEP = 3e-4

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copa.bounds.single_option import single_option_lower
+from copa.uncertainty.ambiguity import single_option_lower
 
 
 @pytest.mark.parametrize("mean", [1e-6, 0.5, 1.0, 30.0])

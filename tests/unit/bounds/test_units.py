@@ -9,8 +9,8 @@ import pytest
 
 import copa
 from copa.bounds import Certificate, lower_bound_gradient, validity_bounds
-from copa.bounds.ambiguity import AmbiguityBall
 from copa.exceptions import CertificateError, InvalidInputError
+from copa.uncertainty.ambiguity import AmbiguityBall
 from oracle.instances import instances
 
 BENEATH = np.diag([1.0, -1e-10])  # a negative variance beside a large one

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from copa.bounds import ValidityBounds, validity_bounds
-from copa.bounds.single_option import single_option_lower
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.ambiguity import single_option_lower
 from oracle.brute_force import brute_force_lower, brute_force_upper
 from oracle.instances import instances, stress_instances
 

@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
-from copa.cli.bundle_checks import bundle_faults
 from copa.cli.bundles import Bundle
+from copa.cli.verify import bundle_faults
 
 OTHER_ROW = "its row is not the one that the certificate is about"
 SCHEMA = FeatureSchema(

@@ -1,6 +1,6 @@
 import pytest
 
-from copa.cli.default_model import fit_default_model
+from copa.cli.fit import fit_default_model
 from unit.planner import loans
 
 

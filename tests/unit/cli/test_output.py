@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.adapters.files import read_csv
-from copa.adapters.formulas import begins_formula
 from copa.cli.output import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
 from copa.plans import PlanBatch
+from copa.tables.files import begins_formula, read_csv
 from unit.plans.plan_batches import german_batch
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from copa.cli import run_lock
+from copa.cli import runs as run_lock
 from copa.cli.messages import MisuseError
-from copa.cli.run_lock import LOCK, locked_folder
+from copa.cli.runs import LOCK, locked_folder
 
 
 def test_a_second_run_is_told_who_is_at_work(tmp_path):

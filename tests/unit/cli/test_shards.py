@@ -5,7 +5,7 @@ import json
 import pytest
 
 from copa.cli.messages import MisuseError
-from copa.cli.shards import Shards
+from copa.cli.runs import Shards
 
 CODE = "0123abcd"
 

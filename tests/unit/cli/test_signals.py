@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from copa.cli.signals import TerminatedError, exit_code, signals_as_exceptions
+from copa.cli.messages import TerminatedError, exit_code, signals_as_exceptions
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 

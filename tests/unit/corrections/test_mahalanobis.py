@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from copa import validity_bounds
-from copa.bounds.ambiguity import AmbiguityBall
 from copa.corrections import mahalanobis_correction
-from copa.corrections.ratio import Moments
+from copa.corrections.mahalanobis import Moments
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 
 class Plan:

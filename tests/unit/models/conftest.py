@@ -1,1 +1,1 @@
-from unit.moments.conftest import credit  # noqa: F401 - a fixture
+from unit.uncertainty.conftest import credit  # noqa: F401 - a fixture

@@ -6,8 +6,7 @@ import pytest
 
 from copa import Feature
 from copa.exceptions import InvalidInputError
-from copa.models.categories import with_room
-from copa.models.spelling import spell_choices, spell_numbers
+from copa.models.spelling import spell_choices, spell_numbers, with_room
 
 GRADES = Feature("grade", "ordinal", values=[1, 2, 3])
 TRUTHS = Feature("truth", "binary", values=[False, True])

@@ -23,10 +23,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from copa.exceptions import DataError
-from copa.models.stored.alike import NotAlikeError, Pattern
-from copa.models.stored.estimators import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
-from copa.models.stored.sound_trees import require_sound_trees
-from copa.models.stored.typical_rows import typical_rows
+from copa.models.similar_fits import NotAlikeError, Pattern
+from copa.models.storage import (
+    UntrustedTypesError,
+    pack_estimator,
+    require_sound_trees,
+    typical_rows,
+    unpack_estimator,
+    untrusted_types,
+)
 
 ALIKE = [
     RandomForestClassifier(6, max_depth=4),

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import copa
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
-from copa.models.stored.estimators import pack_estimator, unpack_estimator
+from copa.models.storage import pack_estimator, unpack_estimator
 from unit.planner import loans
 
 FAST = {"n_models": 6, "n_starts": 4, "n_options": 2, "guarantee": 0.6}

@@ -11,9 +11,8 @@ from sklearn.svm import SVC
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
-from copa.planner.black_boxes import fitting
-from copa.planner.black_boxes.promises import score_points, standard_ball
-from copa.planner.black_boxes.retraining import fresh_data_radius
+from copa.planner.strategies import black_box_fit as fitting
+from copa.uncertainty.score_retraining import fresh_data_radius, score_points, standard_ball
 from unit.planner import loans
 
 FAST = {"n_models": 12, "n_starts": 6, "n_options": 3, "guarantee": 0.6}

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import copa
 from copa import Feature, FeatureSchema
-from copa.bounds.single_option import single_option_lower
+from copa.uncertainty.ambiguity import single_option_lower
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 

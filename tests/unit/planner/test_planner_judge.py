@@ -14,7 +14,8 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTrans
 
 import copa
 from copa import Feature, FeatureSchema, InvalidInputError
-from copa.planner import construction, judge
+from copa.planner import deliver as judge
+from copa.planner.strategies import linear as construction
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -196,4 +197,4 @@ def test_only_the_judge_and_the_audit_make_constructions():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Construction":
                 makers.add(path.relative_to(sources).as_posix())
-    assert makers == {"planner/judge.py", "planner/audits.py"}
+    assert makers == {"planner/deliver.py", "planner/audit.py"}

@@ -5,13 +5,12 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
-from copa.bounds.single_option import single_option_lower
 from copa.models.black_box import BlackBox
-from copa.planner.black_boxes.state import ask_all
-from copa.planner.delivery import Applicants
+from copa.planner.deliver import Applicants
 from copa.planner.request import Request
-from copa.planner.tries.samples import Rows, Samples, sureness
-from copa.planner.tries.selection import _size_and_level, candidates
+from copa.planner.strategies.black_box_state import ask_all
+from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, sureness
+from copa.uncertainty.ambiguity import single_option_lower
 from unit.planner import loans
 
 

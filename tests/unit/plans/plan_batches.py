@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 import copa
-from copa.bounds.ambiguity import AmbiguityBall
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import Feature, FeatureSchema
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 MEAN = np.array([1.5, -0.7, -0.5, -0.2, 0.4, 0.5])
 COV = np.diag([0.04, 0.02, 0.02, 0.01, 0.02, 0.03])

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.bounds.ambiguity import AmbiguityBall
 from copa.plans import Plan, PlanBatch, PlanTerms
 from copa.schema import Feature, FeatureSchema
+from copa.uncertainty.ambiguity import AmbiguityBall
 from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 

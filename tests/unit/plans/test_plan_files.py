@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import copa
+from copa._core.files import write_atomically
+from copa.bounds.certificate_list import Certificates
 from copa.plans import PlanBatch
-from copa.plans.certificates import Certificates
-from copa.plans.columns import pack_values, unpack_values
-from copa.plans.digests import digest_of
-from copa.whole_files import write_atomically
+from copa.tables.packing import digest_of, pack_values, unpack_values
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (

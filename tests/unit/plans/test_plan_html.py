@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from copa._core.words import rounded_down
 from copa.plans import PlanBatch
-from copa.plans.probabilities import rounded_down
 from unit.plans.plan_batches import german_batch, terms
 
 EVIL = "<script>alert('x')</script>\" onload='y' &"

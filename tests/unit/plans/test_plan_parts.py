@@ -6,8 +6,7 @@ import pytest
 
 import copa
 from copa.plans import PlanBatch
-from copa.plans.files import pack
-from copa.plans.parts import PartsWriter, in_parts, read_parts
+from copa.plans.storage import PartsWriter, in_parts, pack, read_parts
 from unit.plans.plan_batches import german_batch
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from copa.plans.probabilities import rounded_down, rounded_up
-from copa.plans.segments import reduce_segments, segment_rows
+from copa._core.records import reduce_segments, segment_rows
+from copa._core.words import rounded_down, rounded_up
 
 
 def test_segments_are_reduced_one_by_one():

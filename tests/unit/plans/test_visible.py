@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copa.plans.markup import safe
-from copa.plans.visible import visible
-from copa.report.figures.base import plain_text
+from copa._core.words import visible
+from copa.plans.card import safe
+from copa.report.figures import plain_text
 from unit.plans.plan_batches import german_batch
 
 STEERING = "\x00\x07\x08\x1b[2J\r\x7f\x9b\u061c\u200b\u200e\u200f\u2028\ufeff"

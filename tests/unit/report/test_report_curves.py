@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import copa
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.report.curves import batch_curves, radius_curves, radius_grid, shelf_lives
+from copa.analysis.curves import batch_curves, radius_curves, radius_grid, shelf_lives
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 
 def mean_and_spread(plan, j):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copa.report.frontier import frontier
+from copa.analysis.frontier import frontier
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from copa.report.groups import MOST, compare_groups
-from copa.report.sample import RowSample
+from copa.analysis.groups import MOST, compare_groups
+from copa.analysis.totals import RowSample
 from copa.schema import Feature, FeatureSchema
 
 SCHEMA = FeatureSchema(

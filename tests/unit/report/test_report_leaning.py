@@ -1,6 +1,6 @@
 import pytest
 
-from copa.report.leaning import GENERAL, leaning
+from copa.analysis.attribution import GENERAL, leaning
 from unit.planner import loans
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import copa
-from copa.plans.probabilities import rounded_down
+from copa._core.words import rounded_down
 from copa.report import ReportBuilder
-from copa.report.page import plotly_script
-from copa.report.script_data import script_json
+from copa.report.page import plotly_script, script_json
 from unit.plans.plan_batches import german_batch, terms
 from unit.report.pages import Page
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copa.report.sample import RowSample
+from copa.analysis.totals import RowSample
 
 
 def filled(numbers, size, cuts):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import copa
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.report.curves import ShelfLife
-from copa.report.sections.applicant import life_words
-from copa.report.words import condition, counted, percent, rounded_radius, shortened
+from copa.analysis.curves import ShelfLife
+from copa.plans.wording import condition, counted, percent, rounded_radius, shortened
+from copa.report.views import life_words
+from copa.uncertainty.ambiguity import AmbiguityBall
 from unit.plans.plan_batches import terms
 
 

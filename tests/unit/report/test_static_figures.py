@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import copa
+from copa.analysis.frontier import Frontier
 from copa.report import static
-from copa.report.frontier import Frontier
 
 
 def lines_of(figure):

@@ -275,7 +275,7 @@ def test_a_bomb_is_refused_within_a_second(tmp_path, bomb, words):
 
 def test_a_file_of_many_megabytes_is_not_read(tmp_path, monkeypatch):
     SCHEMA.save(tmp_path / "schema.json")
-    monkeypatch.setattr("copa.schema.files.LARGEST", 100)
+    monkeypatch.setattr("copa.schema.yaml_files.LARGEST", 100)
     with pytest.raises(DataError, match=r"schema\.json has .* bytes, and at most 100 are read"):
         FeatureSchema.load(tmp_path / "schema.json")
 

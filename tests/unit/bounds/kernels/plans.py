@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from copa.bounds.ambiguity import AmbiguityBall
-from copa.bounds.kernels import lower
+from copa.bounds._kernels import lower
+from copa.uncertainty.ambiguity import AmbiguityBall
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 

@@ -1,6 +1,6 @@
 """The interior-point method of the lower bound in dense NumPy, written to be read and not to be fast.
 
-The same program, the same start, the same directions and the same step rule as `copa.bounds.kernels.interior_point`.
+The same program, the same start, the same directions and the same step rule as `copa.bounds._kernels.interior_point`.
 Two things are done the plain way: the Newton equations are put to `np.linalg.solve` as the explicit matrix of their
 linear operator, and the largest step is exact, from an eigenvalue.
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa.bounds import canonical
-from copa.bounds.kernels import frames
+from copa.bounds._kernels import newton_system as frames
 
 
 class Plan:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from copa.bounds.kernels import frames, interior_point
-from copa.bounds.single_option import single_option_lower
+from copa.bounds._kernels import interior_point
+from copa.bounds._kernels import newton_system as frames
+from copa.uncertainty.ambiguity import single_option_lower
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
 from unit.bounds.kernels.plans import GO, canonical

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from copa.bounds.kernels import mixture
-from copa.bounds.single_option import single_option_lower
+from copa.bounds._kernels import mixture
+from copa.uncertainty.ambiguity import single_option_lower
 from unit.bounds.kernels.plans import GO
 
 

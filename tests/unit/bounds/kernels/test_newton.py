@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.bounds.kernels import newton
+from copa.bounds._kernels import newton_system as newton
 
 
 def triangle(matrix):

@@ -2,7 +2,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from copa.corrections.kernels.ball_and_box import farthest_on_ray, project_moves
+from copa._core._kernels.projection import farthest_on_ray, project_moves
 
 
 def random_box(seed, n=5):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from copa.corrections.kernels.multiplier import next_guess, variance_per_score
+from copa.corrections._kernels.spectral import next_guess, variance_per_score
 
 
 @pytest.mark.parametrize(("a", "b", "c"), [(1.0, 2.0, 3.0), (1.0, -2.0, 3.0), (2.0, -1.0, 0.0), (0.0, 2.0, 3.0)])

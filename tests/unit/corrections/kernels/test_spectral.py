@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.corrections.kernels.spectral import best_steps, point_at
+from copa.corrections._kernels.spectral import best_steps, point_at
 from unit.corrections.kernels import reference_ratio as reference
 
 

@@ -1,0 +1,1 @@
+"""What every stage shares: arrays, reading of arguments, files, threads, compilation, words."""

@@ -1,0 +1,53 @@
+"""How every kernel is compiled: the options of Numba, decided in one place.
+
+Floating-point arithmetic is done as it is written. Numba may neither reorder a sum (`reassoc`), whose result would then
+depend on the width of the processor's vectors and on where an array begins in memory, nor fuse a product with a sum
+(`contract`), which not every processor can. So a kernel gives the same bits in every run, and on every processor whose
+mathematical library gives the same `exp`, `log` and trigonometric functions. Where a sum must be fast, the kernel
+spells out an order that vectorises: along rows, or with several accumulators (`small_matrices.dot`).
+"""
+
+import warnings
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from numba import njit
+
+from copa.exceptions import CompilationWarning
+
+PACKAGE = Path(__file__).parents[2]
+
+
+def _probe() -> None:
+    """Stand in for a kernel when a place for machine code is looked for."""
+
+
+def can_keep_machine_code(source: Path) -> bool:
+    """Whether Numba finds a place for the machine code of a source: beside it, in `NUMBA_CACHE_DIR` or in the home."""
+    try:
+        njit(cache=True)(FunctionType(_probe.__code__.replace(co_filename=str(source)), {}))
+    except RuntimeError:  # "cannot cache function": every place was tried, and none can be written to
+        return False
+    return True
+
+
+def kernel_options() -> dict[str, Any]:
+    """Options for `numba.njit`; warn once where the machine code cannot be kept for the next process."""
+    cached = all(can_keep_machine_code(source) for source in PACKAGE.glob("**/_kernels/__init__.py"))
+    if not cached:
+        warnings.warn(
+            "no folder can be written to that would keep the compiled kernels, so every process compiles them again; "
+            "set NUMBA_CACHE_DIR to a folder of your own to compile them once",
+            CompilationWarning,
+            stacklevel=2,
+        )
+    return {"cache": cached, "nogil": True, "error_model": "numpy"}
+
+
+options = kernel_options()
+
+
+# No wrapper for calls from Python, which takes longer to compile than the function where many arrays are passed, and no
+# file of their own: the entry points' machine code contains them.
+inner: dict[str, Any] = {**options, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}

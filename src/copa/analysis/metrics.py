@@ -1,0 +1,273 @@
+"""How good plans are: near, different from each other, accepted, and still accepted by other models.
+
+The functions on arrays take one plan (J, D) or many (N, J, D); `plan_metrics` puts all of them into a table.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, as_floats, as_vector, require_finite
+from copa._core.records import Positions, reduce_segments, segment_rows
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.plans.changes import changed_cells
+from copa.schema.columns import column_codes, column_numbers, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.plans import PlanBatch
+    from copa.schema import FeatureSchema
+
+COSTS = ("l1", "l2")
+CHUNK = 2**22  # scores held at once: 32 megabytes
+
+
+@dataclass(frozen=True, eq=False)
+class EmpiricalValidity:
+    """Shares of a number of models under which options hold; for many plans each field has a leading N.
+
+    Attributes
+    ----------
+    all : float, share of the models that accept all options
+    any : float, share of the models that accept at least one
+    each : (J,), share of the models that accept each option
+    """
+
+    all: Array
+    any: Array
+    each: Array
+
+
+def proximity(points: Any, origins: Any, *, cost: str = "l2", cost_weights: Any = None) -> Array:
+    """Average distance of the options from the applicant (paper, Section 4).
+
+    Parameters
+    ----------
+    points : (J, D) or (N, J, D) options
+    origins : (D,) or (N, D) applicants
+    cost : "l1" or "l2", the norm of a difference
+    cost_weights : (D,) not negative, what a unit of each coordinate costs; 1 where nothing is said
+
+    Returns
+    -------
+    float or (N,)
+    """
+    plans = _read_plans(points)
+    start = as_floats(origins, "origins")
+    if start.shape != plans.shape[:-2] + plans.shape[-1:]:
+        raise InvalidInputError(
+            f"origins must have shape {plans.shape[:-2] + plans.shape[-1:]} to match points, got {start.shape}"
+        )
+    require_finite(start, "origins")
+    distances = _norms(plans - start[..., None, :], cost, cost_weights)
+    average: Array = distances.mean(axis=-1)
+    return average
+
+
+def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Array:
+    """Determinant of K with K_ij = 1 / (1 + distance of options i and j): 0 for copies, near 1 for strangers.
+
+    Parameters
+    ----------
+    points : (J, D) or (N, J, D) options
+    cost, cost_weights : as for `proximity`
+
+    Returns
+    -------
+    float or (N,)
+    """
+    plans = _read_plans(points)
+    distances = np.empty((*plans.shape[:-1], plans.shape[-2]))
+    for j in range(plans.shape[-2]):  # one option against all at a time: all pairs at once would fill the memory
+        distances[..., j] = _norms(plans - plans[..., j : j + 1, :], cost, cost_weights)
+    return _determinant(distances)
+
+
+def validity_now(points: Any, theta: Any) -> Array:
+    """Share of the options that a model with parameters theta (D,) accepts, float or (N,)."""
+    plans = _read_plans(points)
+    parameters = as_vector(theta, "theta", plans.shape[-1])
+    share: Array = (plans @ parameters >= 0.0).mean(axis=-1)
+    return share
+
+
+def empirical_validity(points: Any, thetas: Any) -> EmpiricalValidity:
+    """Share of models, such as refits on other data, under which options hold.
+
+    Parameters
+    ----------
+    points : (J, D) or (N, J, D) options
+    thetas : (K, D) parameters of the models, in the coordinates of the options
+    """
+    plans = _read_plans(points)
+    models = as_floats(thetas, "thetas")
+    if models.ndim != 2 or len(models) == 0 or models.shape[1] != plans.shape[-1]:
+        raise InvalidInputError(
+            f"thetas must have shape (K, {plans.shape[-1]}) with at least one model, got {models.shape}"
+        )
+    require_finite(models, "thetas")
+    batch = plans if plans.ndim == 3 else plans[None]
+    every, some, each = np.empty(len(batch)), np.empty(len(batch)), np.empty(batch.shape[:2])
+    step = max(1, CHUNK // (batch.shape[1] * len(models)))
+    for first in range(0, len(batch), step):
+        rows = slice(first, first + step)
+        holds = batch[rows] @ models.T >= 0.0  # (n, J, K)
+        every[rows] = holds.all(axis=1).mean(axis=1)
+        some[rows] = holds.any(axis=1).mean(axis=1)
+        each[rows] = holds.mean(axis=2)
+    if plans.ndim == 3:
+        return EmpiricalValidity(every, some, each)
+    return EmpiricalValidity(every[0], some[0], each[0])
+
+
+def sparsity(options: "pd.DataFrame", factual: "pd.DataFrame") -> npt.NDArray[np.int64]:
+    """Count the columns that each option changes.
+
+    Parameters
+    ----------
+    options : DataFrame of M rows
+    factual : DataFrame of one row, the applicant of all of them, or of M rows, the applicant of each
+
+    Returns
+    -------
+    (M,) whole numbers
+    """
+    names = tuple(getattr(options, "columns", ()))
+    new, own = read_table(options, names, "options"), read_table(factual, names, "factual")
+    if len(own) not in (1, len(new)):
+        raise InvalidInputError(
+            f"factual must have one row, or one per option ({len(new)}), got {len(own)}; pass X.iloc[[i]]"
+        )
+    rows = np.zeros(len(new), dtype=np.intp) if len(own) == 1 else np.arange(len(new))
+    counts: npt.NDArray[np.int64] = changed_cells(own.iloc[rows], new).sum(axis=1)
+    return counts
+
+
+def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
+    """Measure every plan of a batch.
+
+    Parameters
+    ----------
+    batch : PlanBatch
+    thetas : (K, D) parameters of other models, such as refits on later data, in the coordinates of `batch.points`,
+        optional
+
+    Returns
+    -------
+    DataFrame, one row per applicant, NaN where there is no option:
+    applicant, status, n_options; proximity, the mean effort; diversity, the determinant with efforts between options as
+    distances; validity_now, the share accepted today; with `thetas`, validity_all, validity_any and validity_each
+    (the mean over options), shares of these models; sparsity, the mean number of changed columns; and the bounds:
+    lower, any_lower, lowest_option
+    """
+    import pandas as pd
+
+    from copa.plans.frames import labels
+
+    counts, some = batch.counts, batch.counts > 0
+    changed = sparsity(batch.options, batch.applicants.iloc[batch.owner]).astype(np.float64)
+    table: dict[str, Any] = {
+        "applicant": labels(batch.applicants.index, np.arange(len(batch))),
+        "status": batch.status.astype(object),
+        "n_options": counts,
+        "proximity": _mean(batch.effort, counts),
+        "diversity": _effort_diversity(batch),
+        "validity_now": _mean(batch.accepted.astype(np.float64), counts),
+    }
+    if thetas is not None:
+        table |= _validity_columns(batch, thetas)
+    table["sparsity"] = _mean(changed, counts)
+    table["lower"] = np.where(some, batch.lower, np.nan)
+    table["any_lower"] = np.where(some, batch.any_lower, np.nan)
+    table["lowest_option"] = reduce_segments(np.minimum, batch.option_lower, counts)
+    return pd.DataFrame(table)
+
+
+def _read_plans(points: Any) -> Array:
+    plans = as_floats(points, "points")
+    if plans.ndim not in (2, 3) or plans.shape[-2] == 0:
+        raise InvalidInputError(
+            f"points must have shape (J, D) or (N, J, D) with at least one option, got {plans.shape}"
+        )
+    require_finite(plans, "points")
+    return plans
+
+
+def _norms(differences: Array, cost: str, cost_weights: Any) -> Array:
+    """Norms of vectors (..., D), each coordinate weighted."""
+    if cost not in COSTS:
+        raise InvalidInputError(f"cost must be one of {listed(COSTS)}, got {shown(cost)}")
+    if cost_weights is not None:
+        weights = as_vector(cost_weights, "cost_weights", differences.shape[-1])
+        if (weights < 0.0).any():
+            raise InvalidInputError(f"cost_weights must not be negative, got {weights.min()}")
+        differences = differences * weights
+    norms: Array = np.abs(differences).sum(axis=-1) if cost == "l1" else np.linalg.norm(differences, axis=-1)
+    return norms
+
+
+def _determinant(distances: Array) -> Array:
+    """Determinant of 1 / (1 + distance), (...,) for distances (..., J, J); rounding does not make it negative."""
+    with np.errstate(invalid="ignore"):  # NaN stays NaN
+        determinant: Array = np.maximum(np.linalg.det(1.0 / (1.0 + distances)), 0.0)
+    return determinant
+
+
+def _mean(values: Array, counts: Positions) -> Array:
+    """Mean over each applicant's options, NaN where there are none."""
+    return reduce_segments(np.add, values, counts) / np.maximum(counts, 1)
+
+
+def _menus_by_size(counts: Positions) -> list[tuple[Positions, Positions]]:
+    """Applicants with the same number of options, (n,), and positions of these, (n, J): one entry per number."""
+    sizes = np.unique(counts[counts > 0])
+    groups = [(np.flatnonzero(counts == size), int(size)) for size in sizes]
+    return [(rows, segment_rows(rows, counts).reshape(-1, size)) for rows, size in groups]
+
+
+def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
+    columns = {name: np.full(len(batch), np.nan) for name in ("validity_all", "validity_any", "validity_each")}
+    for rows, options in _menus_by_size(batch.counts):
+        found = empirical_validity(batch.points[options], thetas)
+        columns["validity_all"][rows] = found.all
+        columns["validity_any"][rows] = found.any
+        columns["validity_each"][rows] = found.each.mean(axis=1)
+    return columns
+
+
+def _effort_diversity(batch: "PlanBatch") -> Array:
+    """Diversity of each menu, with the efforts between its options as distances, (N,)."""
+    found = np.full(len(batch), np.nan)
+    for rows, options in _menus_by_size(batch.counts):
+        flat = batch.options.iloc[options.ravel()]
+        found[rows] = _determinant(_efforts_between(flat, options.shape, batch.terms.schema, batch.terms.cost))
+    return found
+
+
+def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "FeatureSchema", cost: str) -> Array:
+    """Efforts between the options of n menus of J, whose rows follow each other in the table, (n, J, J).
+
+    NaN where an option holds a value that the schema does not know.
+    """
+    from copa.search.problem import unit_of_effort, value_gaps
+
+    power = 2 if cost == "l2" else 1
+    total = np.zeros((*shape, shape[-1]))
+    for feature in schema.features:
+        if feature.immutable or feature.name not in table.columns:
+            continue
+        column = table[feature.name]
+        if feature.is_line:
+            values = column_numbers(column)[0].reshape(shape) * (feature.weight / unit_of_effort(feature))
+            with np.errstate(invalid="ignore"):  # of two infinite values
+                apart = np.abs(values[:, :, None] - values[:, None, :])
+        else:
+            codes = column_codes(feature, column).reshape(shape)
+            gaps = np.pad(value_gaps(feature), (0, 1), constant_values=np.nan)  # an unknown value has position -1
+            apart = gaps[codes[:, :, None], codes[:, None, :]]
+        total += apart**power
+    return np.sqrt(total) if power == 2 else total

@@ -1,0 +1,91 @@
+"""`copa schema`: a first schema from data, and a check of one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from copa._core.words import hint, shown
+from copa.cli.fit import require_few_texts, schema_kinds
+from copa.cli.messages import FAILED, FINE, MisuseError, counted, guarded, show, show_json, show_table
+from copa.cli.options import AsJson, Delimiter, require_outputs
+from copa.cli.tables_in import open_table, read_whole
+from copa.schema import FeatureSchema
+
+SHOWN = 5  # bad rows
+
+commands = typer.Typer(help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
+
+Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
+
+
+def infer(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Schema to write: .yaml or .json.", metavar="FILE")],
+    *,
+    label: Annotated[
+        str | None, typer.Option(help="Column with the outcome, which is left out.", metavar="COL")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that no option changes; repeatable.")] = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> None:
+    """Describe the columns of a table as its data show them: a start, to be read and corrected."""
+    require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
+    table = open_table(data, delimiter)
+    left_out = [*([] if label is None else [label]), *(drop or [])]
+    for name in (*left_out, *(immutable or [])):
+        if name not in table.names:
+            raise MisuseError(f"{data} has no column {shown(name)}; {hint(name, table.names)}")
+    frame, _ = read_whole(table, [name for name in table.names if name not in left_out], {})
+    require_few_texts(frame, set(immutable or []))
+    schema = FeatureSchema.infer(frame, immutable=immutable)
+    schema.save(output)
+    if as_json:
+        show_json({"written": str(output), "columns": {f.name: f.kind for f in schema.features}})
+        return
+    _show_features(schema)
+    show(f"Written: {output}. Whether a column can change is not in the data: read the file, and mark what cannot.")
+
+
+def validate(
+    schema: Annotated[Path, typer.Argument(help="Schema file.", metavar="SCHEMA")],
+    data: Annotated[Path | None, typer.Argument(help="Data to check against it.", metavar="DATA")] = None,
+    *,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Check a schema, and whether the rows of a table fit it."""
+    if not schema.is_file():
+        raise MisuseError(f"the schema {schema} does not exist (looked for {schema.absolute()})")
+    known = FeatureSchema.load(schema)
+    bad: list[str] = []
+    rows = 0
+    if data is not None:
+        frame, _ = read_whole(open_table(data, delimiter), known.names, schema_kinds(known))
+        rows, bad = len(frame), [message for message in known.check(frame) if message]
+    if as_json:
+        show_json({"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad})
+    else:
+        _show_features(known)
+        show(f"{schema}: {counted(len(known), 'column')}, {counted(len(known.rules), 'rule')}.")
+        if data is not None:
+            show(f"{data}: {counted(rows, 'row')}, {len(bad)} of them do not fit.")
+        for message in bad[:SHOWN]:
+            show(message)
+    return FAILED if bad else FINE
+
+
+def _show_features(schema: FeatureSchema) -> None:
+    rows = []
+    for feature in schema.features:
+        ends = (feature.lower, feature.upper)
+        span = " to ".join("..." if end is None else f"{end:g}" for end in ends) if feature.is_line else ""
+        values = f"{len(feature.values)} values" if feature.values else span
+        rows.append([feature.name, feature.kind, "no" if feature.immutable else str(feature.direction), values])
+    show_table(["column", "kind", "may change", "values"], rows)
+
+
+commands.command("infer")(guarded(infer))
+commands.command("validate")(guarded(validate))

@@ -1,0 +1,129 @@
+"""What DiCE returns: the result object of the Python package `dice-ml`, and its JSON in both of its versions.
+
+The package is not imported. An entry of a result is one query, the applicant, with its counterfactuals, the options.
+They are read in the sparse form, which is the one that DiCE shows and saves, wherever it has one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from copa._core.archive import parse_json
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.external.tables import Owned, Wanted, read_list, require_columns
+from copa.tables.casting import cast_like
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION_2_KEYS = {"test_data", "cfs_list", "feature_names_including_target"}
+
+Entry = tuple["pd.DataFrame", "pd.DataFrame | None"]  # a query of one row, and its options
+
+
+def is_dice_result(source: Any) -> bool:
+    """Tell a DiCE result by what it holds."""
+    return hasattr(source, "cf_examples_list")
+
+
+def read_dice_result(result: Any, wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
+    """Read DiCE's `CounterfactualExplanations`."""
+    entries = []
+    for example in result.cf_examples_list:
+        sparse = example.final_cfs_df_sparse
+        entries.append((example.test_instance_df, example.final_cfs_df if sparse is None else sparse))
+    return _read_entries(entries, wanted, factuals)
+
+
+def read_dice_json(content: Mapping[str, Any], wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
+    """Read the JSON object that DiCE's `to_json` writes, in version 1.0 or 2.0."""
+    if "cf_examples_list" not in content and not VERSION_2_KEYS.issubset(content):
+        raise InvalidInputError(
+            f"the JSON object is not from DiCE: it needs the keys {listed(sorted(VERSION_2_KEYS))} (or "
+            f"'cf_examples_list', in version 1.0), got {listed(list(content)) or 'none'}"
+        )
+    try:
+        if "cf_examples_list" in content:
+            entries = [_entry_of_version_1(text) for text in content["cf_examples_list"]]
+        else:
+            entries = _entries_of_version_2(content)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"the JSON object from DiCE is damaged: {type(error).__name__}: {error}") from error
+    return _read_entries(entries, wanted, factuals)
+
+
+def _entry_of_version_1(text: str) -> Entry:
+    import pandas as pd
+
+    example = parse_json(text)
+    tables = []
+    for key in ("test_instance_df", "final_cfs_df"):
+        cells = None if example[key] is None else parse_json(example[key])
+        # As column -> row label -> value. Read by hand: pandas would take the text "01" for a number.
+        tables.append(None if cells is None else pd.DataFrame({name: list(cells[name].values()) for name in cells}))
+    query, options = tables
+    if query is None:
+        raise KeyError("test_instance_df")
+    return query, options
+
+
+def _entries_of_version_2(content: Mapping[str, Any]) -> list[Entry]:
+    import pandas as pd
+
+    names = content["feature_names_including_target"]
+    pairs = zip(content["test_data"], content["cfs_list"], strict=True)
+    return [
+        (pd.DataFrame(query, columns=names), None if options is None else pd.DataFrame(options, columns=names))
+        for query, options in pairs
+    ]
+
+
+def _read_entries(entries: Sequence[Entry], wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
+    import pandas as pd
+
+    if not entries:
+        raise InvalidInputError("the DiCE result must have at least one query, got none")
+    for i, (query, _) in enumerate(entries):
+        require_columns(query, wanted.names, f"query {i} of the DiCE result")
+        if len(query) != 1:
+            raise InvalidInputError(f"query {i} of the DiCE result must be one row, got {len(query)}")
+    queries = pd.concat([wanted.of(query) for query, _ in entries], ignore_index=True)
+    if factuals is None:
+        _require_no_truths(queries)
+        factuals = queries
+    else:
+        _require_same_applicants(queries, factuals)
+    return read_list([options for _, options in entries], wanted, factuals)
+
+
+def _require_no_truths(queries: "pd.DataFrame") -> None:
+    """Raise on truth values: dice-ml 0.12 goes through their text, which turns False into True in its queries."""
+    truths = [name for name in queries if queries[name].dtype == bool]
+    if truths:
+        raise InvalidInputError(
+            f"applicants must be given, because column {shown(truths[0])} holds true and false, which DiCE does not "
+            "keep in its queries; pass the rows that DiCE was given"
+        )
+
+
+def _require_same_applicants(queries: "pd.DataFrame", factuals: "pd.DataFrame") -> None:
+    """Raise if the queries are not the given applicants in the given order.
+
+    Compared are whole numbers and choices only: DiCE rounds decimals, and does not keep truth values.
+    """
+    from pandas.api import types
+
+    if len(queries) != len(factuals):
+        raise InvalidInputError(
+            f"applicants must be those that DiCE was given, {len(queries)} of them, got {len(factuals)} rows"
+        )
+    for name in queries:
+        if types.is_float_dtype(factuals[name].dtype) or types.is_bool_dtype(factuals[name].dtype):
+            continue
+        theirs = cast_like(queries[name], factuals[name])
+        for i, (their, our) in enumerate(zip(theirs, factuals[name], strict=True)):
+            if str(their) != str(our):  # by their text, because a missing value equals nothing
+                raise InvalidInputError(
+                    f"applicants must be those that DiCE was given, in the same order; in row {i}, label "
+                    f"{shown(factuals.index[i])}, {shown(name)} is {shown(our)}, but DiCE was given {shown(their)}"
+                )

@@ -1,0 +1,342 @@
+"""Fits of one model that differ in their numbers only: taken apart by the pattern of one of them, and put together.
+
+A forest holds a hundred trees, and a planner some sixty forests. Written one by one they take skops the better part of
+a minute, because each part of each tree is described anew. Here only one is described; of the others there is what
+differs: numbers, texts and arrays, in the order in which a walk through the pattern meets them.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from copa._core.archive import Budget, read_arrays, repacked
+from copa.exceptions import DataError
+from copa.models.storage import is_tree, require_sound_trees
+
+LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
+TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
+
+
+def tree_arguments(tree: Any) -> Any:
+    """What a tree is made with, before it has nodes."""
+    return tree.__reduce__()[1]
+
+
+def tree_form(tree: Any) -> tuple[Any, ...]:
+    """Numbers of columns, classes and outputs, and what its state consists of."""
+    n_features, n_classes, n_outputs = tree_arguments(tree)
+    return int(n_features), tuple(np.asarray(n_classes).tolist()), int(n_outputs), tuple(sorted(tree.__getstate__()))
+
+
+def pack_trees(trees: dict[int, Any]) -> dict[str, Any]:
+    """All trees one after the other, each field of their nodes by itself: that packs into half the space."""
+    states = [tree.__getstate__() for tree in trees.values()]
+    nodes = np.concatenate([state["nodes"] for state in states])
+    values = [state["values"] for state in states]
+    fields = {f"nodes/{name}": np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names or ()}
+    return {
+        "place": np.array(list(trees), dtype=np.int64),
+        "depth": np.array([state["max_depth"] for state in states], dtype=np.int64),
+        "count": np.array([state["node_count"] for state in states], dtype=np.int64),
+        "values": np.concatenate([array.ravel() for array in values]),
+        "shapes": np.array([array.shape for array in values], dtype=np.int64),
+        "dtype": np.frombuffer(json.dumps(_described(nodes.dtype)).encode(), dtype=np.uint8),
+        **fields,
+    }
+
+
+def _described(dtype: Any) -> dict[str, Any]:
+    """A type of nodes as JSON holds it, with the gaps between its fields."""
+    fields = {name: [dtype.fields[name][0].str, dtype.fields[name][1]] for name in dtype.names}
+    return {"fields": fields, "size": dtype.itemsize}
+
+
+def unpack_trees(arrays: dict[str, Any], budget: Budget) -> dict[int, Any]:
+    """States of the trees, by their places; the budget is that of the file which the arrays are from."""
+    if "trees/place" not in arrays:
+        return {}
+    counts, shapes = arrays["trees/count"].tolist(), arrays["trees/shapes"]
+    described = budget.parse_json(arrays["trees/dtype"].tobytes(), "trees/dtype")
+    names = list(described["fields"])
+    formats, offsets = zip(*described["fields"].values(), strict=True)
+    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": described["size"]})
+    columns = {name: arrays[f"trees/nodes/{name}"] for name in names}
+    n_nodes = int(sum(counts))
+    if dtype.itemsize > LARGEST_NODE or any(column.shape != (n_nodes,) for column in columns.values()):
+        raise ValueError("its trees have another number of nodes than they say")  # before there is room made for them
+    nodes = np.zeros(n_nodes, dtype=dtype)
+    for name, column in columns.items():
+        nodes[name] = column
+    ends, value_ends = np.cumsum(counts), np.cumsum(shapes.prod(axis=1))
+    states = {}
+    for j, place in enumerate(arrays["trees/place"].tolist()):
+        values = arrays["trees/values"][value_ends[j] - shapes[j].prod() : value_ends[j]].reshape(shapes[j])
+        own = nodes[ends[j] - counts[j] : ends[j]].copy()
+        depth = int(arrays["trees/depth"][j])
+        states[place] = {"max_depth": depth, "node_count": counts[j], "nodes": own, "values": values.copy()}
+    return states
+
+
+ARRAYS = r"walk|plain|array/[0-9]+|trees/[a-z_/]+"
+PLAIN = (type(None), bool, int, float, str)
+
+
+class NotAlikeError(Exception):
+    """A fit has other parts than the pattern, or parts that cannot be taken apart."""
+
+
+@dataclass
+class Differences:
+    """What a fit has that the pattern has not, by the number of the part on the walk.
+
+    Attributes
+    ----------
+    plain : numbers and texts
+    arrays : of any type but object
+    trees : of scikit-learn
+    """
+
+    plain: dict[int, Any] = field(default_factory=dict)
+    arrays: dict[int, Any] = field(default_factory=dict)
+    trees: dict[int, Any] = field(default_factory=dict)
+
+
+class Pattern:
+    """A fit by whose parts others are taken apart, and put together again.
+
+    Parameters
+    ----------
+    estimator : as it comes out of a file, so that its parts are the same whenever it does
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.walk = _walk(estimator)
+
+    def pack(self, other: Any) -> bytes:
+        """Return what another fit has that this one has not.
+
+        Raises
+        ------
+        NotAlikeError
+            If that does not say all of it.
+        """
+        found = Differences()
+        _compare(self.estimator, other, found, {}, count())
+        arrays = {"walk": self.walk} | {f"array/{k}": array for k, array in found.arrays.items()}
+        arrays["plain"] = np.frombuffer(json.dumps(list(found.plain.items())).encode(), dtype=np.uint8)
+        if found.trees:
+            arrays |= {f"trees/{name}": array for name, array in pack_trees(found.trees).items()}
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        return repacked(buffer.getvalue())
+
+    def unpack(self, raw: bytes, budget: Budget | None = None) -> Any:
+        """Make the fit that `pack` has written; of no other types than this one has.
+
+        Parameters
+        ----------
+        raw : bytes
+        budget : of the file which the bytes are inside of
+        """
+        try:
+            budget = Budget(len(raw)) if budget is None else budget
+            arrays = read_arrays(raw, ARRAYS, budget)
+            self._require_same_walk(arrays.pop("walk"))
+            plain = {int(k): _plain(value) for k, value in budget.parse_json(arrays.pop("plain").tobytes(), "plain")}
+            own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
+            found = Differences(plain, own, unpack_trees(arrays, budget))
+            estimator = _put_together(self.estimator, found, {}, count())
+            require_sound_trees(estimator)
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
+            raise DataError(f"its numbers are damaged: {type(error).__name__}: {error}") from error
+        return estimator
+
+    def _require_same_walk(self, stored: Any) -> None:
+        if not np.array_equal(stored, self.walk):
+            raise ValueError("the model's parts are other ones; was it made with another version of scikit-learn?")
+
+
+def _walk(pattern: Any) -> Any:
+    """Length and checksum of the walk through a pattern: parts are known by their places on it."""
+    met: dict[int, Any] = {}
+    waiting, length, checksum = [pattern], 0, 0
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, PLAIN) and id(part) in met:
+            continue
+        met[id(part)] = part
+        inner = None if isinstance(part, PLAIN) else _parts(part)
+        kind = "plain" if isinstance(part, PLAIN) else type(part).__qualname__
+        told = kind if inner is None else f"{kind} {_names(part)}"
+        length, checksum = length + 1, crc32(told.encode(), checksum)
+        waiting += inner or []
+    return np.array([length, checksum], dtype=np.int64)
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, PLAIN):
+        raise TypeError(f"a number or text is {type(value).__name__}")
+    return value
+
+
+def _parts(part: Any) -> list[Any] | None:
+    """The parts of something that is nothing but its parts; None for what is not looked into."""
+    from sklearn.utils import Bunch
+
+    if type(part) in (dict, Bunch):
+        return list(part.values())
+    if type(part) in (list, tuple):
+        return list(part)
+    if isinstance(part, np.ndarray) and part.dtype == object:
+        return list(part.ravel())
+    return list(vars(part).values()) if _is_its_attributes(type(part)) else None
+
+
+def _is_its_attributes(kind: Any) -> bool:
+    """Whether objects of a type of scikit-learn are copied by copying their attributes."""
+    from sklearn.base import BaseEstimator
+
+    if not kind.__module__.startswith("sklearn.") or not kind.__dictoffset__:
+        return False
+    usual = kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+    return usual and (issubclass(kind, BaseEstimator) or kind.__getstate__ is object.__getstate__)
+
+
+def _names(part: Any) -> Any:
+    """What must agree for two parts to be taken apart alike, besides their types."""
+    if isinstance(part, dict):
+        return list(part)
+    if isinstance(part, np.ndarray):
+        return part.shape
+    return len(part) if isinstance(part, (list, tuple)) else list(vars(part))
+
+
+def _compare(pattern: Any, other: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> None:
+    """Walk through both, and keep what differs."""
+    if isinstance(pattern, PLAIN) and isinstance(other, PLAIN):
+        k = next(places)
+        if type(pattern) is not type(other) or not (pattern == other or (pattern != pattern and other != other)):  # noqa: PLR0124 - NaN
+            found.plain[k] = other
+        return
+    if type(pattern) is not type(other):
+        raise NotAlikeError
+    if id(pattern) in met:  # a part in two places is one part
+        if met[id(pattern)] is not other:
+            raise NotAlikeError
+        return
+    met[id(pattern)] = other
+    inner = _parts(pattern)
+    if inner is not None:
+        if _names(pattern) != _names(other):
+            raise NotAlikeError
+        for one, two in zip(inner, _parts(other) or [], strict=True):
+            _compare(one, two, found, met, places)
+        return
+    _compare_leaf(pattern, other, found, next(places))
+
+
+def _compare_leaf(pattern: Any, other: Any, found: Differences, k: int) -> None:
+    if is_tree(pattern):
+        if tree_form(pattern) != tree_form(other) or tree_form(pattern)[-1] != TREE_STATE:
+            raise NotAlikeError
+        found.trees[k] = other
+    elif isinstance(pattern, (np.ndarray, np.generic)):
+        if np.asarray(pattern).dtype.kind != np.asarray(other).dtype.kind or not np.asarray(pattern).dtype.isnative:
+            raise NotAlikeError
+        if not _same_array(pattern, other):
+            found.arrays[k] = np.asarray(other)
+    elif isinstance(pattern, np.random.RandomState):
+        found.arrays[k] = _pack_random(other)
+    elif pattern is not other and not _is_constant(pattern, other):
+        raise NotAlikeError
+
+
+def _is_constant(pattern: Any, other: Any) -> bool:
+    """Whether two things that are not looked into say the same of themselves."""
+    if isinstance(pattern, (np.dtype, slice)):
+        return bool(pattern == other)
+    if not type(pattern).__module__.startswith(("sklearn.", "_loss")):  # its compiled losses, before 1.9
+        return False
+    try:
+        return bool(pattern.__reduce__() == other.__reduce__())
+    except (TypeError, ValueError):  # it has arrays, or cannot be copied
+        return False
+
+
+def _pack_random(source: Any) -> Any:
+    """The state of a source of random numbers, (625,)."""
+    _, keys, position, has_gauss, _ = source.get_state()
+    if has_gauss:
+        raise NotAlikeError
+    return np.append(keys, np.uint32(position)).astype(np.uint32)
+
+
+def _same_array(one: Any, other: Any) -> bool:
+    first, second = np.asarray(one), np.asarray(other)
+    return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
+
+
+def _put_together(pattern: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> Any:
+    """Walk through the pattern as `_compare` did, and make each part again."""
+    if isinstance(pattern, PLAIN):
+        return found.plain.get(next(places), pattern)
+    if id(pattern) in met:
+        return met[id(pattern)]
+    inner = _parts(pattern)
+    if inner is None:
+        made = _leaf(pattern, found, next(places))
+    elif isinstance(pattern, (list, dict)) or hasattr(pattern, "__dict__"):
+        made = _holder(pattern, found, met, places)
+    else:
+        parts = [_put_together(part, found, met, places) for part in inner]
+        made = tuple(parts) if isinstance(pattern, tuple) else _object_array(parts, pattern.shape)
+    met[id(pattern)] = made
+    return made
+
+
+def _holder(pattern: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> Any:
+    """A list, dictionary or estimator: it is there before its parts are, which may hold it in turn."""
+    kind: Any = type(pattern)
+    made = kind.__new__(kind)
+    met[id(pattern)] = made
+    if isinstance(pattern, list):
+        made.extend([_put_together(part, found, met, places) for part in pattern])
+    else:
+        target = made if isinstance(pattern, dict) else vars(made)
+        source = pattern if isinstance(pattern, dict) else vars(pattern)
+        for name, part in source.items():
+            target[name] = _put_together(part, found, met, places)
+    return made
+
+
+def _leaf(pattern: Any, found: Differences, k: int) -> Any:
+    if is_tree(pattern):
+        made = type(pattern)(*tree_arguments(pattern))
+        made.__setstate__(found.trees[k])
+        return made
+    if k not in found.arrays:
+        return pattern
+    array = found.arrays[k]
+    if isinstance(pattern, np.random.RandomState):
+        source = np.random.RandomState()
+        source.set_state(("MT19937", array[:-1], int(array[-1]), 0, 0.0))
+        return source
+    if array.dtype.kind != np.asarray(pattern).dtype.kind:
+        raise ValueError("an array is of another type than the model's")
+    return array[()] if isinstance(pattern, np.generic) else array
+
+
+def _object_array(parts: list[Any], shape: tuple[int, ...]) -> Any:
+    array = np.empty(len(parts), dtype=object)
+    for k, part in enumerate(parts):  # one by one: numpy would take lists apart
+        array[k] = part
+    return array.reshape(shape)

@@ -1,0 +1,183 @@
+"""`build_plans`: a menu of options for every applicant, by the paper's objective (paper, Section 4)."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import LARGEST, Array, as_floats
+from copa._core.box import Box
+from copa._core.solve_time import require_few_options
+from copa._core.threads import for_each_chunk
+from copa.exceptions import InvalidInputError
+from copa.objective.descents import PlanSearch
+from copa.objective.objective import Objective, read_number
+from copa.uncertainty.retraining import as_generator
+
+CHUNK = 16  # applicants per task: some thirty milliseconds of work
+
+
+@dataclass(frozen=True, eq=False)
+class PlanArrays:
+    """Plans of N applicants.
+
+    Attributes
+    ----------
+    points : (N, J, D) options. Where a plan is infeasible, its options are all the point of the box with the largest
+        mean score; where it is invalid, NaN.
+    objective : (N,) the paper's objective of each plan, NaN where there is none
+    status : (N,) "ok" (every option obeys every constraint), "infeasible" (no point of the applicant's box reaches the
+        margin) or "invalid" (the applicant's row or bounds are not usable)
+    message : (N,) why a plan is not ok, else empty
+    seconds : (N,) time spent, averaged over applicants that were served together
+    """
+
+    points: Array
+    objective: Array
+    status: npt.NDArray[np.str_]
+    message: npt.NDArray[np.str_]
+    seconds: Array
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def build_plans(  # noqa: PLR0913 - the contract of the array core: all but three by keyword
+    origins: Any,
+    mean: Any,
+    cov: Any,
+    *,
+    n_options: int = 5,
+    validity_weight: float = 0.5,
+    diversity_weight: float = 5.0,
+    margin: float = 0.1,
+    fixed: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    cost: str = "l2",
+    cost_weights: Any = None,
+    n_starts: int = 4,
+    max_iter: int = 60,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> PlanArrays:
+    """Build a plan of J options for every applicant that minimises the paper's objective (paper, Eq. for COPA).
+
+    Every option x has mean score mean'x >= margin, keeps the fixed coordinates as they are and stays in its box. The
+    objective (see `plan_objective`) is not convex: a plan is the best that descents from several starts lead to, and
+    one of J equal options where no spread is worth its cost. It is the same for an applicant whoever else is in the
+    batch.
+
+    Parameters
+    ----------
+    origins : (N, D) applicants; vectors include the intercept as coordinate 0, value 1
+    mean, cov : (D,), (D, D) moments of the model's parameters
+    n_options : J, at most 79: the largest plan whose bounds are proven in any dimension (`copa._core.solve_time`)
+    validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2
+    margin : float >= 0, least mean score of an option
+    fixed : boolean mask (D,) or indices of the coordinates that must not change; the intercept never does
+    lower, upper : (D,) or (N, D) bounds, infinite where there are none; not looked at for fixed coordinates
+    cost : "l2", the weighted Euclidean distance, or "l1", the sum of the weighted absolute changes
+    cost_weights : (D,) positive, what a unit of each coordinate costs; None is 1 for all
+    n_starts : starts of the search; a quarter of them, the most promising one included, are followed to the end
+    max_iter : most steps of a descent
+    random_state : None, int, Generator or RandomState; how the starts are turned, the same for all applicants
+    n_jobs : threads, None for all cores; results do not depend on it
+
+    Returns
+    -------
+    PlanArrays
+
+    Raises
+    ------
+    InvalidInputError
+        For arguments that concern the whole batch. A bad row, NaN or without its intercept, gets the status "invalid".
+    """
+    objective = Objective.read(
+        mean,
+        cov,
+        validity_weight=validity_weight,
+        diversity_weight=diversity_weight,
+        cost=cost,
+        cost_weights=cost_weights,
+    )
+    if objective.validity_weight > 0.0 and not objective.cov.any():
+        raise InvalidInputError(
+            "cov must not be zero: without doubt about the parameters every option's validity is infinite; "
+            "set validity_weight=0 to build plans by cost and diversity"
+        )
+    count = _read_count(n_options, "n_options")
+    require_few_options(count)
+    applicants = _read_origins(origins, objective.dimension)
+    box = Box.read(len(applicants), objective.dimension, fixed, lower, upper)
+    search = PlanSearch(
+        objective,
+        read_number(margin, "margin"),
+        box.free,
+        n_options=count,
+        n_starts=_read_count(n_starts, "n_starts"),
+        max_iter=_read_count(max_iter, "max_iter"),
+        rng=as_generator(random_state),
+    )
+    return _serve(applicants, search, box, n_jobs)
+
+
+def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) -> PlanArrays:
+    """Build the plans of those applicants (N, D) whose rows are good, and say what is wrong with the others."""
+    pairs = zip(complaints(applicants), box.messages, strict=True)
+    messages = np.array([row or bounds for row, bounds in pairs], dtype=object)
+    bad = messages.astype(bool)
+    points = np.full((len(applicants), search.n_options, applicants.shape[1]), np.nan)
+    values, seconds = np.full(len(applicants), np.nan), np.zeros(len(applicants))
+    feasible = np.zeros(len(applicants), dtype=bool)
+    good = np.flatnonzero(~bad)
+
+    search.load_kernels()  # by the calling thread, where Ctrl-C ends their compilation
+
+    def serve(chunk: slice) -> None:
+        started = perf_counter()
+        rows = good[chunk]
+        plans, feasible[rows] = search.build(applicants[rows], box.lower[rows], box.upper[rows])
+        points[rows] = plans
+        values[rows] = np.where(feasible[rows], search.objective.of(plans, applicants[rows]), np.nan)
+        seconds[rows] = (perf_counter() - started) / len(rows)
+
+    for_each_chunk(serve, len(good), CHUNK, n_jobs, in_kernels=True)
+    for i in np.flatnonzero(~bad & ~feasible):
+        messages[i] = (
+            f"the largest mean score within the bounds is {points[i, 0] @ search.objective.mean:.6g}, below the margin "
+            f"{search.margin:g}; free more coordinates, widen the bounds or lower the margin"
+        )
+    status = np.select([bad, ~feasible], ["invalid", "infeasible"], default="ok")
+    return PlanArrays(points, values, status, messages.astype(np.str_), seconds)
+
+
+def complaints(origins: Array) -> list[str]:
+    """Say what is wrong with each applicant (N, D); empty where nothing is."""
+    messages = []
+    for row in origins:
+        unusable = np.flatnonzero(~(np.abs(row) <= LARGEST))
+        if unusable.size:
+            i = int(unusable[0])
+            messages.append(f"entries must be finite and at most {LARGEST:g} in size, got {row[i]:g} at coordinate {i}")
+        elif row[0] != 1.0:
+            messages.append(f"coordinate 0 is the intercept and must be 1, got {row[0]:g}; prepend a column of ones")
+        else:
+            messages.append("")
+    return messages
+
+
+def _read_origins(origins: Any, dimension: int) -> Array:
+    array = as_floats(origins, "origins")
+    if array.ndim != 2 or array.shape[1] != dimension:
+        hint = "; for one applicant pass origins[None]" if array.shape == (dimension,) else ""
+        raise InvalidInputError(f"origins must have shape (N, {dimension}) to match mean, got {array.shape}{hint}")
+    return array
+
+
+def _read_count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInputError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)

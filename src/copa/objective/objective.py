@@ -1,0 +1,174 @@
+"""What a plan is judged by: proximity, validity and diversity (paper, Section 4)."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from copa._core.arrays import (
+    LARGEST,
+    SMALLEST,
+    Array,
+    as_floats,
+    as_symmetric,
+    as_vector,
+    require_size,
+    semidefinite_root,
+)
+from copa.exceptions import InvalidInputError
+
+COSTS = ("l2", "l1")
+HEAVIEST, LIGHTEST = 1e12, 1e-12  # weights beyond these differ by more than double precision holds
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The paper's objective with its weights and its cost.
+
+    Attributes
+    ----------
+    mean, cov : (D,), (D, D) moments of the parameters
+    validity_weight, diversity_weight : the paper's lambda_1 and lambda_2
+    manhattan : whether the cost is a sum of absolute changes, and not the length of the change
+    cost_weights : (D,) what a unit of each coordinate costs
+    """
+
+    mean: Array
+    cov: Array
+    validity_weight: float
+    diversity_weight: float
+    manhattan: bool
+    cost_weights: Array
+
+    @classmethod
+    def read(
+        cls, mean: Any, cov: Any, *, validity_weight: Any, diversity_weight: Any, cost: Any, cost_weights: Any
+    ) -> "Objective":
+        """Check what the caller gave."""
+        vector = as_vector(mean, "mean").copy()  # the kernels take arrays that can be written to
+        require_size(vector, "mean", SMALLEST)
+        matrix = as_symmetric(cov, "cov", vector.size)
+        require_size(matrix, "cov", largest=LARGEST**2)
+        semidefinite_root(matrix, "cov")
+        return cls(
+            mean=vector,
+            cov=matrix,
+            validity_weight=read_number(validity_weight, "validity_weight"),
+            diversity_weight=read_number(diversity_weight, "diversity_weight"),
+            manhattan=_read_cost(cost) == "l1",
+            cost_weights=_read_cost_weights(cost_weights, vector.size).copy(),
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates D, the intercept included."""
+        return self.mean.size
+
+    def of(self, plans: Array, origins: Array) -> Array:
+        """Objective of plans (N, J, D) for applicants (N, D)."""
+        # Imported here because loading the compiled kernels takes longer than importing all the rest.
+        from copa.objective._kernels.objective import plan_values
+
+        values = np.empty(len(plans))
+        plan_values(
+            np.require(plans, requirements=["C", "W"]),  # the kernels take arrays that can be written to
+            np.require(origins, requirements=["C", "W"]),
+            self.mean,
+            self.cov,
+            self.cost_weights,
+            self.validity_weight,
+            self.diversity_weight,
+            self.manhattan,
+            values,
+        )
+        return values
+
+
+def plan_objective(
+    points: Any,
+    origins: Any,
+    mean: Any,
+    cov: Any,
+    *,
+    validity_weight: float,
+    diversity_weight: float,
+    cost: str = "l2",
+    cost_weights: Any = None,
+) -> Array | float:
+    """The paper's objective: mean cost - validity_weight * validity - diversity_weight * diversity; less is better.
+
+    The cost of an option is its distance from the applicant. The validity of a plan is the least of its options' mean
+    scores over their standard deviations, min_j mu'x_j / |S^{1/2} x_j|. Its diversity is the determinant of
+    K_ij = 1 / (1 + c(x_i, x_j)). Constraints are not looked at.
+
+    Parameters
+    ----------
+    points : (J, D) one plan, or (N, J, D) a batch; vectors include the intercept as coordinate 0, value 1
+    origins : (D,) the applicant of every plan, or (N, D) one for each
+    mean, cov : (D,), (D, D) moments of the model's parameters
+    validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2; a term of weight 0 counts nothing
+    cost : "l2", the weighted Euclidean distance |w (x - y)|, or "l1", the sum of w |x - y|
+    cost_weights : (D,) positive, what a unit of each coordinate costs; None is 1 for all
+
+    Returns
+    -------
+    float for one plan, (N,) for a batch; minus infinity where no option's score deviates from a positive mean, and NaN
+    where a plan or its applicant holds NaN
+    """
+    objective = Objective.read(
+        mean,
+        cov,
+        validity_weight=validity_weight,
+        diversity_weight=diversity_weight,
+        cost=cost,
+        cost_weights=cost_weights,
+    )
+    dimension = objective.dimension
+    plans = as_floats(points, "points")
+    if plans.ndim not in (2, 3) or plans.shape[-1] != dimension or plans.shape[-2] == 0:
+        raise InvalidInputError(
+            f"points must have shape (J, {dimension}) or (N, J, {dimension}) to match mean, with J >= 1, "
+            f"got {plans.shape}"
+        )
+    batch = plans if plans.ndim == 3 else plans[None]
+    applicants = as_floats(origins, "origins")
+    if applicants.shape not in ((dimension,), (len(batch), dimension)):
+        raise InvalidInputError(
+            f"origins must have shape ({dimension},), or ({len(batch)}, {dimension}) with one row per plan, "
+            f"got {applicants.shape}"
+        )
+    values = objective.of(batch, np.broadcast_to(applicants, (len(batch), dimension)))
+    return values if plans.ndim == 3 else float(values[0])
+
+
+def read_number(value: Any, name: str) -> float:
+    """Check one finite number, not negative."""
+    number = as_floats(value, name)
+    if number.ndim != 0:
+        raise InvalidInputError(f"{name} must be one number, got shape {number.shape}")
+    if not (np.isfinite(number) and number >= 0.0):
+        raise InvalidInputError(f"{name} must be finite and at least 0, got {float(number)}")
+    require_size(number, name)
+    return float(number)
+
+
+def _read_cost(cost: Any) -> str:
+    if isinstance(cost, str) and cost in COSTS:
+        return cost
+    close = get_close_matches(cost.lower(), COSTS, n=1, cutoff=0.3) if isinstance(cost, str) else []
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise InvalidInputError(f"cost must be one of {', '.join(map(repr, COSTS))}, got {cost!r}{hint}")
+
+
+def _read_cost_weights(weights: Any, dimension: int) -> Array:
+    """Read the weights; zero is not allowed, since a coordinate that costs nothing would be moved without end."""
+    if weights is None:
+        return np.ones(dimension)
+    vector = as_vector(weights, "cost_weights", dimension)
+    for i in np.flatnonzero(~((vector >= LIGHTEST) & (vector <= HEAVIEST))):
+        raise InvalidInputError(
+            f"cost_weights must lie between {LIGHTEST:g} and {HEAVIEST:g}, got {vector[i]:g} at coordinate {i}; "
+            "a coordinate that must not change belongs into fixed"
+        )
+    return vector

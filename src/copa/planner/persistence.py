@@ -1,0 +1,70 @@
+"""A planner on disk: settings and schema as JSON, numbers as arrays, refits as skops has them. Nothing is executed."""
+
+from pathlib import Path
+from typing import Any
+
+from copa._core.archive import Budget
+from copa._core.files import write_atomically
+from copa.exceptions import DataError
+from copa.planner.archive import Archive, complete_settings, pack_archive, pack_settings, unpack_archive
+from copa.planner.fitted import FittedPlanner
+from copa.planner.strategies import black_box_storage as black_boxes
+from copa.planner.strategies import linear_storage as linear
+from copa.schema import FeatureSchema
+from copa.schema.yaml_files import with_text_keys
+
+
+def save_planner(planner: Any, path: str | Path) -> None:
+    """Write a fitted planner to one file, all of it or nothing."""
+    write_atomically(Path(path), pack_planner(planner))
+
+
+def pack_planner(planner: Any) -> bytes:
+    """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
+    fitted = planner._fitted()  # noqa: SLF001 - its own file format
+    kind: Any = linear if isinstance(fitted, FittedPlanner) else black_boxes
+    part = kind.pack(fitted)
+    content = {
+        "version": kind.VERSION,
+        "settings": pack_settings(planner),
+        "schema": with_text_keys(fitted.schema.to_dict()),
+        "columns": list(fitted.model.columns),
+        "radius": fitted.ball.radius,
+        "radius_source": fitted.radius_source,
+        "power": fitted.space.power,
+        **part.content,
+    }
+    return pack_archive(Archive(content, part.arrays, part.members))
+
+
+def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
+    """Read a planner for the model that it was fitted with."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"the planner {path} cannot be read: {error.strerror or error}") from error
+    return unpack_planner(planner_class, raw, model, path=path)
+
+
+def unpack_planner(
+    planner_class: Any, raw: bytes, model: Any, *, path: str | Path, budget: Budget | None = None
+) -> Any:
+    """Read the bytes of a planner.
+
+    Parameters
+    ----------
+    path : where the bytes come from, for messages
+    budget : that of the file which they are inside of
+    """
+    archive = unpack_archive(raw, path, budget)
+    settings = complete_settings(archive.content, planner_class, path)
+    kind: Any = linear if archive.content["version"] == linear.VERSION else black_boxes
+    archive.require(kind.PARTS, kind.ARRAYS, path)
+    schema = FeatureSchema.from_dict(archive.content["schema"])
+    fitted, given = kind.unpack(archive, schema, model, path)
+    planner = planner_class(model, schema=schema, **given, **settings)
+    planner.fitted_ = fitted
+    return planner
+
+
+__all__ = ["load_planner", "pack_planner", "save_planner", "unpack_planner"]

@@ -1,0 +1,1 @@
+"""How plans are built for each kind of model."""

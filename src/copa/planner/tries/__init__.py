@@ -1,1 +1,0 @@
-"""Menus from rows that were tried one by one: for models of which no exact picture can be searched."""

@@ -1,1 +1,0 @@
-"""Parts of the page, each a piece of HTML."""

@@ -1,0 +1,1 @@
+"""The search for options: what may change, what a change costs, the cheapest rows that reach a level."""

@@ -1,0 +1,387 @@
+"""One column of a table as arrays and JSON, and back to the last bit, whatever its dtype.
+
+`pack_values` puts arrays into a dict, under names that begin with the name given, and returns the rest as JSON holds
+it; `unpack_values` reads both again, and raises where they do not fit.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+NUMPY_KINDS = "biufcmMSU"  # numbers, truth, time and text: what is made of bytes only
+
+
+def pack_entries(values: Iterable[Any], what: str) -> tuple[npt.NDArray[np.int32], list[Any]]:
+    """Return which of the distinct values each one is, and these as JSON; 1, 1.0 and true are distinct."""
+    codes: list[int] = []
+    texts: dict[str, int] = {}
+    others: dict[str, int] = {}
+    distinct: list[Any] = []
+    for value in values:
+        if type(value) is str:
+            known, key, entry = texts, value, value
+        else:
+            entry = pack_entry(value, what)
+            known, key = others, json.dumps(entry)
+        if key not in known:
+            known[key] = len(distinct)
+            distinct.append(entry)
+        codes.append(known[key])
+    return np.array(codes, dtype=np.int32), distinct
+
+
+def pack_entry(value: Any, what: str) -> Any:  # noqa: PLR0911 - a line per type reads better than a table
+    """Return a value as JSON; what JSON has no word for becomes a list that begins with its type."""
+    import pandas as pd
+
+    if value is None or type(value) in (str, bool, int):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else ["float", str(value)]
+    if value is pd.NA or value is pd.NaT:
+        return ["NA"] if value is pd.NA else ["NaT"]
+    if isinstance(value, np.generic) and value.dtype.kind in NUMPY_KINDS:
+        return ["numpy", value.dtype.str, value.tobytes().hex()]
+    if type(value) is tuple:
+        return ["tuple", [pack_entry(part, what) for part in value]]
+    if type(value) is Decimal:
+        return ["Decimal", str(value)]
+    time = _pack_time(value)
+    if time is not None:
+        return time
+    raise InvalidInputError(
+        f"{what} holds {shown(value)} of type {type(value).__name__}, which cannot be saved; "
+        "text, numbers, true and false, dates and times can"
+    )
+
+
+def _pack_time(value: Any) -> list[Any] | None:
+    """Return a point or span of time as JSON, None for other values; a zone that is more than an offset is refused."""
+    import pandas as pd
+
+    if type(value) is pd.Timestamp:
+        zone = None if value.tz is None else str(value.tz)
+        return ["Timestamp", int(value.asm8.astype(np.int64)), value.unit, zone]
+    if type(value) is pd.Timedelta:
+        return ["Timedelta", int(value.asm8.astype(np.int64)), value.unit]
+    if type(value) is dt.date:
+        return ["date", value.isoformat()]
+    if type(value) in (dt.datetime, dt.time) and type(value.tzinfo) in (type(None), dt.timezone):
+        return [type(value).__name__, value.isoformat(), value.fold]
+    return None
+
+
+def unpack_entry(entry: Any) -> Any:
+    """Read what `pack_entry` returned; a ValueError, KeyError or TypeError says that it is none of it."""
+    if not isinstance(entry, list):
+        return entry
+    kind, *content = entry
+    return _READERS[kind](*content)
+
+
+def _read_numpy(dtype: str, data: str) -> Any:
+    kind = np.dtype(dtype)
+    if kind.kind not in NUMPY_KINDS or kind.hasobject:
+        raise ValueError(f"a value of numpy type {kind} is not one that is saved")
+    if kind.itemsize == 0:  # empty text
+        return kind.type()
+    return np.frombuffer(bytes.fromhex(data), dtype=kind)[0]
+
+
+def _read_timestamp(value: int, unit: str, zone: str | None) -> Any:
+    import pandas as pd
+
+    stamp = pd.Timestamp(np.array(value).astype(f"datetime64[{unit}]")[()])
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+
+
+def _read_timedelta(value: int, unit: str) -> Any:
+    import pandas as pd
+
+    return pd.Timedelta(np.array(value).astype(f"timedelta64[{unit}]")[()])
+
+
+def _read_missing(name: str) -> Any:
+    import pandas as pd
+
+    return getattr(pd, name)
+
+
+_READERS: dict[str, Callable[..., Any]] = {
+    "float": float,
+    "NA": lambda: _read_missing("NA"),
+    "NaT": lambda: _read_missing("NaT"),
+    "numpy": _read_numpy,
+    "tuple": lambda parts: tuple(unpack_entry(part) for part in parts),
+    "Timestamp": _read_timestamp,
+    "Timedelta": _read_timedelta,
+    "date": dt.date.fromisoformat,
+    "datetime": lambda text, fold: dt.datetime.fromisoformat(text).replace(fold=fold),
+    "time": lambda text, fold: dt.time.fromisoformat(text).replace(fold=fold),
+    "Decimal": Decimal,
+}
+
+
+class Digest:
+    """A running digest of JSON content and arrays: the same for any white space, another for another order."""
+
+    def __init__(self) -> None:
+        self._sha = hashlib.sha256()
+
+    def add(self, content: Any) -> "Digest":
+        """Add what JSON holds; returns itself."""
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        self._sha.update(text.encode("ascii") + b"\n")
+        return self
+
+    def add_array(self, name: str, array: Any) -> None:
+        """Add an array of numbers, times or text, with its name, type and shape."""
+        values = np.asarray(array)
+        self.add([name, values.dtype.str, list(values.shape)])
+        self._sha.update(values.tobytes())
+
+    def text(self) -> str:
+        """Return the digest of all that was added."""
+        return f"sha256:{self._sha.hexdigest()}"
+
+
+def digest_of(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """Return the digest of JSON content, its own entry "digest" left out, and of arrays by their names."""
+    digest = Digest().add({key: value for key, value in content.items() if key != "digest"})
+    for name in sorted(arrays):
+        digest.add_array(name, arrays[name])
+    return digest.text()
+
+
+Arrays = dict[str, Any]
+Content = dict[str, Any]
+
+MASKED = ("boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)))
+
+
+def pack_values(column: "pd.Series[Any]", name: str, arrays: Arrays, what: str) -> Content:
+    """Pack a column; `what` names it where it cannot be saved."""
+    kind = _kind(column.dtype)
+    if kind is None:
+        raise InvalidInputError(
+            f"{what} has dtype {column.dtype}, which cannot be saved; convert it to numbers, text or category"
+        )
+    return {"kind": kind} | _KINDS[kind][0](column, name, arrays, what)
+
+
+def unpack_values(content: Content, name: str, arrays: Arrays) -> "pd.Series[Any]":
+    """Unpack a column, its rows numbered from 0."""
+    return _KINDS[content["kind"]][1](content, name, arrays)
+
+
+def _kind(dtype: Any) -> str | None:
+    import pandas as pd
+
+    by_type = {
+        pd.CategoricalDtype: "category",
+        pd.StringDtype: "text",
+        pd.DatetimeTZDtype: "zoned",
+        pd.IntervalDtype: "interval",
+    }
+    if isinstance(dtype, np.dtype):
+        return "object" if dtype.kind == "O" else "plain"
+    return "masked" if str(dtype) in MASKED else by_type.get(type(dtype))
+
+
+def _pack_category(column: Any, name: str, arrays: Arrays, what: str) -> Content:
+    arrays[name] = column.cat.codes.to_numpy()
+    categories = pack_values(column.cat.categories.to_series(), f"{name}/categories", arrays, what)
+    return {"ordered": bool(column.cat.ordered), "categories": categories}
+
+
+def _unpack_category(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    categories = unpack_values(content["categories"], f"{name}/categories", arrays)
+    labels = pd.Index(categories, dtype=categories.dtype)
+    return pd.Series(pd.Categorical.from_codes(arrays[name], labels, ordered=content["ordered"]))
+
+
+def _pack_text(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
+    import pandas as pd
+
+    codes, distinct = column.array.factorize()
+    arrays[name] = codes.astype(np.int32)
+    na = column.dtype.na_value is pd.NA
+    return {"storage": column.dtype.storage, "na": na, "distinct": [str(text) for text in distinct]}
+
+
+def _unpack_text(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    missing = pd.NA if content["na"] else np.nan
+    texts = _decoded(arrays[name], content["distinct"], missing)
+    return pd.Series(texts, dtype=_text_dtype(content["storage"], na=content["na"]))
+
+
+def _text_dtype(storage: str, *, na: bool) -> Any:
+    """The dtype of text, as far as the pandas at hand has it."""
+    import pandas as pd
+
+    for where in (storage, "python"):
+        try:
+            return pd.StringDtype(where) if na else pd.StringDtype(where, na_value=np.nan)
+        except ImportError:  # the storage is a library that is not installed; what is stored is the same
+            continue
+        except TypeError:  # an older pandas, which holds such text as objects
+            return np.dtype(object)
+    raise ValueError(f"text in storage {storage!r} is not known")
+
+
+def _pack_zoned(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
+    arrays[name] = column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    return {"zone": str(column.dt.tz)}
+
+
+def _unpack_zoned(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    return pd.Series(arrays[name]).dt.tz_localize("UTC").dt.tz_convert(content["zone"])
+
+
+def _pack_interval(column: Any, name: str, arrays: Arrays, what: str) -> Content:
+    ends = {side: getattr(column.array, side).to_series() for side in ("left", "right")}
+    packed = {side: pack_values(end, f"{name}/{side}", arrays, what) for side, end in ends.items()}
+    return {"closed": column.dtype.closed, **packed}
+
+
+def _unpack_interval(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    left, right = (unpack_values(content[side], f"{name}/{side}", arrays) for side in ("left", "right"))
+    return pd.Series(pd.arrays.IntervalArray.from_arrays(left, right, closed=content["closed"]))
+
+
+def _pack_masked(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
+    numbers = column.dtype.numpy_dtype
+    arrays[name] = column.to_numpy(dtype=numbers, na_value=numbers.type(0))
+    arrays[f"{name}/missing"] = column.isna().to_numpy(dtype=np.bool_)
+    return {"dtype": str(column.dtype)}
+
+
+def _unpack_masked(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    if content["dtype"] not in MASKED:
+        raise ValueError(f"{content['dtype']!r} is no dtype with missing values")
+    return pd.Series(arrays[name]).astype(content["dtype"]).mask(pd.Series(arrays[f"{name}/missing"]))
+
+
+def _pack_plain(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
+    arrays[name] = column.to_numpy()
+    return {}
+
+
+def _unpack_plain(content: Content, name: str, arrays: Arrays) -> Any:  # noqa: ARG001 - all have one signature
+    import pandas as pd
+
+    return pd.Series(arrays[name])
+
+
+def _pack_object(column: Any, name: str, arrays: Arrays, what: str) -> Content:
+    arrays[name], distinct = pack_entries(column.to_numpy(), what)
+    return {"distinct": distinct}
+
+
+def _unpack_object(content: Content, name: str, arrays: Arrays) -> Any:
+    import pandas as pd
+
+    return pd.Series(_decoded(arrays[name], [unpack_entry(entry) for entry in content["distinct"]]), dtype=object)
+
+
+def _decoded(codes: Any, distinct: list[Any], missing: Any = None) -> Any:
+    """Return the values that the codes stand for; -1 is a missing one."""
+    table = np.empty(len(distinct) + 1, dtype=object)
+    for k, value in enumerate(distinct):  # one by one: numpy would take a tuple apart
+        table[k] = value
+    table[-1] = missing
+    return table[codes]
+
+
+_KINDS: dict[str, tuple[Callable[..., Content], Callable[..., Any]]] = {
+    "category": (_pack_category, _unpack_category),
+    "text": (_pack_text, _unpack_text),
+    "zoned": (_pack_zoned, _unpack_zoned),
+    "interval": (_pack_interval, _unpack_interval),
+    "masked": (_pack_masked, _unpack_masked),
+    "plain": (_pack_plain, _unpack_plain),
+    "object": (_pack_object, _unpack_object),
+}
+
+
+def pack_frame(frame: "pd.DataFrame", name: str, arrays: Arrays) -> Content:
+    """Pack a table: its arrays go into `arrays`, under names that begin with `name`, the rest is returned."""
+    return {
+        "index": _pack_index(frame.index, f"{name}/index", arrays),
+        "columns": _pack_index(frame.columns, f"{name}/columns", arrays),
+        "cells": [
+            pack_values(frame.iloc[:, k], f"{name}/{k}", arrays, f"column {frame.columns[k]!r}")
+            for k in range(frame.shape[1])
+        ],
+    }
+
+
+def unpack_frame(content: Content, name: str, arrays: Arrays) -> "pd.DataFrame":
+    """Unpack a table; raises where the parts do not fit."""
+    import pandas as pd
+
+    index = _unpack_index(content["index"], f"{name}/index", arrays)
+    columns = _unpack_index(content["columns"], f"{name}/columns", arrays)
+    cells = [unpack_values(packed, f"{name}/{k}", arrays) for k, packed in enumerate(content["cells"])]
+    if any(len(column) != len(index) for column in cells):
+        raise ValueError("a column has another length than the index")
+    frame = pd.DataFrame(dict(enumerate(cells)), index=pd.RangeIndex(len(index)))
+    frame.index, frame.columns = index, columns
+    return frame
+
+
+def _pack_index(index: "pd.Index[Any]", name: str, arrays: Arrays) -> Content:
+    import pandas as pd
+
+    names = [pack_entry(label, "the name of an index") for label in index.names]
+    if isinstance(index, pd.RangeIndex):
+        return {"kind": "range", "names": names, "range": [index.start, index.stop, index.step]}
+    levels = [index.get_level_values(k) for k in range(index.nlevels)]
+    packed = [pack_values(level.to_series(), f"{name}/{k}", arrays, "the index") for k, level in enumerate(levels)]
+    timed = isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex))
+    return {
+        "kind": "many" if isinstance(index, pd.MultiIndex) else "one",
+        "names": names,
+        "levels": packed,
+        "freq": index.freqstr if timed else None,
+    }
+
+
+def _unpack_index(content: Content, name: str, arrays: Arrays) -> "pd.Index[Any]":
+    import pandas as pd
+
+    names = [unpack_entry(entry) for entry in content["names"]]
+    if content["kind"] == "range":
+        return pd.RangeIndex(*content["range"], name=names[0])
+    levels = [unpack_values(level, f"{name}/{k}", arrays) for k, level in enumerate(content["levels"])]
+    indices = [pd.Index(level, dtype=level.dtype) for level in levels]
+    if content["kind"] == "many":
+        return pd.MultiIndex.from_arrays(indices, names=names)
+    index = indices[0].rename(names[0])
+    if content["freq"] is not None:
+        index.freq = content["freq"]
+    return index

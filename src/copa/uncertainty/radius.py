@@ -1,0 +1,256 @@
+"""The radius of the ambiguity ball, from data instead of taste."""
+
+from itertools import pairwise
+from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
+
+from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, semidefinite_root
+from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.parameters import parameter_vector
+from copa.uncertainty.gelbrich import gelbrich_distance
+from copa.uncertainty.retraining import Indices, TrainingData, as_generator, draw_bootstrap, retrained_parameters
+from copa.uncertainty.weight_moments import WeightMoments
+
+MAX_DRAWS = 1000
+
+
+class RetrainingOptions(TypedDict, total=False):
+    """Options of `WeightMoments.from_retraining` that `calibrate_radius` passes on."""
+
+    n_models: int
+    fraction: float
+    n_jobs: int | None
+
+
+def calibrate_radius(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    quantile: float = 0.95,
+    n_splits: int = 40,
+    method: Literal["disjoint", "bootstrap"] = "disjoint",
+    drift: Any = None,
+    random_state: Any = None,
+    **retraining: Unpack[RetrainingOptions],
+) -> float:
+    """Measure how far the nominal moments move when the data are drawn again.
+
+    For each split the moments are estimated by retraining on two samples of the data, independently; the
+    radius is the given quantile of the Gelbrich distances between the two.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As in `WeightMoments.from_retraining`.
+    quantile : float
+        In (0, 1]; the radius is the smallest distance that at least this share of the distances do not
+        exceed.
+    n_splits : int
+        Number of pairs of samples.
+    method : {"disjoint", "bootstrap"}
+        "disjoint": the two halves of a random split. "bootstrap": two samples of n rows, with replacement.
+    drift : array_like of shape (D, D), optional
+        Shape of the ball, as in `gelbrich_distance`. Give the bounds the same one.
+    random_state : None, int, numpy Generator or RandomState
+    **retraining
+        `n_models` (default here 200), `fraction` and `n_jobs` of `WeightMoments.from_retraining`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The radius covers *sampling*: another data set from the same population. Two halves are smaller than the
+    data and share no row, so their distance is about sqrt(2) times that of two fresh samples of full size:
+    "disjoint" errs on the wide side, "bootstrap" aims at the size itself but repeats rows. The finite number
+    of refits adds a little to both. Neither sees a population that changes; for that, use
+    `radius_from_history`.
+    """
+    data = TrainingData.read(X, y)
+    _require_quantile(quantile)
+    if isinstance(n_splits, bool) or not isinstance(n_splits, (int, np.integer)) or n_splits < 1:
+        raise InvalidInputError(f"n_splits must be an integer of at least 1, got {n_splits!r}")
+    if method not in ("disjoint", "bootstrap"):
+        raise InvalidInputError(f'method must be "disjoint" or "bootstrap", got {method!r}')
+    if drift is not None:  # before the refits, which take a while
+        drift = as_symmetric(drift, "drift", data.features.shape[1] + 1)
+        semidefinite_root(drift, "drift")
+    rng = as_generator(random_state)
+    options: RetrainingOptions = {"n_models": 200, **retraining}
+
+    def moments(rows: Indices) -> WeightMoments:
+        return WeightMoments.from_retraining(
+            estimator, data.features[rows], data.labels[rows], random_state=rng, **options
+        )
+
+    distances = []
+    for _ in range(n_splits):
+        first, second = _draw_pair(data.target, method, rng)
+        distances.append(_distance(moments(first), moments(second), drift))
+    return _quantile(distances, quantile)
+
+
+def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = None) -> float:
+    """Measure how far past retrainings have moved the moments.
+
+    Parameters
+    ----------
+    versions : sequence
+        At least two versions, oldest first; each a WeightMoments, a parameter vector of shape (D,) or a
+        fitted linear classifier. The last two count as point masses (covariance zero).
+    quantile : float
+        In (0, 1]; the radius is the smallest distance that at least this share of the distances do not
+        exceed.
+    drift : array_like of shape (D, D), optional
+        Shape of the ball, as in `gelbrich_distance`, for instance from `estimate_drift`. Give the bounds the
+        same one.
+
+    Returns
+    -------
+    float
+        The quantile of the distances between each version and the next.
+
+    Notes
+    -----
+    The radius covers *one* retraining of the kind seen so far, population changes included, if the next step
+    is no worse than the quantile of the past ones. V versions hold V - 1 steps: a quantile close to 1 is
+    the largest step seen, and no number of them covers a break that has never happened.
+    """
+    _require_quantile(quantile)
+    moments = [_version_moments(version) for version in versions]
+    if len(moments) < 2:
+        raise InvalidInputError(f"versions must hold at least 2 versions, got {len(moments)}")
+    return _quantile([_distance(a, b, drift) for a, b in pairwise(moments)], quantile)
+
+
+def _draw_pair(target: Array, method: str, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """Return the rows of two samples in which both classes occur."""
+    n = target.size
+    for _ in range(MAX_DRAWS):
+        if method == "disjoint":
+            order = rng.permutation(n)
+            pair = order[: n // 2], order[n // 2 :]
+        else:
+            pair = rng.integers(n, size=n), rng.integers(n, size=n)
+        if all(0.0 < target[rows].sum() < rows.size for rows in pair):
+            return pair
+    rarer = int(min(target.sum(), n - target.sum()))
+    raise RetrainingError(
+        f"{MAX_DRAWS} pairs of samples all lacked a class (the rarer has {rarer} of the {n} rows); a "
+        "radius from data needs more rows of it"
+    )
+
+
+def _version_moments(version: Any) -> WeightMoments:
+    if isinstance(version, WeightMoments):
+        return version
+    theta = parameter_vector(version) if hasattr(version, "coef_") else as_vector(version, "a version")
+    return WeightMoments(theta, np.zeros((theta.size, theta.size)))
+
+
+def _distance(a: WeightMoments, b: WeightMoments, drift: Any) -> float:
+    return gelbrich_distance(a.mean, a.cov, b.mean, b.cov, drift)
+
+
+def _require_quantile(quantile: float) -> None:
+    if not 0.0 < quantile <= 1.0:
+        raise InvalidInputError(f"quantile must lie in (0, 1], got {quantile!r}")
+
+
+def _quantile(distances: list[float], quantile: float) -> float:
+    # An observed distance, never a mixture of two: interpolation would promise less than was seen.
+    return float(np.quantile(distances, quantile, method="inverted_cdf"))
+
+
+def resampling_radius(  # noqa: PLR0913 - all but four by keyword
+    estimator: Any,
+    X: Any,
+    y: Any,
+    moments: WeightMoments,
+    *,
+    drift: Any = None,
+    quantile: float = 0.95,
+    n_samples: int = 50,
+    n_models: int = 20,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    """The radius that covers the scores of typical rows when the model is retrained on a fresh sample.
+
+    The next model comes from other data: its parameters vary with the sample and, within the sample, with the
+    retraining. Bootstrap samples estimate the moments of both together. For a row x the score theta'x then has other
+    moments than the nominal ones, and their distance divided by |x|_Q is the radius that reaches them; the result is a
+    quantile of it over the rows of X.
+
+    Parameters
+    ----------
+    estimator, X, y : as in `WeightMoments.from_retraining`
+    moments : the nominal ones, of refits of the same estimator on the same data
+    drift : (D, D) shape of the ball; None for the identity. With `moments.cov` the radius counts standard deviations.
+    quantile : in (0, 1], over the rows
+    n_samples, n_models : bootstrap samples, and refits in each
+    random_state : None, int, numpy Generator or RandomState
+    n_jobs : as in `retrained_parameters`
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The ball has to hold the moments of one score at a time, which is what the guarantee of one option needs. It covers
+    sampling from the same population, not a population that changes; for that, see `radius_from_history`.
+    """
+    data = TrainingData.read(X, y)
+    if not 0.0 < quantile <= 1.0:
+        raise InvalidInputError(f"quantile must lie in (0, 1], got {quantile!r}")
+    for name, value in (("n_samples", n_samples), ("n_models", n_models)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2:
+            raise InvalidInputError(f"{name} must be an integer of at least 2, got {value!r}")
+    n_parameters = data.features.shape[1] + 1
+    if moments.mean.size != n_parameters:
+        raise InvalidInputError(
+            f"moments must be of the {n_parameters} parameters that X gives (the intercept is one of them), got "
+            f"{moments.mean.size}"
+        )
+    shape = np.eye(n_parameters)
+    if drift is not None:  # before the refits, which take a while
+        shape = as_symmetric(drift, "drift", n_parameters)
+        semidefinite_root(shape, "drift")
+    rng = as_generator(random_state)
+    samples = []
+    for _ in range(n_samples):
+        drawn = draw_bootstrap(data.target, rng)
+        refits = retrained_parameters(
+            estimator, data.features[drawn], data.labels[drawn], n_models=n_models, random_state=rng, n_jobs=n_jobs
+        )
+        samples.append(refits)
+    mean, cov = _pooled(np.stack(samples))
+    rows = np.column_stack([np.ones(len(data.features)), data.features])
+    return float(np.quantile(_score_distances(rows, moments, mean, cov, shape), quantile, method="inverted_cdf"))
+
+
+def _pooled(refits: Array) -> tuple[Array, Array]:
+    """Moments of the parameters over samples and refits (B, K, D): within plus between."""
+    centres = refits.mean(axis=1)
+    within = np.mean([np.cov(sample, rowvar=False) for sample in refits], axis=0)
+    # The means of K refits vary by within / K more than the samples' own means.
+    between = np.cov(centres, rowvar=False) - within / refits.shape[1]
+    return centres.mean(axis=0), within + between
+
+
+def _score_distances(rows: Array, nominal: WeightMoments, mean: Array, cov: Array, shape: Array) -> Array:
+    """Distance between the nominal and the other moments of each row's score, in units of |x|_Q, (n,)."""
+
+    def lengths(matrix: Array) -> Array:
+        return as_floats(
+            np.sqrt(np.maximum(np.einsum("nd,de,ne->n", rows, matrix, rows, optimize=True), 0.0)), "lengths"
+        )
+
+    moved = np.hypot(rows @ (mean - nominal.mean), lengths(cov) - lengths(nominal.cov))
+    reach = lengths(shape)
+    known = reach > 0.0  # a row that the ball cannot move needs no radius
+    return as_floats(moved[known] / reach[known] if known.any() else np.zeros(1), "distances")

@@ -1,0 +1,221 @@
+"""Parameters of a model refitted many times on random subsets of its training data."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, as_floats, require_finite, require_unmasked
+from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.parameters import parameter_vector
+from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
+
+Indices = npt.NDArray[np.intp]
+MAX_DRAWS = 1000
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a numpy Generator for None, an int, a Generator (used as it is) or a RandomState (advanced)."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    allowed = random_state is None or isinstance(random_state, (int, np.integer, np.random.Generator))
+    if not allowed or isinstance(random_state, bool):
+        raise InvalidInputError(
+            f"random_state must be None, an int, a numpy Generator or a numpy RandomState, got {random_state!r}"
+        )
+    try:
+        return np.random.default_rng(random_state)
+    except ValueError as error:
+        raise InvalidInputError(f"random_state must not be negative, got {random_state!r}") from error
+
+
+def subset_size(n_rows: int, fraction: float) -> int:
+    """Return the number of rows that `fraction` of `n_rows` stands for."""
+    if not 0.0 < fraction <= 1.0:
+        raise InvalidInputError(f"fraction must lie in (0, 1], got {fraction!r}")
+    return max(1, round(fraction * n_rows))
+
+
+def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
+    """Return `size` sorted row indices, uniform among the subsets in which both classes occur.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n,)
+        1.0 for rows of the positive class, else 0.0.
+    """
+    for _ in range(MAX_DRAWS):
+        # The rows with the smallest random keys: several times faster than Generator.choice.
+        keys = rng.random(target.size)
+        indices: Indices = np.flatnonzero(keys <= np.partition(keys, size - 1)[size - 1])[:size]
+        if 0.0 < target[indices].sum() < size:
+            return indices
+    rarer = int(min(target.sum(), target.size - target.sum()))
+    raise RetrainingError(
+        f"{MAX_DRAWS} subsets of {size} out of {target.size} rows all lacked a class (the rarer has {rarer} "
+        "rows); use a larger fraction or more rows of the rarer class"
+    )
+
+
+def draw_bootstrap(target: Array, rng: np.random.Generator) -> Indices:
+    """Return n row indices drawn with replacement, both classes among them."""
+    for _ in range(MAX_DRAWS):
+        indices: Indices = rng.integers(target.size, size=target.size)
+        if 0.0 < target[indices].sum() < indices.size:
+            return indices
+    rarer = int(min(target.sum(), target.size - target.sum()))
+    raise RetrainingError(
+        f"{MAX_DRAWS} bootstrap samples all lacked a class (the rarer has {rarer} of the {target.size} rows); a radius "
+        "from data needs more rows of it"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Features and labels of a binary classification problem.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        As the caller gave them.
+    classes : ndarray of shape (2,)
+        The two labels, sorted as scikit-learn sorts them; `classes[1]` is the positive one.
+    target : ndarray of shape (n,)
+        1.0 where the label is `classes[1]`, else 0.0.
+    """
+
+    features: Array
+    labels: npt.NDArray[Any]
+    classes: npt.NDArray[Any]
+    target: Array
+
+    @classmethod
+    def read(cls, X: Any, y: Any) -> "TrainingData":
+        """Return the checked data: `X` finite of shape (n, d), `y` of shape (n,) with two labels."""
+        features = as_floats(X, "X")
+        if features.ndim != 2 or features.size == 0:
+            raise InvalidInputError(f"X must have shape (n, d) with n, d >= 1, got {features.shape}")
+        require_finite(features, "X")
+        require_unmasked(y, "y")
+        labels = np.asarray(y)
+        if labels.shape != features.shape[:1]:
+            raise InvalidInputError(f"y must have shape ({len(features)},), one label per row of X, got {labels.shape}")
+        if labels.dtype.kind == "f":
+            require_finite(labels, "y")
+        try:
+            classes = np.unique(labels)
+        except TypeError as error:
+            raise InvalidInputError(f"y must hold labels of one type without missing values: {error}") from error
+        if classes.size != 2:
+            shown = ", ".join(repr(label) for label in classes[:5].tolist())
+            raise InvalidInputError(f"y must hold exactly 2 classes, got {classes.size}: {shown}")
+        return cls(features, labels, classes, (labels == classes[1]).astype(np.float64))
+
+
+# The batched Newton method works on p x p Hessians; with more features scikit-learn's L-BFGS is the faster one.
+MAX_FEATURES = 80
+
+
+def retrained_parameters(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_models: int = 1000,
+    fraction: float = 0.5,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Array:
+    """Refit a linear classifier on random subsets of its training data.
+
+    Parameters
+    ----------
+    estimator : object
+        A scikit-learn linear classifier, fitted or not; it is not changed. A LogisticRegression with an L2
+        penalty or none is refitted by a batched Newton method to full convergence (`tol` and `max_iter` play
+        no part); every other classifier, and a penalised logistic regression with more than 80 features, is
+        cloned and fitted.
+    X : array_like of shape (n, d)
+    y : array_like of shape (n,)
+        Two classes.
+    n_models : int
+        Number of refits K, at least 2.
+    fraction : float
+        Share of the rows in each subset, in (0, 1]; drawn without replacement, both classes present.
+    random_state : None, int, numpy Generator or RandomState
+        An estimator whose own `random_state` is None gets a different one, drawn from this, in every refit.
+    n_jobs : int or None
+        Processes of joblib for the classifiers that are cloned and fitted, None for all cores. The result does not
+        depend on it.
+
+    Returns
+    -------
+    ndarray of shape (K, d + 1)
+        One theta = (intercept, coef...) per refit; theta'(1, x) > 0 means the larger of the two labels.
+
+    Raises
+    ------
+    InvalidInputError
+        If an argument is outside what is allowed, or the estimator is not a linear classifier.
+    RetrainingError
+        If a refit has no solution, or the subsets keep missing one class.
+    """
+    data = TrainingData.read(X, y)
+    if isinstance(n_models, bool) or not isinstance(n_models, (int, np.integer)) or n_models < 2:
+        raise InvalidInputError(f"n_models must be an integer of at least 2, got {n_models!r}")
+    size = subset_size(data.target.size, fraction)
+    rng = as_generator(random_state)
+    subsets = (draw_subset(data.target, size, rng) for _ in range(n_models))
+    model = LogisticModel.from_estimator(estimator)
+    wide = data.features.shape[1] > MAX_FEATURES
+    # Without a penalty only the Newton method notices that a refit has no solution, so it is used at any width.
+    if model is None or (wide and model.coef_ridge > 0.0):
+        # A stream of their own for the seeds: the subsets are the same for every estimator.
+        return _clone_and_fit(estimator, data, subsets, rng.spawn(1)[0], n_jobs)
+    return _refit_together(model, data, subsets)
+
+
+def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[Indices]) -> Array:
+    def weights(subset: Indices) -> Array:
+        row = np.zeros(data.target.size)
+        row[subset] = model.row_weights(data.target[subset], data.classes)
+        return row
+
+    problem = LogisticProblem(model.design(data.features), data.target, model.ridge(data.features.shape[1]))
+    start = damped_newton(problem, model.row_weights(data.target, data.classes), np.zeros(problem.ridge.size))
+    fitted = refit_logistic(problem, map(weights, subsets), start)
+    if model.fit_intercept:
+        return fitted
+    return np.column_stack([np.zeros(len(fitted)), fitted])
+
+
+def _clone_and_fit(
+    estimator: Any,
+    data: TrainingData,
+    subsets: Iterator[Indices],
+    seeds: np.random.Generator,
+    n_jobs: int | None,
+) -> Array:
+    from joblib import Parallel, delayed
+    from sklearn.base import is_classifier
+
+    if not (hasattr(estimator, "get_params") and is_classifier(estimator)):
+        raise InvalidInputError(f"estimator must be a scikit-learn linear classifier, got {type(estimator).__name__}")
+    seeded = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
+
+    def tasks() -> Iterator[Any]:
+        # Subsets and seeds are drawn here, one after the other: the order of the workers cannot matter.
+        for subset in subsets:
+            settings = {"random_state": int(seeds.integers(2**31))} if seeded else {}
+            yield delayed(_fit_clone)(estimator, data.features, data.labels, subset, settings)
+
+    return np.stack(Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()))
+
+
+def _fit_clone(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:
+    from sklearn.base import clone
+
+    return parameter_vector(clone(estimator).set_params(**settings).fit(features[subset], labels[subset]))

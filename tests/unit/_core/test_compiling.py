@@ -1,0 +1,98 @@
+"""Where machine code is kept, and that kernels work where it cannot be."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import copa
+from copa._core import compilation as side_by_side
+from copa._core._kernels import compiling
+from copa.exceptions import CompilationWarning
+
+PACKAGE = Path(copa.__file__).parent
+
+# What lies where only root may read is imported before: the interpreter itself may.
+BECOME_NOBODY = """
+import os, pwd
+import numba, numpy, copa
+numba.njit(lambda rows: rows[0].sum())(numpy.ones((2, 2)))
+nobody = pwd.getpwnam("nobody")
+os.setgroups([])
+os.setgid(nobody.pw_gid)
+os.setuid(nobody.pw_uid)
+"""
+SMALL = """
+from copa._core._kernels.compiling import options
+from copa._core._kernels.small_matrices import dot
+print(options["cache"], dot(numpy.ones(3), numpy.ones(3)))
+"""
+BOUND = """
+print(copa.validity_bounds([[1.0, 2.0]], [0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]).status)
+"""
+
+
+def test_kernels_are_kept_where_the_tests_run():
+    assert compiling.options["cache"] is True
+
+
+def test_arithmetic_is_done_as_it_is_written():
+    assert "fastmath" not in compiling.options
+
+
+def test_without_a_place_for_machine_code_kernels_are_compiled_in_memory_with_one_warning(monkeypatch):
+    monkeypatch.setattr(compiling, "can_keep_machine_code", lambda _: False)
+    with pytest.warns(CompilationWarning, match="NUMBA_CACHE_DIR") as caught:
+        assert compiling.kernel_options()["cache"] is False
+    assert len(caught) == 1
+
+
+def test_one_folder_without_a_place_is_enough(monkeypatch):
+    monkeypatch.setattr(compiling, "can_keep_machine_code", lambda source: "bounds" not in source.parts)
+    with pytest.warns(CompilationWarning):
+        assert compiling.kernel_options()["cache"] is False
+
+
+def test_no_processes_compile_what_cannot_be_kept(monkeypatch):
+    monkeypatch.setitem(compiling.options, "cache", False)
+    monkeypatch.setattr(side_by_side, "is_compiled", lambda _: False)
+    monkeypatch.setattr(side_by_side, "_start", lambda module: pytest.fail(f"a process was started for {module}"))
+    with side_by_side.compiled_meanwhile(["copa.a", "copa.b"]):
+        pass
+
+
+@pytest.fixture
+def stranger():
+    """Run code as a user who may write nowhere, has no home, and reads a package that nobody may write to."""
+    if os.name != "posix" or os.geteuid() != 0:
+        pytest.skip("only root can run a program as somebody else")
+    place = Path(tempfile.mkdtemp())  # not `tmp_path`, which lies in a folder that is closed to others
+    shutil.copytree(PACKAGE, place / "copa", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in [place, *place.rglob("*")]:
+        path.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH | (0o111 if path.is_dir() else 0))
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(code):
+        command = [sys.executable, "-c", BECOME_NOBODY + code]
+        return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own code
+
+    yield run
+    shutil.rmtree(place)
+
+
+def test_a_kernel_works_where_nothing_can_be_written(stranger):
+    done = stranger(SMALL)
+    assert done.stdout.split() == ["False", "3.0"], done.stderr
+    assert done.stderr.count("CompilationWarning") == 1
+
+
+@pytest.mark.slow
+def test_a_bound_works_where_nothing_can_be_written(stranger):
+    done = stranger(BOUND)
+    assert done.stdout.split() == ["tight"], done.stderr
+    assert done.stderr.count("CompilationWarning") == 1

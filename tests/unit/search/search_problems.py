@@ -1,0 +1,180 @@
+"""Tiny problems handed to the compiled search, and its answers in the places of the enumeration of `tests/oracle`.
+
+The only file of these tests that knows how the search is called and how it names things.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import copa
+from copa.planner.deliver import Applicants
+from copa.schema import Feature, FeatureSchema
+from copa.search.nearest import find_nearest_rows
+from copa.search.neighbourhood import Draws, rows_around, rows_between
+from copa.search.rows import relaxed_rows, write_rows
+from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, price_multipliers, search_menus
+from oracle.exhaustive_menus import places_of
+from oracle.tiny_problems import TinyProblem
+
+WORDS = {MET: "met", BELOW: "below", UNREACHABLE: "unreachable", TIMED_OUT: "timed out"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the search says of one applicant.
+
+    Attributes
+    ----------
+    outcome : "met", "below" (only a lower level is reached), "unreachable" or "timed out"
+    rows : options as raw rows, or the one row that is nearest
+    places : the same as the enumeration has them: numbers, and positions of the other values, (J, n)
+    highest : level reached
+    """
+
+    outcome: str
+    rows: pd.DataFrame
+    places: np.ndarray
+    highest: float
+
+
+def by_hand(
+    columns: dict[str, tuple[float, float]], intercept: float, *, rules: tuple[str, ...] = (), **settings: dict
+):
+    """A problem of numeric columns that the model reads as they are, and that hardly vary from model to model.
+
+    Parameters
+    ----------
+    columns : by name, what a unit adds to the score, and the applicant's own value
+    settings : of the columns' features, beyond a range from 0 to 9, whole steps and a spread of 1
+    """
+    base = {"lower": 0.0, "upper": 9.0, "step": 1.0, "spread": 1.0}
+    features = tuple(Feature(name, "numeric", **{**base, **settings.get(name, {})}) for name in columns)
+    slopes, own = np.array(list(columns.values())).T
+    table = pd.DataFrame({name: np.arange(20.0) % (3 + k) for k, name in enumerate(columns)})
+    pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), LogisticRegression())
+    pipeline.fit(table, np.arange(20) % 2)
+    pipeline[-1].coef_, pipeline[-1].intercept_ = slopes[None], np.array([intercept])
+    return TinyProblem(
+        schema=FeatureSchema(features, rules),
+        pipeline=pipeline,
+        moments=copa.WeightMoments(np.append(intercept, slopes), 1e-6 * np.eye(len(columns) + 1)),
+        radius=0.0,
+        drift=None,
+        guarantee=0.9,
+        table=table,
+        applicants=pd.DataFrame([own], columns=list(columns)),
+        has_ties=bool(rules),
+    )
+
+
+class Searcher:
+    """The compiled search for the applicants of one problem."""
+
+    def __init__(self, problem: TinyProblem, **settings: object) -> None:
+        self.problem = problem
+        planner = copa.RecoursePlanner(
+            problem.pipeline,
+            schema=problem.schema,
+            moments=problem.moments,
+            radius=problem.radius,
+            drift=problem.drift,
+            n_jobs=1,
+            progress=False,
+            **settings,
+        )
+        self.fitted = planner.fit(problem.table).fitted_
+        self.space, self.floor = self.fitted.space, self.fitted.floor
+        self.applicants = Applicants.read(self.fitted, problem.applicants)
+
+    def __len__(self) -> int:
+        return len(self.applicants)
+
+    def plans(self, level: float, n_options: int, *, weight: float = 2.0, n_starts: int = 24, **how) -> list[Answer]:
+        """Plans of so many options for every applicant, each option at the level (-1: merely accepted today)."""
+        n_columns = len(self.space.columns)
+        found = search_menus(
+            self.space,
+            self.applicants.places,
+            self.applicants.encoded,
+            self.applicants.slack,
+            self._goals(level, len(self)),
+            n_options=n_options,
+            diversity_weight=weight,
+            multipliers=price_multipliers(n_starts, n_columns, 0),
+            n_jobs=1,
+            **how,
+        )
+        owner, option = np.nonzero(np.arange(n_options) < found.counts[:, None])
+        rows = self._write(owner, found.values[owner, option], found.atoms[owner, option])
+        return self._answers(found.outcomes, rows, np.searchsorted(owner, np.arange(len(self) + 1)), found.highest)
+
+    def nearest(self, owner: np.ndarray, targets: np.ndarray, level: float = -1.0, **how) -> list[Answer]:
+        """The row nearest to each target (M, D) that the applicants `owner` (M,) may take and that meets the level."""
+        some = self.applicants.take(owner)
+        found = find_nearest_rows(
+            self.space,
+            some.places,
+            some.encoded,
+            some.slack,
+            targets,
+            self._goals(level, len(owner)),
+            n_jobs=1,
+            **how,
+        )
+        rows = self._write(owner, found.values, found.atoms)
+        return self._answers(found.outcomes, rows, np.arange(len(owner) + 1), found.highest)
+
+    def around(self, n_rows: int, reach: float = 1.0) -> list[pd.DataFrame]:
+        """Random rows around each applicant."""
+        places = self.applicants.places
+        draws = Draws.make(n_rows, len(self.space.lines), len(self.space.choices), 0)
+        values, atoms = rows_around(self.space, places, places.values, places.atoms, draws, reach)
+        rows = self._write(np.repeat(np.arange(len(self)), n_rows), values, atoms)
+        edges = np.arange(len(self) + 1) * n_rows
+        return [rows.iloc[a:b].reset_index(drop=True) for a, b in _pairs(edges)]
+
+    def between(self, answers: list[Answer], share: float) -> list[pd.DataFrame]:
+        """Rows that are a share of the way from each applicant to the first option of its plan."""
+        options = pd.concat([a.rows.iloc[:1] for a in answers], ignore_index=True)
+        there = Applicants.read(self.fitted, options).places
+        order = np.linspace(0.1, 0.9, there.atoms.size).reshape(there.atoms.shape)
+        shares = np.full(len(answers), share)
+        places = self.applicants.places
+        values, atoms = rows_between(self.space, places, there.values, there.atoms, shares, order)
+        rows = self._write(np.arange(len(answers)), values, atoms)
+        return [rows.iloc[[i]].reset_index(drop=True) for i in range(len(answers))]
+
+    def encode(self, rows: pd.DataFrame) -> np.ndarray:
+        """Rows as the pipeline sees them, the intercept's 1 first."""
+        return np.column_stack([np.ones(len(rows)), self.problem.pipeline[:-1].transform(rows)])
+
+    def sums_of_moves(self, rows: pd.DataFrame, owner: np.ndarray) -> np.ndarray:
+        """Rows as the search sees them: the applicant's, plus what each change adds, (M, D)."""
+        there = Applicants.read(self.fitted, rows).places
+        places, encoded = self.applicants.places, self.applicants.encoded
+        return relaxed_rows(self.space, places, encoded, owner, there.values, there.atoms)
+
+    def _goals(self, level: float, n: int) -> Goals:
+        return Goals(np.full(n, level), self.problem.radius, -np.inf, np.full(n, self.floor))
+
+    def _answers(
+        self, outcomes: np.ndarray, rows: pd.DataFrame, edges: np.ndarray, highest: np.ndarray
+    ) -> list[Answer]:
+        places = places_of(self.problem.schema, rows)
+        return [
+            Answer(WORDS[int(outcomes[k])], rows.iloc[a:b].reset_index(drop=True), places[a:b], float(highest[k]))
+            for k, (a, b) in enumerate(_pairs(edges))
+        ]
+
+    def _write(self, owner: np.ndarray, values: np.ndarray, atoms: np.ndarray) -> pd.DataFrame:
+        rows = write_rows(self.space, self.applicants.table, self.applicants.places, owner, values, atoms)
+        return rows[list(self.problem.schema.names)]
+
+
+def _pairs(edges: np.ndarray) -> list[tuple[int, int]]:
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
