@@ -23,7 +23,8 @@ contract: $(VENV)/.test
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(BIN)/python scripts/compile_kernels.py
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
