@@ -32,7 +32,7 @@ if typing.TYPE_CHECKING:
 
 _renamed_modules.find_renamed_modules()
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "Certificate",
