@@ -39,7 +39,7 @@ Guarantee = Annotated[
 Whom = Annotated[
     GuaranteeFor | None, typer.Option("--guarantee-for", help="Each option by itself, all together, or any of them.")
 ]
-NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 50.", metavar="N")]
+NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 79.", metavar="N")]
 NStarts = Annotated[
     int | None, typer.Option(help="Rows in each applicant's pool: more find better menus.", metavar="N")
 ]

@@ -70,7 +70,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Shape of the ball: the covariance of retraining ("cov"), the identity (None, the paper's) or a matrix. "auto" is
         "cov" with `radius="auto"`, and None with a number.
     n_options : int
-        Most options per applicant, up to 50.
+        Most options per applicant, up to 79.
     objective : "level" or "paper"
         "level" asks for the guarantee; "paper" minimises the paper's objective with the three weights below and
         reports whatever guarantee comes out.
