@@ -11,6 +11,7 @@ from copa._core.arrays import DATES, DURATIONS, Array
 from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
+from copa.tables.cells import cells_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,26 @@ def read_table(X: Any, names: tuple[str, ...], what: str = "X") -> "pd.DataFrame
             there = [column for column in X.columns if isinstance(column, str) and column not in names]
             rest = f"; {hint(name, there)}" if there else ""
             raise InvalidInputError(f"{what} must have a column {name!r}, and has none of this name{rest}")
-    return X[list(names)]
+    return _with_plain_columns(X[list(names)], what)
+
+
+def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":
+    """Refuse sparse columns, and read Arrow's single precision as NumPy's.
+
+    Python shows 0.1 of Arrow's single precision as 0.10000000149011612, and NumPy's as 0.1: what is judged must be what
+    is written.
+    """
+    import pandas as pd
+
+    singles = {}
+    for name, dtype in table.dtypes.items():
+        if isinstance(dtype, pd.SparseDtype):
+            raise InvalidInputError(
+                f"{what} has a sparse column {shown(name)}; make it dense first, with X[{name!r}].sparse.to_dense()"
+            )
+        if isinstance(dtype, pd.ArrowDtype) and dtype.numpy_dtype in (np.float32, np.float16):
+            singles[name] = table[name].to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan)
+    return table.assign(**singles) if singles else table
 
 
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:
@@ -87,10 +107,7 @@ def entries_of(column: "pd.Series[Any] | pd.Index[Any] | ExtensionArray") -> lis
     if isinstance(column.dtype, pd.CategoricalDtype):
         positions, distinct = distinct_entries(pd.Series(column))
         return [np.nan if position < 0 else distinct[position] for position in positions.tolist()]
-    kind = getattr(column.dtype, "numpy_dtype", column.dtype)  # of pandas' and Arrow's own types
-    if kind in (np.float32, np.float16):
-        return list(column.to_numpy(dtype=kind, na_value=np.nan))
-    return list(column)
+    return cells_of(column)
 
 
 def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:

@@ -211,9 +211,17 @@ def _suffix(path: Path) -> str:
 
 def _from_json(text: str) -> Any:
     try:
-        return parse_json(text, object_pairs_hook=_unique_entries)
-    except json.JSONDecodeError as error:
+        content = parse_json(text, object_pairs_hook=_unique_entries)
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except InvalidInputError:
+        raise
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"it holds half of a character, {error.object[error.start]!a}, which no file can"
+        ) from error
+    except ValueError as error:  # no JSON, or a number of more digits than Python reads
         raise InvalidInputError(f"not JSON: {error}") from error
+    return content
 
 
 def _unique_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

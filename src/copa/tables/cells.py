@@ -10,13 +10,15 @@ from copa._core.words import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
-SINGLE = ("float16", "float32")  # a list of these columns' entries would hold other decimals
 
-
-def cells_of(column: "pd.Series[Any]") -> list[Any]:
-    """Return the entries of a column, each in the type of the column."""
-    return list(column.array if str(column.dtype) in SINGLE else column)
+def cells_of(column: "pd.Series[Any] | pd.Index[Any] | ExtensionArray") -> list[Any]:
+    """Return the entries of a column, decimals in its own precision: a list of float32 would hold other ones."""
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)  # of pandas' and Arrow's own types
+    if kind in (np.float32, np.float16):
+        return list(column.to_numpy(dtype=kind, na_value=np.nan))
+    return list(column)
 
 
 def is_missing(value: Any) -> bool:

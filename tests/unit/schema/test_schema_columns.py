@@ -6,7 +6,7 @@ import pytest
 
 from copa import InvalidInputError
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_numbers
+from copa.schema.columns import column_numbers, read_table
 
 CODED = [2, 1, 3, 1]  # the same four people in every coding below
 EXPECTED = [1, 0, 2, 0]
@@ -98,3 +98,18 @@ def test_complex_numbers_and_dates_are_no_numbers():
     assert column_numbers(pd.Series([1 + 2j]))[1].all()
     assert column_numbers(pd.Series(pd.to_datetime(["2020-01-01"])))[1].all()
     assert column_numbers(pd.Series([np.timedelta64(1, "D")], dtype=object))[1].all()
+
+
+@pytest.mark.parametrize("dtype", ["float[pyarrow]", "halffloat[pyarrow]"])
+def test_arrow_single_precision_is_read_as_numpys_whose_decimals_are_those_written(dtype):
+    table = pd.DataFrame({"a": pd.array([0.1, None, 1.1], dtype=dtype)})
+    read = read_table(table, ("a",))
+    assert str(read["a"].dtype) in ("float32", "float16")
+    assert [str(cell) for cell in read["a"].array] == ["0.1", "nan", "1.1"]
+    assert str(table["a"].dtype) == dtype  # the caller's stays as it is
+
+
+def test_a_sparse_column_is_refused_with_what_to_do():
+    table = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0])})
+    with pytest.raises(InvalidInputError, match=r"sparse column 'a'; make it dense first, with X\['a'\]"):
+        read_table(table, ("a",))

@@ -298,3 +298,18 @@ def test_other_endings_are_refused(tmp_path):
 def test_yaml_reads_the_file_as_plain_data(tmp_path):
     SCHEMA.save(tmp_path / "schema.yaml")
     assert yaml.safe_load((tmp_path / "schema.yaml").read_text(encoding="utf-8")) == SCHEMA.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (f'"lower": {"9" * 5000}', "not JSON: Exceeds the limit"),
+        ('"title": "\\ud800"', "half of a character"),
+    ],
+)
+def test_json_that_python_cannot_hold_or_write_is_refused(tmp_path, field, message):
+    path = tmp_path / "schema.json"
+    columns = f'{{"a": {{"kind": "numeric", {field}}}}}'
+    path.write_text(f'{{"format": "copa_schema", "version": 1, "columns": {columns}}}', encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=message):
+        FeatureSchema.load(path)
