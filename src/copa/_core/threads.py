@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from threading import Timer, current_thread, main_thread
+from threading import Event, Timer, current_thread, main_thread
 from time import perf_counter
 
 import numpy as np
@@ -108,10 +108,21 @@ def for_each_chunk(
 
 
 def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: int, under_way: _Work) -> None:
-    """Run the pieces on threads of their own, and wait for them so that they can be interrupted."""
-    pool = ThreadPoolExecutor(threads)
+    """Run the pieces on threads of their own, and wait for them so that they can be interrupted.
+
+    None begins before all are handed over: a thread that is at work while the pool is still starting it would not be
+    waited for if Ctrl-C came at that moment.
+    """
+    pool, handed_over = ThreadPoolExecutor(threads), Event()
+
+    def run(piece: slice) -> None:
+        handed_over.wait()
+        if under_way.interrupted[0] == 0:
+            work(piece)
+
     try:
-        futures: list[Future[None]] = [pool.submit(copy_context().run, work, piece) for piece in slices]
+        futures: list[Future[None]] = [pool.submit(copy_context().run, run, piece) for piece in slices]
+        handed_over.set()
         waiting = set(futures)
         while waiting:
             _, waiting = wait(waiting, timeout=POLL)
@@ -119,6 +130,7 @@ def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: i
         under_way.interrupt()
         raise
     finally:
+        handed_over.set()
         pool.shutdown(cancel_futures=True)
     for done in futures:
         done.result()

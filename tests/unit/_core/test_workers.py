@@ -131,3 +131,16 @@ def test_work_is_not_interrupted_by_what_interrupted_earlier_work(ctrl_c):
     seen = []
     for_each_chunk(lambda _: seen.append(int(interruption()[0])), 2, 1, 2)
     assert seen == [0, 0]
+
+
+@pytest.mark.parametrize("_", range(40))  # the moment that matters is short: a few tries in a hundred meet it
+def test_ctrl_c_while_threads_are_being_started_leaves_none_of_them_at_work(ctrl_c, _):
+    ended = []
+
+    def work(_):
+        ctrl_c.set()
+        ended.append(run_until(interruption()))
+
+    with pytest.raises(KeyboardInterrupt):
+        for_each_chunk(work, 1, 1, 1, in_kernels=True)
+    assert ended == [True]
