@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,8 +78,15 @@ def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"the plans {path} cannot be read: {error.strerror}") from error
-    try:
+    with _faults_named(path):
         return read(cls, raw)
+
+
+@contextmanager
+def _faults_named(path: Path) -> Iterator[None]:
+    """Say of whatever goes wrong in reading a file that it is the file which is wrong."""
+    try:
+        yield
     except ArchiveError as error:
         raise DataError(f"{path} is not a file of plans, or is damaged: {error}") from error
     except DataError as error:
@@ -178,20 +186,9 @@ def in_parts(path: Path) -> bool:
 
 def read_parts(cls: "type[PlanBatch]", path: Path) -> Iterator["PlanBatch"]:
     """Yield the batches of a file, one at a time; a DataError says what is wrong with it."""
-    try:
-        with ArchiveReader(path, PARTS_MEMBERS) as archive:
-            for part in _contents(archive)["parts"]:
-                yield read(cls, _member(archive, part), archive.budget)
-    except ArchiveError as error:
-        raise DataError(f"{path} is not a file of plans, or is damaged: {error}") from error
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
-        raise DataError(
-            f"{path} is not a file of plans, or is damaged ({type(error).__name__}: {error}); save the plans again"
-        ) from error
+    with _faults_named(path), ArchiveReader(path, PARTS_MEMBERS) as archive:
+        for part in _contents(archive)["parts"]:
+            yield read(cls, _member(archive, part), archive.budget)
 
 
 def _member(archive: ArchiveReader, part: dict[str, Any]) -> bytes:
