@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, as_floats, require_size
+from copa._core.arrays import Array
 from copa._core.words import shown
 from copa.bounds.points import complaints, read_points, require_plan
 from copa.bounds.validity import bound_plans
@@ -24,17 +24,6 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
         if message:
             raise InvalidInputError(f"plan {i}: {message}")
     return array, False
-
-
-def read_length(value: Any, name: str) -> float:
-    """Check a margin or budget: one finite number, not negative."""
-    number = as_floats(value, name)
-    if number.ndim != 0:
-        raise InvalidInputError(f"{name} must be one number, got shape {number.shape}")
-    if not (np.isfinite(number) and number >= 0.0):
-        raise InvalidInputError(f"{name} must be finite and at least 0, got {float(number)}")
-    require_size(number, name)
-    return float(number)
 
 
 def read_count(value: Any, name: str, largest: int | None = None) -> int:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, read_number
 from copa._core.box import Limits
 from copa.bounds.gradient import SHARP, envelope
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_count, read_length, read_plans
+from copa.corrections.arguments import heaviest, read_count, read_plans
 from copa.corrections.mahalanobis import Moments, raise_ratios
 from copa.uncertainty.ambiguity import AmbiguityBall
 
@@ -67,7 +67,7 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     """
     ball = AmbiguityBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
-    budget = read_length(budget, "budget")
+    budget = read_number(budget, "budget")
     max_iter = read_count(max_iter, "max_iter")
     limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
     limits.require_inside(plans, single=single)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, read_number
 from copa._core.box import Limits
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_length, read_plans
+from copa.corrections.arguments import heaviest, read_plans
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguityBall
 
@@ -224,7 +224,7 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     """
     ball = AmbiguityBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
-    budget = read_length(budget, "budget")
+    budget = read_number(budget, "budget")
     limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
     limits.require_inside(plans, single=single)
     if n_jobs is not None:

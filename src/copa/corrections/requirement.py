@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import SMALLEST, Array, as_vector, require_size
+from copa._core.arrays import SMALLEST, Array, as_vector, read_number, require_size
 from copa._core.box import Limits, option_name
-from copa.corrections.arguments import read_length, read_plans
+from copa.corrections.arguments import read_plans
 from copa.exceptions import InvalidInputError
 
 EPS = float(np.finfo(np.float64).eps)
@@ -40,7 +40,7 @@ def requirement_correction(
     mean = as_vector(mean, "mean")
     require_size(mean, "mean", SMALLEST)
     plans, single = read_plans(points, mean.size)
-    margin = read_length(margin, "margin")
+    margin = read_number(margin, "margin")
     limits = Limits.read(len(plans), mean.size, fixed, lower, upper)
 
     corrected = plans.copy()

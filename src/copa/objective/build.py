@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import LARGEST, Array, as_floats
+from copa._core.arrays import LARGEST, Array, as_floats, read_number
 from copa._core.box import Box
 from copa._core.solve_time import require_few_options
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.objective.descents import PlanSearch
-from copa.objective.objective import Objective, read_number
+from copa.objective.objective import Objective
 from copa.uncertainty.retraining import as_generator
 
 CHUNK = 16  # applicants per task: some thirty milliseconds of work

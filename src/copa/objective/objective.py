@@ -13,6 +13,7 @@ from copa._core.arrays import (
     as_floats,
     as_symmetric,
     as_vector,
+    read_number,
     require_size,
     semidefinite_root,
 )
@@ -140,17 +141,6 @@ def plan_objective(
         )
     values = objective.of(batch, np.broadcast_to(applicants, (len(batch), dimension)))
     return values if plans.ndim == 3 else float(values[0])
-
-
-def read_number(value: Any, name: str) -> float:
-    """Check one finite number, not negative."""
-    number = as_floats(value, name)
-    if number.ndim != 0:
-        raise InvalidInputError(f"{name} must be one number, got shape {number.shape}")
-    if not (np.isfinite(number) and number >= 0.0):
-        raise InvalidInputError(f"{name} must be finite and at least 0, got {float(number)}")
-    require_size(number, name)
-    return float(number)
 
 
 def _read_cost(cost: Any) -> str:
