@@ -80,7 +80,7 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def _pipeline(schema: Any, table: pd.DataFrame, classifier: Any) -> Any:
-    numbers = [feature.name for feature in schema.features if feature.is_line]
+    numbers = [feature.name for feature in schema.features if feature.is_numeric]
     codes = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder = ColumnTransformer(
         [("numbers", MinMaxScaler(), numbers), ("codes", codes, [c for c in table if c not in numbers])]
@@ -159,7 +159,7 @@ def _dice(name: str, case: Case, *, quick: bool) -> Row:
 
     warnings.filterwarnings("ignore", module="dice_ml")
     logging.disable(logging.WARNING)
-    numbers = [feature.name for feature in case.schema.features if feature.is_line]
+    numbers = [feature.name for feature in case.schema.features if feature.is_numeric]
     data = dice_ml.Data(dataframe=case.table.assign(good=case.good), continuous_features=numbers, outcome_name="good")
     counted = _Counted(case.model)
     explainer = dice_ml.Dice(data, dice_ml.Model(model=counted, backend="sklearn"), method="genetic")

@@ -59,7 +59,7 @@ def main() -> None:
 
 def _planner(data: Any) -> tuple[Any, pd.DataFrame]:
     table = data.features
-    numbers = [f.name for f in data.schema.features if f.is_line]
+    numbers = [f.name for f in data.schema.features if f.is_numeric]
     words = [name for name in table if name not in numbers]
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression(C=0.1, max_iter=2000)).fit(table, data.favourable)
@@ -82,7 +82,7 @@ def _determinant(batch: copa.PlanBatch, i: int) -> float:
     rows = batch.options[batch.owner == i]
     total = np.zeros((len(rows), len(rows)))
     for feature in batch.terms.schema.features:
-        if feature.is_line:
+        if feature.is_numeric:
             column = rows[feature.name].to_numpy(dtype=float)
             total += feature.weight * np.abs(column[:, None] - column) / feature.spread
         else:

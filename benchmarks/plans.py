@@ -12,7 +12,7 @@ from copa._core.arrays import Array
 from copa.bounds._kernels.lower import lower_bounds
 from copa.bounds._kernels.mixture import surest_mixtures
 from copa.bounds.validity import TOLERANCE
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 INTERESTING = (0.05, 0.95)  # a bound near 0 or 1 is easier than one between
@@ -33,9 +33,9 @@ class Question:
         return self.points, self.mean, self.cov, self.radius
 
     @property
-    def ball(self) -> AmbiguityBall:
+    def ball(self) -> MomentBall:
         """The ball with its covariance factorised: build it outside of what is timed."""
-        return AmbiguityBall(self.mean, self.cov, self.radius)
+        return MomentBall(self.mean, self.cov, self.radius)
 
 
 def draw(rng: np.random.Generator, n_options: int, dimension: int, *, rejected: bool = False) -> Question:
@@ -76,7 +76,7 @@ def is_interesting(bound: float) -> bool:
     return INTERESTING[0] < bound < INTERESTING[1]
 
 
-def lower_call(points: Array, ball: AmbiguityBall) -> tuple[float, float]:
+def lower_call(points: Array, ball: MomentBall) -> tuple[float, float]:
     """L* of one plan and its proven gap: form the scores, then run the kernel."""
     scores = ball.scores(points[None])
     return lower_from_scores(scores.roots, scores.means, scores.reaches)
@@ -105,12 +105,12 @@ def lower_from_scores(roots: Array, means: Array, reaches: Array) -> tuple[float
     return float(lower[0]), float(ceiling[0] - lower[0])
 
 
-def upper_call(points: Array, ball: AmbiguityBall) -> float:
+def upper_call(points: Array, ball: MomentBall) -> float:
     """U* of one plan: form the scores, then find the mixture of options that is surest to fail."""
     return 1.0 - any_call(-points, ball)
 
 
-def any_call(points: Array, ball: AmbiguityBall) -> float:
+def any_call(points: Array, ball: MomentBall) -> float:
     """Least probability that at least one option holds."""
     scores = ball.scores(points[None])
     held = np.empty(1)

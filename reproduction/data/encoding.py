@@ -114,7 +114,7 @@ class Encoding:
 
 def _nearest(raw: Array, was: Array, feature: "Feature", data_range: tuple[float, float]) -> Array:
     """Nearest values (n,) that a column can hold; `was` are the applicants' own."""
-    if not feature.is_line:
+    if not feature.is_numeric:
         values = np.array([float(value) for value in feature.values or ()])
         return np.asarray(values[np.abs(raw[:, None] - values).argmin(axis=1)])
     step = feature.step or 0.0

@@ -33,7 +33,7 @@ WEIGHTS = (0.5, 5.0)  # of COPA
 
 
 @dataclass(frozen=True, eq=False)
-class AmbiguityBall:
+class MomentBall:
     """A ball of moments around those of retraining, and how far away the moments after the shift are in its shape.
 
     Attributes
@@ -78,19 +78,19 @@ def methods(session: "Session") -> list["Method"]:
     return [dice, Corrected(dice), Wachter(), Roar(), Copa(*WEIGHTS), Planner()]
 
 
-def balls(case: "Case") -> list[AmbiguityBall]:
+def balls(case: "Case") -> list[MomentBall]:
     """Return the balls that guarantees are stated for."""
     planner = fitted_planner(case)
     nominal, after = case.moments, case.moments_after
     shaped = gelbrich_distance(nominal.mean, nominal.cov, after.mean, after.cov, planner.drift_)
     return [
-        AmbiguityBall("paper", case.settings.radius, None, case.distance),
-        AmbiguityBall("bootstrap", planner.radius_, planner.drift_, shaped),
-        AmbiguityBall("shift", case.distance, None, case.distance),
+        MomentBall("paper", case.settings.radius, None, case.distance),
+        MomentBall("bootstrap", planner.radius_, planner.drift_, shaped),
+        MomentBall("shift", case.distance, None, case.distance),
     ]
 
 
-def delivered(case: "Case", method: "Method", asked: Callable[[], list[AmbiguityBall]]) -> "pd.DataFrame":
+def delivered(case: "Case", method: "Method", asked: Callable[[], list[MomentBall]]) -> "pd.DataFrame":
     """Measure the rows that a method delivers, one row per applicant it serves."""
     import pandas as pd
 
@@ -122,7 +122,7 @@ def _asked(case: "Case", method: "Method") -> int:
     return min(limit, len(case.applicants))
 
 
-def _measure(case: "Case", who: int, table: "pd.DataFrame", asked: list[AmbiguityBall]) -> dict[str, Any]:
+def _measure(case: "Case", who: int, table: "pd.DataFrame", asked: list[MomentBall]) -> dict[str, Any]:
     applicant = case.applicants.iloc[[who]]
     points = case.encoding.encode(table)
     later = empirical_validity(points, case.after)

@@ -151,7 +151,7 @@ def with_costs_as_proximity(schema: "FeatureSchema") -> "FeatureSchema":
     """The schema with costs that are UNITS times the table's proximity: ranges are 1, another category is sqrt(2)."""
     features = []
     for feature in schema.features:
-        if feature.is_choice:
+        if feature.is_categorical:
             features.append(replace(feature, spread=None, weight=UNITS * float(np.sqrt(2.0))))
         elif feature.lower is not None and feature.upper is not None and feature.upper > feature.lower:
             features.append(replace(feature, spread=(feature.upper - feature.lower) / UNITS))

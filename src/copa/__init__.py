@@ -3,7 +3,7 @@
 import typing
 
 from copa import datasets
-from copa._core import renamed_modules as _renamed_modules
+from copa._core import deprecation as _deprecation
 from copa.analysis import metrics
 from copa.bounds import Certificate, ValidityBounds, Verification, WorstCase, lower_bound_gradient, validity_bounds
 from copa.corrections import (
@@ -30,7 +30,7 @@ from copa.uncertainty import (
 if typing.TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
 
-_renamed_modules.find_renamed_modules()
+_deprecation.find_renamed_modules()
 
 __version__ = "0.4.0"
 

@@ -21,8 +21,8 @@ DATA = {
 def bank(request):
     """A data set, and a planner for a pipeline fitted to it."""
     data = DATA[request.param]()
-    choices = [feature.name for feature in data.schema.features if feature.is_choice]
-    lines = [feature.name for feature in data.schema.features if feature.is_line]
+    choices = [feature.name for feature in data.schema.features if feature.is_categorical]
+    lines = [feature.name for feature in data.schema.features if feature.is_numeric]
     known = [data.features[name].drop_duplicates().sort_values().tolist() for name in choices]
     encoder = ColumnTransformer(
         [
@@ -43,7 +43,7 @@ def new_people(data, n, seed):
     table = data.features.iloc[rng.integers(len(data.features), size=n)].reset_index(drop=True)
     for feature in data.schema.features:
         column = data.features[feature.name]
-        if feature.is_line:
+        if feature.is_numeric:
             low = column.min() if feature.lower is None else feature.lower
             high = column.max() if feature.upper is None else feature.upper
             moved = table[feature.name] + rng.normal(scale=0.5 * column.std(), size=n)

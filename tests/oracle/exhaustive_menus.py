@@ -60,7 +60,9 @@ class Rows:
         for k, feature in enumerate(self.features):
             change = self.places[:, k] - self.own[k]
             mine, theirs = change[:, None], change[None]
-            part_of_it = (mine * theirs > 0.0) & (np.abs(mine) <= np.abs(theirs)) if feature.is_line else mine == theirs
+            part_of_it = (
+                (mine * theirs > 0.0) & (np.abs(mine) <= np.abs(theirs)) if feature.is_numeric else mine == theirs
+            )
             less &= (mine == 0.0) | part_of_it
         return less | less.T
 
@@ -94,7 +96,7 @@ class Reach:
 def places_of(schema: FeatureSchema, table: pd.DataFrame) -> Array:
     """Rows (M, n): numbers of lines, positions of the other values."""
     columns = [
-        table[f.name].to_numpy(dtype=float) if f.is_line else np.array([f.values.index(v) for v in table[f.name]])
+        table[f.name].to_numpy(dtype=float) if f.is_numeric else np.array([f.values.index(v) for v in table[f.name]])
         for f in schema.features
     ]
     return np.column_stack(columns).astype(float)
@@ -115,7 +117,7 @@ def everything_in_reach(problem: TinyProblem, applicant: pd.DataFrame) -> Reach:
 
 def candidates(feature: Feature, own: object) -> list[object]:
     """Values worth trying: the applicant's own, and all known ones or the multiples of the step around the range."""
-    if feature.is_choice:
+    if feature.is_categorical:
         return list(feature.values)
     first, last = np.floor(feature.lower / feature.step), np.ceil(feature.upper / feature.step)
     multiples = feature.step * np.arange(first, last + 1.0)

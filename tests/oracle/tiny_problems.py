@@ -102,7 +102,7 @@ def _rules(rng: np.random.Generator, features: tuple[Feature, ...]) -> tuple[str
     if len(numbers) < 2:
         return ()
     one, other = numbers
-    middles = [0.5 * (f.lower + f.upper) if f.is_line else 0.5 * (1 + len(f.values)) for f in numbers]
+    middles = [0.5 * (f.lower + f.upper) if f.is_numeric else 0.5 * (1 + len(f.values)) for f in numbers]
     if rng.random() < 0.5:
         return (f"{one.name} + {other.name} <= {sum(middles):.3f}",)
     return (f"{one.name} <= {other.name} + {abs(middles[0] - middles[1]):.3f}",)
@@ -110,7 +110,7 @@ def _rules(rng: np.random.Generator, features: tuple[Feature, ...]) -> tuple[str
 
 def _entries(rng: np.random.Generator, feature: Feature, n: int, *, strays: float = 0.0) -> Any:
     """Random values; a share `strays` of a line's are off the grid of its steps or outside its range."""
-    if feature.is_choice:
+    if feature.is_categorical:
         return np.array(feature.values, dtype=object if isinstance(feature.values[0], str) else int)[
             rng.integers(len(feature.values), size=n)
         ]
@@ -124,7 +124,7 @@ def _entries(rng: np.random.Generator, feature: Feature, n: int, *, strays: floa
 
 def _pipeline(rng: np.random.Generator, features: tuple[Feature, ...], table: pd.DataFrame) -> Pipeline:
     """A pipeline with random coefficients that declines most of the table."""
-    lines = [f.name for f in features if f.is_line]
+    lines = [f.name for f in features if f.is_numeric]
     ordinals = [f for f in features if f.kind == "ordinal"]
     others = [f for f in features if f.kind in ("categorical", "binary")]
     encoder = ColumnTransformer(

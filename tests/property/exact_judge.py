@@ -67,11 +67,11 @@ def _change_fault(feature: Any, own: Any, new: Any) -> str:
     """What is wrong with a value that was changed, "" if nothing."""
     if feature.immutable:
         return "immutable"
-    is_line = feature.kind in ("numeric", "integer")
-    if not is_line and _position(feature, new) < 0:
+    is_numeric = feature.kind in ("numeric", "integer")
+    if not is_numeric and _position(feature, new) < 0:
         return "no value of the column"
     value = printed(_number(feature, new)) if feature.lower is not None or feature.upper is not None else Fraction(0)
-    way = printed(new) - printed(own) if is_line else _position(feature, new) - _position(feature, own)
+    way = printed(new) - printed(own) if is_numeric else _position(feature, new) - _position(feature, own)
     faults = {
         "below the range": feature.lower is not None and value < printed(feature.lower),
         "above the range": feature.upper is not None and value > printed(feature.upper),
@@ -79,7 +79,7 @@ def _change_fault(feature: Any, own: Any, new: Any) -> str:
         "not downwards": feature.direction == "decrease" and way > 0,
         "off the step": feature.step is not None and (printed(new) / printed(feature.step)).denominator != 1,
         "not allowed": feature.allowed is not None and new not in feature.allowed,
-        "no such transition": not is_line and new not in _targets(feature, own),
+        "no such transition": not is_numeric and new not in _targets(feature, own),
     }
     return ", ".join(fault for fault, is_there in faults.items() if is_there)
 

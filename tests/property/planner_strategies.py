@@ -102,7 +102,9 @@ def choices(draw: st.DrawFn, name: str, rng: np.random.Generator) -> tuple[Featu
 @st.composite
 def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list[LinearRule]:
     """Rules over columns that hold numbers, broken by some of the people."""
-    usable = [f.name for f in features if f.is_line or (f.kind != "categorical" and not isinstance(f.values[0], str))]
+    usable = [
+        f.name for f in features if f.is_numeric or (f.kind != "categorical" and not isinstance(f.values[0], str))
+    ]
     if not usable or not draw(st.booleans()):
         return []
     names = draw(st.lists(st.sampled_from(usable), min_size=1, max_size=3, unique=True))
@@ -113,7 +115,7 @@ def rules(draw: st.DrawFn, features: list[Feature], table: pd.DataFrame) -> list
 
 
 def _transformer(draw: st.DrawFn, feature: Feature, column: pd.Series) -> Any:
-    if feature.is_line:
+    if feature.is_numeric:
         return draw(st.sampled_from([StandardScaler(), MinMaxScaler(), "passthrough"]))
     # Spelled as the column spells them: an encoder compares without a schema's leniency.
     spelled = sorted(column.unique().tolist() if column.dtype != "category" else column.cat.categories.tolist())
@@ -132,7 +134,7 @@ def cases(draw: st.DrawFn) -> Case:
     features = [feature for feature, _ in made]
     table = pd.DataFrame({feature.name: column for feature, column in made})
     for k, feature in enumerate(features):  # values that nobody has cannot be asked of an encoder
-        if feature.is_choice and table[feature.name].nunique() < len(feature.values):
+        if feature.is_categorical and table[feature.name].nunique() < len(feature.values):
             known = {feature.index.position(entry) for entry in table[feature.name]}
             seen = [value for code, value in enumerate(feature.values) if code in known]
             features[k] = Feature(feature.name, "categorical", values=seen, immutable=feature.immutable)

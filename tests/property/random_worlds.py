@@ -122,7 +122,9 @@ def _choice(name: str, rng: np.random.Generator, n_rows: int) -> tuple[Feature, 
 
 def _rules(rng: np.random.Generator, features: tuple[Feature, ...], table: pd.DataFrame) -> list[LinearRule]:
     """Up to two rules over columns of numbers, broken by some of the people."""
-    usable = [f.name for f in features if f.is_line or (f.kind != "categorical" and not isinstance(f.values[0], str))]
+    usable = [
+        f.name for f in features if f.is_numeric or (f.kind != "categorical" and not isinstance(f.values[0], str))
+    ]
     rules = []
     for _ in range(rng.choice([0, 0, 1, 2])):
         names = rng.permutation(usable)[: rng.integers(1, 3)].tolist()
@@ -134,14 +136,14 @@ def _rules(rng: np.random.Generator, features: tuple[Feature, ...], table: pd.Da
 
 
 def _encoder(rng: np.random.Generator, features: tuple[Feature, ...], table: pd.DataFrame, *, curved: bool) -> Any:
-    lines = [f.name for f in features if f.is_line]
+    lines = [f.name for f in features if f.is_numeric]
     scaler = StandardScaler() if curved or rng.random() < 0.7 else MinMaxScaler()
     straight = [scaler, make_pipeline(scaler, PCA(random_state=0))]
     bent = [PolynomialFeatures(2, include_bias=False), SplineTransformer(n_knots=4, extrapolation="linear")]
     numbers = make_pipeline(scaler, bent[rng.integers(2)]) if curved else straight[rng.integers(2)]
     parts: list[Any] = [("lines", numbers, lines)]
     for feature in features:
-        if feature.is_choice:
+        if feature.is_categorical:
             column = table[feature.name]
             seen = sorted(column.cat.categories if column.dtype == "category" else column.unique().tolist())
             encoders = [OneHotEncoder(categories=[seen]), OrdinalEncoder(categories=[seen])]

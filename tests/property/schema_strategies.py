@@ -93,7 +93,7 @@ def schemas(draw: st.DrawFn, names: st.SearchStrategy[str] | None = None) -> Fea
     named = st.sampled_from(["age", "income", "job", "yes"]) if names is None else names
     columns = draw(st.lists(named, min_size=1, max_size=4, unique=True))
     drawn = [draw(features(name)) for name in columns]
-    usable = [f.name for f in drawn if f.is_line]
+    usable = [f.name for f in drawn if f.is_numeric]
     rules = []
     if usable and draw(st.booleans()):
         terms = draw(st.lists(st.sampled_from(usable), min_size=1, unique=True))
@@ -107,7 +107,7 @@ def worded(draw: st.DrawFn, schema: FeatureSchema) -> FeatureSchema:
     """The same schema with human words for some of its columns and values."""
     changes = {}
     for feature in schema.features:
-        values = quarters if feature.is_line else st.sampled_from(feature.values)
+        values = quarters if feature.is_numeric else st.sampled_from(feature.values)
         labels = draw(st.lists(st.tuples(values, words), max_size=5, unique_by=lambda pair: str(pair[0])))
         changes[feature.name] = {"title": draw(st.one_of(st.just(""), words)), "labels": dict(labels)}
     return schema.replace(changes)
@@ -115,7 +115,7 @@ def worded(draw: st.DrawFn, schema: FeatureSchema) -> FeatureSchema:
 
 def entries(feature: Feature) -> st.SearchStrategy:
     """Values that a person may have in a column."""
-    if feature.is_choice:
+    if feature.is_categorical:
         return st.sampled_from(feature.values)
     if feature.kind == "integer":
         return st.integers(-12, 12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from copa import InvalidInputError, WeightMoments
 from copa._core.arrays import as_symmetric, semidefinite_root
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 seeds = st.integers(0, 2**32 - 1)
 orders = st.integers(2, 12)
@@ -31,9 +31,9 @@ def test_a_planted_negative_eigenvalue_is_refused_in_any_units(seed, order, dept
     sizes = units(rng, order)
     planted = matrix * np.outer(sizes, sizes)
     with pytest.raises(InvalidInputError, match="cov must be positive semidefinite"):
-        AmbiguityBall.read(np.ones(order), planted, 0.0)
+        MomentBall.read(np.ones(order), planted, 0.0)
     with pytest.raises(InvalidInputError, match="drift must be positive semidefinite"):
-        AmbiguityBall.read(np.ones(order), np.eye(order), 0.0, planted)
+        MomentBall.read(np.ones(order), np.eye(order), 0.0, planted)
 
 
 @given(seeds, orders, st.floats(1e-7, 1.0))

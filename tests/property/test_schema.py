@@ -25,7 +25,7 @@ def is_inside(schema, limits, options, name, row, own):
     feature = schema[name]
     if options[name].iloc[row] == own:  # staying is always possible
         return True
-    if feature.is_choice:
+    if feature.is_categorical:
         return bool(limits.choice[name][0, schema.codes(options, name)[row]])
     lower, upper = limits.line[name]
     return bool(lower[0] <= options[name].iloc[row] <= upper[0])
@@ -132,7 +132,7 @@ def test_codes_and_limits_do_not_depend_on_the_coding(data):
     table = data.draw(tables(schema))
     limits = schema.limits(table)
     for feature in schema.features:
-        if feature.is_line:
+        if feature.is_numeric:
             continue
         expected = [feature.values.index(value) for value in table[feature.name]]
         for column in recodings(table[feature.name]):
@@ -148,7 +148,7 @@ def test_violations_do_not_depend_on_the_coding(data):
     origin, options = data.draw(tables(schema, max_rows=1)), data.draw(tables(schema))
     counts = [len(found) for found in schema.violations(origin, options)]
     for feature in schema.features:
-        for column in recodings(options[feature.name]) if feature.is_choice else []:
+        for column in recodings(options[feature.name]) if feature.is_categorical else []:
             recoded = options.assign(**{feature.name: column})
             assert [len(found) for found in schema.violations(origin, recoded)] == counts
 

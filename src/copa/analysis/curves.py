@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa.bounds import validity_bounds
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import AmbiguityBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall, single_option_lower
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -41,10 +41,10 @@ class RadiusCurves:
         return {"each": lowest, "any": self.any_lower, "all": self.all_lower}[kind]
 
 
-def radius_grid(ball: AmbiguityBall, points: Array, n_radii: int = N_RADII) -> Array:
+def radius_grid(ball: MomentBall, points: Array, n_radii: int = N_RADII) -> Array:
     """Radii worth looking at for some options (M, D): from 0 on, the ball's own among them, (R,)."""
     own = ball.radius
-    unit = AmbiguityBall.read(ball.mean, ball.cov, 1.0, ball.drift)
+    unit = MomentBall.read(ball.mean, ball.cov, 1.0, ball.drift)
     scores = unit.scores(points)
     means, reaches = scores.means, scores.reaches
     useful = (means > 0.0) & (reaches > 0.0)
@@ -69,7 +69,7 @@ def batch_curves(batch: PlanBatch, radii: Array, n_jobs: int | None = None) -> l
     return curves
 
 
-def radius_curves(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int | None = None) -> list[RadiusCurves]:
+def radius_curves(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None = None) -> list[RadiusCurves]:
     """Curves of plans (N, J, D) at given radii (R,), ascending."""
     each, each_upper, joint = _bounds_at(points, ball, radii, n_jobs)
     return [
@@ -86,7 +86,7 @@ def radius_curves(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int 
     ]
 
 
-def _bounds_at(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int | None) -> tuple[Array, Array, Array]:
+def _bounds_at(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None) -> tuple[Array, Array, Array]:
     """Bounds of plans (n, J, D) at every radius: of options (R, n, J) twice, and of plans (4, R, n)."""
     n, size, _ = points.shape
     each, each_upper = np.empty((2, len(radii), n, size))
@@ -100,7 +100,7 @@ def _bounds_at(points: Array, ball: AmbiguityBall, radii: Array, n_jobs: int | N
             bounds.lower,
             bounds.upper,
         )
-        scores = AmbiguityBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
+        scores = MomentBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
         each_upper[r] = 1.0 - single_option_lower(-scores.means, scores.spreads, scores.reaches)
         if hopeless.any():
             # That no option holds is that all the opposite ones do.

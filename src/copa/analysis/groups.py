@@ -44,7 +44,7 @@ def compare_groups(sample: RowSample, column: str, schema: FeatureSchema) -> lis
     values = [None if is_missing(value) else plain(value) for value in sample["group"].tolist()]
     numbers = _numbers(values)
     many = numbers is not None and len(np.unique(numbers[np.isfinite(numbers)])) > MOST
-    if many and (column not in schema or schema[column].is_line):
+    if many and (column not in schema or schema[column].is_numeric):
         names, order = _quartiles(numbers)
     else:
         names, order = _by_value(values, column, schema)

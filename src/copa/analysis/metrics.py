@@ -261,7 +261,7 @@ def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "Fea
         if feature.immutable or feature.name not in table.columns:
             continue
         column = table[feature.name]
-        if feature.is_line:
+        if feature.is_numeric:
             values = column_numbers(column)[0].reshape(shape) * (feature.weight / unit_of_effort(feature))
             with np.errstate(invalid="ignore"):  # of two infinite values
                 apart = np.abs(values[:, :, None] - values[:, None, :])

@@ -13,7 +13,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class CanonicalPlan:
     frames: Array
 
 
-def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPlan:
+def align(points: Array, ball: MomentBall, coordinates: Array) -> CanonicalPlan:
     """Bring a plan into the coordinates in which its directions are nearest to the given ones.
 
     Parameters
@@ -62,7 +62,7 @@ def align(points: Array, ball: AmbiguityBall, coordinates: Array) -> CanonicalPl
     return CanonicalPlan(directions, reach, lengths * sizes, isometry, lost, frames)
 
 
-def score_moments(points: Array, ball: AmbiguityBall) -> tuple[Array, Array, Array, Array]:
+def score_moments(points: Array, ball: MomentBall) -> tuple[Array, Array, Array, Array]:
     """Means (J,), roots (J, D), reaches (J,) of the scores of options (J, D), divided by the sizes (J,) returned last.
 
     The verifier's own arithmetic. Each option is divided by its entry that weighs most, entry times parameter, and each

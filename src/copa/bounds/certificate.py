@@ -14,7 +14,7 @@ from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blo
 from copa.bounds.points import read_plan, require_plan
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
 from copa.uncertainty import gelbrich_distance
-from copa.uncertainty.ambiguity import AmbiguityBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall, single_option_lower
 
 FORMAT = "copa.certificate"
 VERSION = 1
@@ -76,7 +76,7 @@ class Certificate:
     """
 
     points: Array
-    ball: AmbiguityBall
+    ball: MomentBall
     directions: Array
     matrix: Array
     penalty: float
@@ -239,7 +239,7 @@ class Certificate:
                 f"certificate version {content.get('version')!r} cannot be read, only {VERSION}; update COPA"
             )
         try:
-            ball = AmbiguityBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
+            ball = MomentBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
             return cls.from_numbers(content, ball)
         except KeyError as error:
             raise CertificateError(f"the certificate misses the field {error}") from error
@@ -247,7 +247,7 @@ class Certificate:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
     @classmethod
-    def from_numbers(cls, content: Mapping[str, Any], ball: AmbiguityBall) -> "Certificate":
+    def from_numbers(cls, content: Mapping[str, Any], ball: MomentBall) -> "Certificate":
         """Read the points and numbers of a certificate in a ball that is known; a CopaError or KeyError if damaged."""
         points = read_plan(content["points"], ball.dimension)
         n_options = len(points)
@@ -277,7 +277,7 @@ def _stored(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Ar
     return array
 
 
-def _require_roots(ball: AmbiguityBall) -> None:
+def _require_roots(ball: MomentBall) -> None:
     """Raise unless covariance and drift are squares F F' of their roots, each coordinate measured by its own size.
 
     A square is symmetric and positive semidefinite, so that this proves that the matrix can be a covariance. And the
@@ -416,7 +416,7 @@ def _attack_moments(certificate: Certificate) -> Array:
     return 0.5 * (attacks + np.swapaxes(attacks, 1, 2))
 
 
-def _move_to_boundary(second: Array, point: Array, ball: AmbiguityBall) -> Array:
+def _move_to_boundary(second: Array, point: Array, ball: MomentBall) -> Array:
     """Second moments after moving a part along Q x, at least cost, onto the hyperplane x' theta = 0."""
     along = point if ball.drift is None else ball.drift @ point
     reach = ball.radius * (along @ point)

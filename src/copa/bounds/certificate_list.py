@@ -11,7 +11,7 @@ from copa._core.records import Positions, segment_rows
 from copa.bounds.certificate import Certificate
 from copa.bounds.validity import CertificateList, Proofs
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 NOBODY: tuple[None, ...] = (None,)
 
@@ -75,7 +75,7 @@ class Certificates(Sequence[Certificate | None]):
 
 
 def pack_certificates(
-    certificates: Sequence[Certificate | None], points: Array, ball: AmbiguityBall, counts: Positions
+    certificates: Sequence[Certificate | None], points: Array, ball: MomentBall, counts: Positions
 ) -> dict[str, Any]:
     """Collect certificates in arrays, one group per number of options.
 
@@ -111,9 +111,7 @@ def pack_certificates(
     return arrays
 
 
-def unpack_certificates(
-    arrays: Mapping[str, Any], points: Array, ball: AmbiguityBall, counts: Positions
-) -> Certificates:
+def unpack_certificates(arrays: Mapping[str, Any], points: Array, ball: MomentBall, counts: Positions) -> Certificates:
     """Read what `pack_certificates` returned; a ValueError says where its arrays do not fit."""
     sources: list[Sequence[Certificate | None]] = [NOBODY]
     source, place = np.zeros(len(counts), dtype=np.intp), np.zeros(len(counts), dtype=np.intp)
@@ -135,7 +133,7 @@ def unpack_certificates(
     return Certificates(sources, source, place)
 
 
-def same_ball(one: AmbiguityBall, other: AmbiguityBall) -> bool:
+def same_ball(one: MomentBall, other: MomentBall) -> bool:
     """Whether two balls hold the same distributions, to the last bit of their moments."""
     if one is other:
         return True

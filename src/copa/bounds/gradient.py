@@ -9,7 +9,7 @@ from copa.bounds.canonical import witness_matrices
 from copa.bounds.certificate import Certificate
 from copa.bounds.points import read_plan
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 # The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
 # double precision gives.
@@ -34,7 +34,7 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
     value : float, the proven lower bound
     gradient : (J, D)
     """
-    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    ball = MomentBall.read(mean, cov, radius, drift)
     plan = read_plan(points, ball.dimension)
     bounds = bound_plans(plan[None], ball, n_jobs=1, tolerance=SHARP)
     value = float(bounds.lower[0])

@@ -13,7 +13,7 @@ from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_sol
 from copa._core.threads import for_each_chunk, interruption
 from copa.bounds.certificate import Certificate
 from copa.bounds.points import complaints, read_points, require_plan
-from copa.uncertainty.ambiguity import AmbiguityBall, Exponents, single_option_lower
+from copa.uncertainty.ambiguity import Exponents, MomentBall, single_option_lower
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
@@ -22,7 +22,7 @@ CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes o
 class CertificateList(Sequence[Certificate]):
     """The certificates of a batch, each built when it is asked for."""
 
-    def __init__(self, points: Array, ball: AmbiguityBall, proofs: "Proofs") -> None:
+    def __init__(self, points: Array, ball: MomentBall, proofs: "Proofs") -> None:
         self._points = points
         self._ball = ball
         self._proofs = proofs
@@ -96,7 +96,7 @@ class BatchBounds:
 
 
 def bound_plans(
-    points: Array, ball: AmbiguityBall, n_jobs: int | None = None, tolerance: float = TOLERANCE
+    points: Array, ball: MomentBall, n_jobs: int | None = None, tolerance: float = TOLERANCE
 ) -> BatchBounds:
     """Bounds for plans (N, J, D) whose entries are known to be good.
 
@@ -139,7 +139,7 @@ def bound_plans(
     return bounds
 
 
-def _bound_chunk(points: Array, ball: AmbiguityBall, bounds: BatchBounds, chunk: slice, tolerance: float) -> None:
+def _bound_chunk(points: Array, ball: MomentBall, bounds: BatchBounds, chunk: slice, tolerance: float) -> None:
     """Fill in the bounds of one chunk of plans."""
     from copa.bounds._kernels.lower import lower_bounds
     from copa.bounds._kernels.mixture import surest_mixtures
@@ -275,7 +275,7 @@ def validity_bounds(
         For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius, an empty plan or a
         zero option. In a batch, a plan with bad entries gets status "invalid" instead, and the others are bounded.
     """
-    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    ball = MomentBall.read(mean, cov, radius, drift)
     array = read_points(points, ball.dimension)
     if array.ndim == 2:
         require_plan(array)

@@ -82,8 +82,8 @@ def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
 def _require_numbers(frame: "pd.DataFrame", kinds: dict[str, str], schema: FeatureSchema | None) -> None:
     """Raise if a column holds text where the model, the schema or its other cells ask for something else."""
     for name in frame.columns:
-        is_line = schema is not None and name in schema and schema[name].is_line
-        if kinds[name] == TEXT and not is_line:
+        is_numeric = schema is not None and name in schema and schema[name].is_numeric
+        if kinds[name] == TEXT and not is_numeric:
             continue
         bad = [(k, cell) for k, cell in enumerate(frame[name]) if isinstance(cell, str) and not _is_number(cell)]
         if bad:
@@ -194,7 +194,7 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: "FeatureSchema
 def _is_choice(column: "pd.Series[Any]", schema: "FeatureSchema") -> bool:
     from pandas.api.types import is_numeric_dtype
 
-    return schema[column.name].is_choice if column.name in schema else not is_numeric_dtype(column.dtype)
+    return schema[column.name].is_categorical if column.name in schema else not is_numeric_dtype(column.dtype)
 
 
 def _values(column: "pd.Series[Any]", schema: "FeatureSchema") -> list[Any]:

@@ -81,7 +81,7 @@ def _show_features(schema: FeatureSchema) -> None:
     rows = []
     for feature in schema.features:
         ends = (feature.lower, feature.upper)
-        span = " to ".join("..." if end is None else f"{end:g}" for end in ends) if feature.is_line else ""
+        span = " to ".join("..." if end is None else f"{end:g}" for end in ends) if feature.is_numeric else ""
         values = f"{len(feature.values)} values" if feature.values else span
         rows.append([feature.name, feature.kind, "no" if feature.immutable else str(feature.direction), values])
     show_table(["column", "kind", "may change", "values"], rows)

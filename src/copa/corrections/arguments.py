@@ -11,7 +11,7 @@ from copa._core.words import shown
 from copa.bounds.points import complaints, read_points, require_plan
 from copa.bounds.validity import bound_plans
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 
 def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
@@ -84,7 +84,7 @@ def correction_effect(
     InvalidInputError
         For bad input, or plans of different shapes.
     """
-    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    ball = MomentBall.read(mean, cov, radius, drift)
     old, single = read_plans(before, ball.dimension)
     new, new_is_single = read_plans(after, ball.dimension)
     if old.shape != new.shape or single != new_is_single:

@@ -12,7 +12,7 @@ from copa.bounds.gradient import SHARP, envelope
 from copa.bounds.validity import CertificateList, bound_plans
 from copa.corrections.arguments import heaviest, read_count, read_plans
 from copa.corrections.mahalanobis import Moments, raise_ratios
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
 SUFFICIENT = 1e-4  # share of the promised rise that a step must bring
@@ -65,7 +65,7 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     InvalidInputError
         For bad input, an option outside its bounds included (`requirement_correction` brings it into them).
     """
-    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
     budget = read_number(budget, "budget")
     max_iter = read_count(max_iter, "max_iter")
@@ -106,7 +106,7 @@ class _State:
 class _Ascent:
     """Projected ascent on L* of plans (N, J, D), each option within budget and bounds of where it was given."""
 
-    ball: AmbiguityBall
+    ball: MomentBall
     given: Array
     moving: npt.NDArray[np.bool_]
     limits: Limits

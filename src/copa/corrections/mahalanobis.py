@@ -13,7 +13,7 @@ from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.validity import CertificateList, bound_plans
 from copa.corrections.arguments import heaviest, read_plans
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 CHUNK = 1024  # options per task: a few milliseconds of work
 RATIO_EPS = float(np.finfo(np.float64).eps)
@@ -31,7 +31,7 @@ class Moments:
     root: Array
 
     @classmethod
-    def of_ball(cls, ball: AmbiguityBall) -> "Moments":
+    def of_ball(cls, ball: MomentBall) -> "Moments":
         """The nominal moments of a ball."""
         return cls.scaled(ball.mean, ball.cov_root)
 
@@ -222,7 +222,7 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     InvalidInputError
         For bad input, an option outside its bounds included (`requirement_correction` brings it into them).
     """
-    ball = AmbiguityBall.read(mean, cov, radius, drift)
+    ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
     budget = read_number(budget, "budget")
     limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)

@@ -26,7 +26,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, eq=False)
-class GivenPlans:
+class ExternalPlans:
     """Options that someone made for a number of applicants.
 
     Attributes
@@ -48,7 +48,7 @@ def read_plans(
     applicants: "pd.DataFrame | None" = None,
     *,
     others: Sequence[str] = (),
-) -> GivenPlans:
+) -> ExternalPlans:
     """Read plans from a table, a file, COPA or DiCE, as raw rows of the model's columns.
 
     Other columns of the source, such as an outcome, are left out. An applicant without options is kept.
@@ -71,7 +71,7 @@ def read_plans(
 
     Returns
     -------
-    GivenPlans
+    ExternalPlans
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_plans(
     rows, own = owned.options.reset_index(drop=True), owned.factuals.iloc[owner].reset_index(drop=True)
     given = {name: rows[name] if name in rows.columns else own[name] for name in owned.factuals.columns}
     options = pd.DataFrame({name: cast_like(column, owned.factuals[name]) for name, column in given.items()})
-    return GivenPlans(owned.factuals, options, owner)
+    return ExternalPlans(owned.factuals, options, owner)
 
 
 def _read(source: Any, wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:

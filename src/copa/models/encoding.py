@@ -58,7 +58,7 @@ class Encoding:
             if feature.name not in model.columns:
                 continue
             try:
-                if feature.is_line:
+                if feature.is_numeric:
                     lines[feature.name] = _direction(model, feature, bases, table[feature.name])
                 else:
                     choices[feature.name] = _codes(model, feature, bases, table[feature.name])
@@ -75,16 +75,16 @@ class Encoding:
         """
         bases = _bases(schema, table)
         changeable = [f for f in schema.features if f.name in model.columns and not f.immutable]
-        lines = [feature for feature in changeable if feature.is_line]
+        lines = [feature for feature in changeable if feature.is_numeric]
         for feature in lines:
             _require_slope(model, feature, bases, table[feature.name])
         for feature in changeable:
-            if feature.is_choice:
+            if feature.is_categorical:
                 _vary(model, bases, feature.name, _spelled_values(feature, table[feature.name]))
         nothing = np.zeros(model.theta.size)
         return cls(
             {feature.name: nothing for feature in lines},
-            {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in changeable if f.is_choice},
+            {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in changeable if f.is_categorical},
         )
 
 

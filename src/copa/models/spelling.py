@@ -134,7 +134,7 @@ def with_room(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
     dtype = column.dtype
     if not isinstance(dtype, pd.CategoricalDtype) or feature.immutable:
         return column
-    if feature.is_line:
+    if feature.is_numeric:
         return column.astype(np.float64 if column.hasnans else dtype.categories.dtype)
     values = feature.values or ()
     codes = [code for code, value in enumerate(values) if feature.allowed is None or value in feature.allowed]

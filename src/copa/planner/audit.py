@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.external import GivenPlans, read_plans
+from copa.external import ExternalPlans, read_plans
 from copa.planner.deliver import Construction, Delivered, bound_options, guarantee_holds
 from copa.planner.fitted import Fitted
 from copa.planner.plan import ERROR, FRAGILE, INFEASIBLE, OK, Verdicts, assemble, encodable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def audit_plans(
     fitted: Fitted,
-    given: GivenPlans,
+    given: ExternalPlans,
     request: Request,
     terms: PlanTerms,
     known: dict[int, str] | None = None,
@@ -66,18 +66,18 @@ def audit_plans(
     return assemble(fitted, given.factuals, np.arange(n), made, verdicts, terms, seconds)
 
 
-def read_given(fitted: Fitted, source: Any, applicants: "pd.DataFrame | None") -> GivenPlans:
+def read_given(fitted: Fitted, source: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
     """Read given plans in the columns of the model, and in those of the schema that it does not use."""
     return read_plans(source, fitted.model.columns, applicants, others=fitted.schema.names)
 
 
-def in_order(given: GivenPlans) -> GivenPlans:
+def in_order(given: ExternalPlans) -> ExternalPlans:
     """The same plans with the options of each applicant together."""
     order = np.argsort(given.owner, kind="stable")
-    return GivenPlans(given.factuals, given.options.iloc[order].reset_index(drop=True), given.owner[order])
+    return ExternalPlans(given.factuals, given.options.iloc[order].reset_index(drop=True), given.owner[order])
 
 
-def readable(fitted: Fitted, given: GivenPlans) -> tuple[GivenPlans, dict[int, str]]:
+def readable(fitted: Fitted, given: ExternalPlans) -> tuple[ExternalPlans, dict[int, str]]:
     """The options that the model can read, and for each applicant with others (or a bad row) what is wrong."""
     own, messages = _complaints(fitted, given.factuals), _complaints(fitted, given.options)
     complaints = {i: f"the applicant's own row: {message}" for i, message in enumerate(own) if message}
@@ -87,7 +87,7 @@ def readable(fitted: Fitted, given: GivenPlans) -> tuple[GivenPlans, dict[int, s
     good = np.array([not messages[k] and not own[i] for k, i in enumerate(given.owner)], dtype=bool)
     if good.all():
         return given, complaints
-    return GivenPlans(given.factuals, given.options[good].reset_index(drop=True), given.owner[good]), complaints
+    return ExternalPlans(given.factuals, given.options[good].reset_index(drop=True), given.owner[good]), complaints
 
 
 def _complaints(fitted: Fitted, table: "pd.DataFrame") -> list[str]:
@@ -99,7 +99,7 @@ def _complaints(fitted: Fitted, table: "pd.DataFrame") -> list[str]:
     return messages
 
 
-def _verdicts(fitted: Fitted, given: GivenPlans, made: Construction, request: Request) -> tuple[Any, Any]:
+def _verdicts(fitted: Fitted, given: ExternalPlans, made: Construction, request: Request) -> tuple[Any, Any]:
     n = len(given.factuals)
     status, message = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     owner = made.delivered.owner

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
-from copa.external import GivenPlans
+from copa.external import ExternalPlans
 from copa.planner.audit import audit_plans, in_order, readable
 from copa.planner.deliver import Applicants, Construction, passing, reasons_against
 from copa.planner.fitted import Fitted, FittedPlanner
@@ -171,7 +171,7 @@ Build = Callable[[Any, Applicants, Request], Construction]  # each for the plann
 
 def search_from_options(
     fitted: Fitted,
-    given: GivenPlans,
+    given: ExternalPlans,
     applicants: Applicants,
     owner: Indices,
     before: PlanBatch,
@@ -207,7 +207,7 @@ def search_from_options(
 
 
 def _at_options(
-    fitted: Fitted, given: GivenPlans, applicants: Applicants, owner: Indices, *, no_more: bool
+    fitted: Fitted, given: ExternalPlans, applicants: Applicants, owner: Indices, *, no_more: bool
 ) -> Applicants:
     """People who stand at the options, or at the allowed rows nearest to them, and may go where the applicants may.
 
@@ -340,7 +340,7 @@ class CorrectedPlans:
 
 def correct_plans(
     fitted: Fitted,
-    given: GivenPlans,
+    given: ExternalPlans,
     request: Request,
     terms: PlanTerms,
     correction: Correction,
@@ -388,7 +388,7 @@ def correct_plans(
     return CorrectedPlans(before, _with_reasons(after, reasons), _distances(fitted, before, after, kept), ~kept)
 
 
-def as_large_as(fitted: Fitted, given: GivenPlans) -> Fitted:
+def as_large_as(fitted: Fitted, given: ExternalPlans) -> Fitted:
     """The planner for menus of as many options as the given ones have."""
     if isinstance(fitted, LimePlanner):
         raise InvalidInputError(
@@ -464,23 +464,23 @@ def _keep_to_budget(
     found.outcomes[beyond()] = UNREACHABLE
 
 
-def _with_rows(fitted: Fitted, given: GivenPlans, flags: Flags, rows: "pd.DataFrame") -> GivenPlans:
+def _with_rows(fitted: Fitted, given: ExternalPlans, flags: Flags, rows: "pd.DataFrame") -> ExternalPlans:
     """The plans with other rows where the flags are."""
     if flags.all():
-        return GivenPlans(given.factuals, rows, given.owner)
+        return ExternalPlans(given.factuals, rows, given.owner)
     options = make_room(fitted.space, given.options)
     columns = {name: overwritten(options[name], flags, rows[name]) for name in options.columns}
-    return GivenPlans(given.factuals, options.assign(**columns), given.owner)
+    return ExternalPlans(given.factuals, options.assign(**columns), given.owner)
 
 
 def _kept_where_worse(
     fitted: Fitted,
-    given: GivenPlans,
-    corrected: GivenPlans,
+    given: ExternalPlans,
+    corrected: ExternalPlans,
     before: PlanBatch,
     request: Request,
     terms: PlanTerms,
-) -> GivenPlans:
+) -> ExternalPlans:
     """The corrected plans, but the given ones where rounding to real rows has taken the gain away."""
     after = audit_plans(fitted, corrected, request, terms)
     better = (before.status == INFEASIBLE) | (after.lower >= before.lower)
@@ -489,7 +489,7 @@ def _kept_where_worse(
 
 
 def _without_refused(
-    fitted: Fitted, corrected: GivenPlans, request: Request, terms: PlanTerms, complaints: dict[int, str]
+    fitted: Fitted, corrected: ExternalPlans, request: Request, terms: PlanTerms, complaints: dict[int, str]
 ) -> tuple[PlanBatch, Flags, dict[int, list[str]]]:
     """Audit the corrected plans without the options that the schema or the model refuses.
 
@@ -501,7 +501,7 @@ def _without_refused(
     """
     kept = np.ones(len(corrected.owner), dtype=bool)
     while True:  # until the model accepts, among the rows that leave, all of them
-        left = GivenPlans(corrected.factuals, corrected.options[kept].reset_index(drop=True), corrected.owner[kept])
+        left = ExternalPlans(corrected.factuals, corrected.options[kept].reset_index(drop=True), corrected.owner[kept])
         after = audit_plans(fitted, left, request, terms, complaints)
         good = after.accepted & fitted.schema.obeys(left.factuals.iloc[left.owner], left.options)
         if good.all():

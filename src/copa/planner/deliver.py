@@ -15,7 +15,7 @@ from copa.plans.rates import Trials
 from copa.search.problem import Places
 from copa.search.rows import make_room, relaxed_rows, write_rows
 from copa.search.run import Menus
-from copa.uncertainty.ambiguity import AmbiguityBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall, single_option_lower
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def bound_options(
     points: Array,
     owner: Indices,
     n_applicants: int,
-    ball: AmbiguityBall,
+    ball: MomentBall,
     n_jobs: int | None,
     progress: Callable[[int], None] | None = None,
 ) -> Bounds:
@@ -152,7 +152,7 @@ def bound_options(
     return bounds
 
 
-def moments_of_each(ball: AmbiguityBall, points: Array) -> tuple[Array, Array, Array]:
+def moments_of_each(ball: MomentBall, points: Array) -> tuple[Array, Array, Array]:
     """Mean and standard deviation of the score of each option (M, D), and how far the ball reaches there, (M,) each.
 
     Each option is in a unit of its own (`Scores`): the three numbers' proportions are meant.
@@ -161,7 +161,7 @@ def moments_of_each(ball: AmbiguityBall, points: Array) -> tuple[Array, Array, A
     return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
 
 
-def lower_of_each(ball: AmbiguityBall, points: Array) -> Array:
+def lower_of_each(ball: MomentBall, points: Array) -> Array:
     """Probability that each option (M, D) holds with by itself, (M,)."""
     return single_option_lower(*moments_of_each(ball, points))
 

@@ -17,7 +17,7 @@ from copa.schema import FeatureSchema
 from copa.schema.fields import is_absent
 from copa.search.problem import ActionSpace
 from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class Fitted(Protocol):
         """The columns that may change."""
 
     @property
-    def ball(self) -> AmbiguityBall:
+    def ball(self) -> MomentBall:
         """The distributions that the guarantees hold for."""
 
     @property
@@ -106,7 +106,7 @@ class FittedPlanner:
 
     model: LinearModel
     space: ActionSpace
-    ball: AmbiguityBall
+    ball: MomentBall
     radius_source: str
     floor: float
     curved: bool = False
@@ -168,7 +168,7 @@ def fit_planner(
     radius, source = settings.radius, "given"
     if isinstance(radius, str):
         radius, source = _calibrated_radius(estimator, encoded, labels, raw, shape, n_models, rng, settings.n_jobs)
-    ball = AmbiguityBall.read(model.oriented(raw.mean), raw.cov, radius, shape)
+    ball = MomentBall.read(model.oriented(raw.mean), raw.cov, radius, shape)
     curved = False
     try:
         encoding = Encoding.probe(model, schema, X)

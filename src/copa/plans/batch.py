@@ -24,7 +24,7 @@ from copa.plans.card import batch_html
 from copa.plans.plan import Plan
 from copa.plans.rates import Trials
 from copa.plans.request import PlanTerms
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ class PlanBatch(Sequence[Plan]):
     relaxed_lower: Array
     highest_level: Array
     points: Array
-    ball: AmbiguityBall
+    ball: MomentBall
     certificates: Sequence[Certificate | None]
     seconds: Array
     terms: PlanTerms
@@ -90,9 +90,9 @@ class PlanBatch(Sequence[Plan]):
 
     def __post_init__(self) -> None:
         consistency.require_same_columns(self.applicants, self.options)
-        if not isinstance(self.terms, PlanTerms) or not isinstance(self.ball, AmbiguityBall):
+        if not isinstance(self.terms, PlanTerms) or not isinstance(self.ball, MomentBall):
             raise InvalidInputError(
-                f"terms must be PlanTerms and ball an AmbiguityBall, got {shown(self.terms)} and {shown(self.ball)}"
+                f"terms must be PlanTerms and ball an MomentBall, got {shown(self.terms)} and {shown(self.ball)}"
             )
         n, m = len(self.applicants), len(self.options)
         self._set("owner", consistency.read_owner(self.owner, n, m))

@@ -12,7 +12,7 @@ from copa.plans.consistency import STATUSES
 from copa.plans.request import PlanTerms
 from copa.plans.wording import asked, assumption, makes_promises, status_notes, tried_words
 from copa.tables.cells import as_text
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
@@ -140,7 +140,7 @@ def cards_html(plan: "Plan") -> str:
     return f'<div class="copa-cards" style="--copa-columns:{min(max(columns, 2), IN_A_ROW)}">{cards}</div>'
 
 
-def terms_html(ball: AmbiguityBall, terms: PlanTerms) -> str:
+def terms_html(ball: MomentBall, terms: PlanTerms) -> str:
     """Return what was asked for and what the probabilities rest on."""
     legend = " It is marked on the bars." if terms.objective == "level" else ""
     meaning = "A guarantee is a probability that options hold with the next model."

@@ -14,7 +14,7 @@ from copa._core.arrays import Array
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
 from copa.tables.cells import as_text
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
@@ -124,7 +124,7 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
     try:
         told = content["ball"]
-        ball = AmbiguityBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
+        ball = MomentBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
         asked = content["asked"]
         for entry in content["applicants"]:
             yield _claim_of_entry(entry, asked, ball)
@@ -132,7 +132,7 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
 
 
-def _claim_of_entry(entry: Mapping[str, Any], asked: Mapping[str, Any], ball: AmbiguityBall) -> Claim:
+def _claim_of_entry(entry: Mapping[str, Any], asked: Mapping[str, Any], ball: MomentBall) -> Claim:
     options, proof = entry["options"], entry["certificate"]
     some = len(options) > 0
     return Claim(

@@ -17,7 +17,7 @@ from copa.plans.rates import Trials
 from copa.plans.request import PlanTerms
 from copa.plans.wording import explain
 from copa.tables.cells import as_text, cells_of
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ class Plan:
     relaxed_lower: float
     highest_level: float
     points: Array
-    ball: AmbiguityBall
+    ball: MomentBall
     certificate: Certificate | None
     seconds: float
     terms: PlanTerms

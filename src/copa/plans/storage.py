@@ -20,7 +20,7 @@ from copa.plans.consistency import PER_APPLICANT, PER_OPTION, read_owner, read_s
 from copa.plans.rates import Trials
 from copa.plans.request import PlanTerms
 from copa.tables.packing import digest_of, pack_frame, pack_values, unpack_frame, unpack_values
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.plans.batch import PlanBatch
@@ -112,7 +112,7 @@ def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "P
         arrays = archive.read_arrays(ARRAYS, NAMES)
     if content.get("digest") != digest_of(content, arrays):
         raise DataError("the file was changed after it was saved, or is damaged: its content does not have its digest")
-    ball = AmbiguityBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
+    ball = MomentBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_status(numbers["status"], len(applicants))  # before there is room made for as many as the table claims

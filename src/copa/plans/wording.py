@@ -8,7 +8,7 @@ from copa.plans.changes import Change
 from copa.plans.request import PlanTerms
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.plans.plan import Plan
@@ -123,7 +123,7 @@ def _rises(change: Change) -> bool | None:
             return None
         here, there = feature.index.position(change.before), feature.index.position(change.after)
         return there > here if min(here, there) >= 0 else None
-    if not feature.is_line:
+    if not feature.is_numeric:
         return None
     before, after = plain(change.before), plain(change.after)
     return None if isinstance(before, str) or isinstance(after, str) else bool(after > before)
@@ -168,7 +168,7 @@ def asked(terms: PlanTerms) -> str:
     return f"The guarantee asked for is at least {terms.guarantee:g} for {whom}."
 
 
-def assumption(ball: AmbiguityBall, terms: PlanTerms) -> str:
+def assumption(ball: MomentBall, terms: PlanTerms) -> str:
     """Say what the probabilities rest on."""
     answer = f"An option holds if the model answers {as_text(terms.favourable, quoted=True)}"
     rule = "" if terms.threshold is None else f" at the threshold {terms.threshold:g}"
@@ -236,14 +236,14 @@ def moments_of(terms: PlanTerms) -> str:
     return "the mean and covariance of the scores that the next models give these rows"
 
 
-def condition(ball: AmbiguityBall, terms: PlanTerms) -> str:
+def condition(ball: MomentBall, terms: PlanTerms) -> str:
     """The condition under which every probability of a report holds, as half of a sentence."""
     if ball.radius == 0.0:
         return f"if {moments_of(terms)} are exactly the estimated ones"
     return f"if {moments_of(terms)} stay within radius {rounded_radius(ball.radius)} {units(ball)}"
 
 
-def units(ball: AmbiguityBall) -> str:
+def units(ball: MomentBall) -> str:
     """What a radius is measured from, and in which units."""
     unit = "" if ball.drift is None else ", measured in units of the drift between models"
     return f"of the estimated ones{unit}"

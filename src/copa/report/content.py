@@ -8,7 +8,7 @@ from copa.analysis.curves import RadiusCurves, ShelfLife
 from copa.analysis.totals import Corrections, Totals
 from copa.plans import PlanBatch, PlanTerms
 from copa.report.figures import Figure
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.analysis.frontier import Frontier
@@ -37,7 +37,7 @@ class Content:
     """
 
     title: str
-    ball: AmbiguityBall
+    ball: MomentBall
     terms: PlanTerms
     totals: Totals
     kept: PlanBatch

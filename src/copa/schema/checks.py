@@ -44,7 +44,7 @@ def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool)
     missing: Flags = column.isna().to_numpy(dtype=np.bool_)
     if not may_be_missing:
         yield missing, f"must not be missing ({_allowed(feature)})"
-    if feature.is_choice:
+    if feature.is_categorical:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
         return
@@ -63,7 +63,7 @@ def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool)
 
 
 def _allowed(feature: Feature) -> str:
-    if feature.is_choice:
+    if feature.is_categorical:
         return f"one of {listed(feature.values or ())}"
     return f"a number {_range(feature)}".rstrip()
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.deprecation import renamed_property
 from copa._core.words import listed, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import (
@@ -140,7 +141,7 @@ class Feature:
                 f"{where} direction {self.direction!r} needs an order, and a categorical has none; "
                 "make it ordinal, or use allowed or transitions"
             )
-        if self.is_choice and self.values is None:
+        if self.is_categorical and self.values is None:
             raise InvalidInputError(f"{where} values must be given for kind {self.kind!r}")
         if self.kind == "binary" and len(self.values or ()) != 2:
             raise InvalidInputError(
@@ -150,7 +151,7 @@ class Feature:
     def _require_range_and_step(self, where: str) -> None:
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise InvalidInputError(f"{where} lower must not be above upper, got {self.lower:g} and {self.upper:g}")
-        if self.is_choice and (self.lower is not None or self.upper is not None):
+        if self.is_categorical and (self.lower is not None or self.upper is not None):
             self.require_numbers("a range (lower, upper)")
         if self.step is None:
             return
@@ -169,14 +170,17 @@ class Feature:
                 )
 
     @property
-    def is_line(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether it is numeric or integer."""
         return self.kind in LINE_KINDS
 
     @property
-    def is_choice(self) -> bool:
+    def is_categorical(self) -> bool:
         """Whether it is ordinal, categorical or binary."""
         return self.kind in CHOICE_KINDS
+
+    is_line = renamed_property("is_line", "is_numeric")
+    is_choice = renamed_property("is_choice", "is_categorical")
 
     @property
     def heading(self) -> str:
@@ -188,7 +192,7 @@ class Feature:
         if not self.labels:
             return None
         known = self.values or tuple(self.labels)
-        index = self.index if self.is_choice else self._labelled
+        index = self.index if self.is_categorical else self._labelled
         position = index.position(value)
         return self.labels.get(known[position]) if position >= 0 else None
 

@@ -52,7 +52,7 @@ class FeatureSchema:
             for name in rule.coefficients:
                 if self[name].kind == "categorical":
                     raise InvalidInputError(f"rule {rule.text!r}: column {name!r} is categorical, a rule needs numbers")
-                if self[name].is_choice:
+                if self[name].is_categorical:
                     self[name].require_numbers(f"rule {rule.text!r}")
 
     @property
@@ -162,7 +162,7 @@ class FeatureSchema:
         The same for numbers, true and false, text and categoricals that hold the same values.
         """
         feature = self[column]
-        if not feature.is_choice:
+        if not feature.is_categorical:
             raise InvalidInputError(
                 f"column {column!r} is {feature.kind} and has no list of values to give positions in"
             )

@@ -38,7 +38,7 @@ def spread_of(feature: Feature, column: "pd.Series[Any]") -> float:
     """Standard deviation of a line's numbers or an ordinal's ranks in the data; 1 where there is none."""
     if feature.kind in ("categorical", "binary"):
         return 1.0
-    if feature.is_line:
+    if feature.is_numeric:
         numbers = column_numbers(column)[0]
         seen = numbers[np.isfinite(numbers)]
     else:

@@ -36,8 +36,8 @@ class Limits:
 
 def limits_of(features: tuple[Feature, ...], table: "pd.DataFrame") -> Limits:
     """Return the limits for every row of a table that has all columns."""
-    line = {f.name: line_limits(f, column_numbers(table[f.name])[0]) for f in features if f.is_line}
-    choice = {f.name: choice_limits(f, table[f.name]) for f in features if f.is_choice}
+    line = {f.name: line_limits(f, column_numbers(table[f.name])[0]) for f in features if f.is_numeric}
+    choice = {f.name: choice_limits(f, table[f.name]) for f in features if f.is_categorical}
     for array in [*choice.values(), *(bound for pair in line.values() for bound in pair)]:
         array.setflags(write=False)
     return Limits(FrozenMap(line), FrozenMap(choice))

@@ -122,7 +122,7 @@ def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
     """Whether an option leaves a value as it is: exactly, without any tolerance."""
     if _is_missing(own) or _is_missing(new):
         return _is_missing(own) and _is_missing(new)
-    if feature.is_choice and _position(feature, own) is not None:
+    if feature.is_categorical and _position(feature, own) is not None:
         return _position(feature, own) == _position(feature, new)
     if _is_number(own) and _is_number(new):
         return exact(own) == exact(new)
@@ -140,7 +140,7 @@ def column_violations(feature: Feature, own: Any, new: Any) -> list[str]:
         return [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
     if _is_missing(new):
         return ["must not be missing"]
-    return _line_faults(feature, own, new) if feature.is_line else _choice_faults(feature, own, new)
+    return _line_faults(feature, own, new) if feature.is_numeric else _choice_faults(feature, own, new)
 
 
 def _line_faults(feature: Feature, own: Any, new: Any) -> list[str]:
@@ -223,7 +223,7 @@ def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: R
     total, limit = Fraction(0), exact(rule.upper)
     for name, coefficient in rule.coefficients.items():
         value = option[name]
-        if features[name].is_choice:
+        if features[name].is_categorical:
             position = _position(features[name], value)
             value = None if position is None else (features[name].values or ())[position]
         if not _is_number(value):
@@ -308,7 +308,7 @@ def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataF
 
 def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
     """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
-    if feature.is_choice:
+    if feature.is_categorical:
         return True
     kind = getattr(column.dtype, "numpy_dtype", column.dtype)
     return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
@@ -316,7 +316,7 @@ def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
 
 def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
     """A column as numbers, NaN where there is none."""
-    if feature.is_line:
+    if feature.is_numeric:
         return column_numbers(column)[0]
     codes = column_codes(feature, column)
     return np.where(codes < 0, np.nan, feature.numbers[codes])

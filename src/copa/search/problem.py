@@ -280,6 +280,6 @@ def value_gaps(feature: Feature) -> Array:
 
 def numbers_of(feature: Feature, column: "pd.Series[Any]") -> Array:
     """A column as numbers for the rules: of a choice, the numbers behind its values."""
-    if feature.is_line:
+    if feature.is_numeric:
         return column_numbers(column)[0]
     return feature.numbers[column_codes(feature, column)]

@@ -47,7 +47,7 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AmbiguityBall:
+class MomentBall:
     """All distributions of theta whose moments are within `radius` of (mean, cov), in the geometry of `drift`.
 
     The distance is Gelbrich's (paper, Def. 2) after theta -> drift^{-1/2} theta; `drift=None` is the identity,
@@ -79,7 +79,7 @@ class AmbiguityBall:
                 array.setflags(write=False)
 
     @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> "AmbiguityBall":
+    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> "MomentBall":
         """Check what the caller gave and build the ball."""
         mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)

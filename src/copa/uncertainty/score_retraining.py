@@ -12,14 +12,14 @@ from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.models.calibration import thawed
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.retraining import draw_bootstrap
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def standard_ball(n_options: int, radius: float) -> AmbiguityBall:
+def standard_ball(n_options: int, radius: float) -> MomentBall:
     """The ball of standardised scores: theta = (1, g) where g has mean 0 and covariance I.
 
     An option is the point (m, r) with its mean score m and a row r of a root of the covariance of the menu's scores:
@@ -30,7 +30,7 @@ def standard_ball(n_options: int, radius: float) -> AmbiguityBall:
     mean[0] = 1.0
     cov = np.eye(n_options + 1)
     cov[0, 0] = 0.0
-    return AmbiguityBall.read(mean, cov, radius, cov)
+    return MomentBall.read(mean, cov, radius, cov)
 
 
 def score_points(scores: Array, owner: Indices, dimension: int) -> Array:

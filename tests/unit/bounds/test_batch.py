@@ -7,13 +7,13 @@ from copa.bounds import Certificate, validity_bounds
 from copa.bounds.points import read_plan, read_points
 from copa.bounds.validity import CHUNK, bound_plans
 from copa.exceptions import CertificateError, InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 DIM, N_OPTIONS = 4, 3
 MEAN = np.array([0.5, 1.0, -1.0, 0.3])
 COV = 0.05 * (np.eye(DIM) + 0.5)
 RADIUS = 0.1
-BALL = AmbiguityBall.read(MEAN, COV, RADIUS)
+BALL = MomentBall.read(MEAN, COV, RADIUS)
 PER_PLAN = ("lower", "upper", "any_lower", "option_lower", "weights", "gap", "status", "message")
 
 

@@ -10,7 +10,7 @@ import pytest
 import copa
 from copa.bounds import Certificate, lower_bound_gradient, validity_bounds
 from copa.exceptions import CertificateError, InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 from oracle.instances import instances
 
 BENEATH = np.diag([1.0, -1e-10])  # a negative variance beside a large one
@@ -73,7 +73,7 @@ def test_a_stored_certificate_with_an_impossible_matrix_is_damaged(matrix, name)
 def test_the_verifier_does_not_rely_on_what_the_ball_has_checked(matrix, name):
     dimension = len(matrix)
     found = validity_bounds(np.ones((1, dimension)), np.ones(dimension), np.eye(dimension), 0.1, np.eye(dimension))
-    ball = AmbiguityBall.read(found.certificate.ball.mean, np.eye(dimension), 0.1, np.eye(dimension))
+    ball = MomentBall.read(found.certificate.ball.mean, np.eye(dimension), 0.1, np.eye(dimension))
     object.__setattr__(ball, name, matrix)  # behind the ball's back, with the root of what is nearest to it
     values, vectors = np.linalg.eigh(matrix)
     object.__setattr__(ball, f"{name}_root", vectors * np.sqrt(np.maximum(values, 0.0)))

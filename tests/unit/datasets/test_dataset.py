@@ -51,7 +51,7 @@ def test_the_schema_describes_every_column_and_accepts_every_row(load):
 def test_every_known_value_occurs_in_the_data(load):
     # Education, purpose 7 of South German Credit, is in the code table and not in the data.
     data = load()
-    choices = [feature for feature in data.schema.features if feature.is_choice]
+    choices = [feature for feature in data.schema.features if feature.is_categorical]
     unseen = {f.name: set(f.values) - set(data.features[f.name]) for f in choices}
     assert {name: values for name, values in unseen.items() if values} in ({}, {"purpose": {7}})
 
@@ -68,7 +68,7 @@ def test_every_column_has_a_title_and_every_code_its_words(load):
         assert all(text and len(text) <= 35 and "_" not in text for text in texts)
         assert len(set(feature.labels.values())) == len(feature.labels)
     assert len({feature.title for feature in schema.features}) == len(schema)
-    choices = [feature for feature in schema.features if feature.is_choice and feature.values != ("no", "yes")]
+    choices = [feature for feature in schema.features if feature.is_categorical and feature.values != ("no", "yes")]
     bare = {feature.name for feature in choices if set(feature.labels) != set(feature.values)}
     assert bare <= NUMBERS
     assert not any(schema[name].labels for name in bare)

@@ -58,7 +58,7 @@ def test_plans_do_not_depend_on_the_coding_and_come_back_in_it(batch, declined, 
     assert other.status.tolist() == batch.status.tolist()
     for feature in loans.SCHEMA.features:
         numbers = [
-            options[feature.name].to_numpy(float) if feature.is_line else loans.SCHEMA.codes(options, feature.name)
+            options[feature.name].to_numpy(float) if feature.is_numeric else loans.SCHEMA.codes(options, feature.name)
             for options in (batch.options, other.options)
         ]
         np.testing.assert_array_equal(*numbers)

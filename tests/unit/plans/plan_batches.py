@@ -9,7 +9,7 @@ import pandas as pd
 import copa
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 MEAN = np.array([1.5, -0.7, -0.5, -0.2, 0.4, 0.5])
 COV = np.diag([0.04, 0.02, 0.02, 0.01, 0.02, 0.03])
@@ -115,7 +115,7 @@ def german_batch(drift=None, **changes):
             owner.append(i)
     options = pd.concat(rows, ignore_index=True).astype(applicants.dtypes)
     applicants = applicants.set_axis([10 * row for row in STATUS])
-    ball = AmbiguityBall.read(MEAN, COV, RADIUS, drift)
+    ball = MomentBall.read(MEAN, COV, RADIUS, drift)
     status, message = zip(*STATUS.values(), strict=True)
     return assembled(
         applicants,
@@ -189,7 +189,7 @@ def wild_batch(index=None, drift=None):
     )
     rng = np.random.default_rng(8)
     points = np.column_stack([np.ones(7), 1.0 + 0.3 * rng.standard_normal((7, 3))])
-    ball = AmbiguityBall.read(np.array([0.3, 1.0, 0.5, 0.7]), 0.05 * np.eye(4), 0.1, drift)
+    ball = MomentBall.read(np.array([0.3, 1.0, 0.5, 0.7]), 0.05 * np.eye(4), 0.1, drift)
     return assembled(
         applicants, options, owner, points, ball, terms=terms(schema, favourable=np.int64(1), threshold=None)
     )

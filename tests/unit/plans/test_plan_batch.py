@@ -7,7 +7,7 @@ import pytest
 import copa
 from copa.plans import Plan, PlanBatch, PlanTerms
 from copa.schema import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 
@@ -123,14 +123,14 @@ def test_no_batches_cannot_be_put_together():
 
 
 def test_batches_of_another_ball_or_other_terms_do_not_mix(batch):
-    ball = AmbiguityBall.read(batch.ball.mean, batch.ball.cov, 0.06)
+    ball = MomentBall.read(batch.ball.mean, batch.ball.cov, 0.06)
     for change in ({"ball": ball}, {"terms": terms(batch.terms.schema, guarantee=0.7)}):
         with pytest.raises(copa.InvalidInputError, match="batch 1 has another ball or other terms"):
             PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | change)])
 
 
 def test_equal_balls_need_not_be_the_same_object(batch):
-    ball = AmbiguityBall.read(batch.ball.mean, batch.ball.cov, batch.ball.radius)
+    ball = MomentBall.read(batch.ball.mean, batch.ball.cov, batch.ball.radius)
     assert len(PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | {"ball": ball})])) == 14
 
 
@@ -207,7 +207,7 @@ def test_numbers_cannot_be_written_and_the_callers_can(batch):
         ({"owner": [-1, 0, 0, 2, 2, 5]}, "0 to 6"),
         ({"points": np.ones((6, 5))}, r"shape \(6, 6\), got \(6, 5\)"),
         ({"certificates": [None] * 6}, "certificates must hold one per applicant"),
-        ({"ball": None}, "ball an AmbiguityBall"),
+        ({"ball": None}, "ball an MomentBall"),
         ({"terms": {}}, "terms must be PlanTerms"),
         ({"applicants": [1, 2]}, "applicants must be a pandas DataFrame, got list"),
     ],

@@ -17,7 +17,7 @@ def raw_rows(problem, applicant, rows):
     table = applicant.iloc[[0] * len(rows.places)].reset_index(drop=True)
     for k, feature in enumerate(problem.schema.features):
         values = rows.places[:, k]
-        entries = values if feature.is_line else [feature.values[int(v)] for v in values]
+        entries = values if feature.is_numeric else [feature.values[int(v)] for v in values]
         table[feature.name] = pd.Series(entries, dtype=problem.table[feature.name].dtype)
     return table
 

@@ -89,7 +89,7 @@ def test_the_way_to_an_option_leads_from_the_applicant_to_it(searchers):
             pd.testing.assert_frame_equal(starts[i], own[names].reset_index(drop=True))
             pd.testing.assert_frame_equal(ends[i], answer.rows)
             assert column_faults(searcher, i, middles[i]) == []
-            lines = [k for k, feature in enumerate(schema.features) if feature.is_line]
+            lines = [k for k, feature in enumerate(schema.features) if feature.is_numeric]
             way = [places_of(schema, rows)[0, lines] for rows in (own, middles[i], answer.rows)]
             assert ((way[1] - way[0]) * (way[2] - way[1]) >= 0.0).all()
 

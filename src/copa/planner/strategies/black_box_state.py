@@ -14,7 +14,7 @@ from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.schema import FeatureSchema
 from copa.search.problem import ActionSpace, unit_of_effort
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.score_retraining import quiet, score_points, standard_ball
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class AskedPlanner:
 
     model: BlackBox
     space: ActionSpace
-    ball: AmbiguityBall
+    ball: MomentBall
     radius_source: str
     seed: int
 
@@ -89,8 +89,8 @@ class BlackBoxPlanner(AskedPlanner):
 def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
     """The changeable columns in coordinates around an applicant (see `Rows.coordinates`)."""
     changeable = [feature for feature in schema.features if not feature.immutable]
-    lines = tuple(feature for feature in changeable if feature.is_line)
-    choices = tuple(feature for feature in changeable if feature.is_choice)
+    lines = tuple(feature for feature in changeable if feature.is_numeric)
+    choices = tuple(feature for feature in changeable if feature.is_categorical)
     scales = [1.0 / unit_of_effort(feature) for feature in lines]
     scales += [1.0 for feature in choices for _ in feature.values or ()]
     n_atoms = len(scales)

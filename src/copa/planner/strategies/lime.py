@@ -21,7 +21,7 @@ from copa.planner.strategies.linear import ROUNDING
 from copa.search.neighbourhood import Draws, rows_around
 from copa.search.problem import Places
 from copa.search.run import Menus
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.score_retraining import standard_ball, standard_points
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LimePlanner(AskedPlanner):
         return stand_in_points(self.start(rows), np.arange(len(rows)), weights, self.ball.dimension)
 
 
-def lime_ball(n_options: int, radius: float) -> AmbiguityBall:
+def lime_ball(n_options: int, radius: float) -> MomentBall:
     """The paper's ball around a stand-in with covariance VARIANCE I, in the standard form of `standard_ball`.
 
     There a radius counts standard deviations of the score; the paper's counts lengths of the option, which are

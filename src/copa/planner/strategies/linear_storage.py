@@ -11,7 +11,7 @@ from copa.planner.archive import Archive
 from copa.planner.fitted import FittedPlanner
 from copa.schema import FeatureSchema
 from copa.search.problem import ActionSpace
-from copa.uncertainty.ambiguity import AmbiguityBall
+from copa.uncertainty.ambiguity import MomentBall
 
 VERSION = 1
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
@@ -53,7 +53,7 @@ def unpack(
             f"the planner in {path} was fitted with another model: its parameters differ from those of the one given. "
             "Fit a new planner for this model"
         )
-    ball = AmbiguityBall.read(arrays["mean"], arrays["cov"], content["radius"], arrays.get("drift"))
+    ball = MomentBall.read(arrays["mean"], arrays["cov"], content["radius"], arrays.get("drift"))
     space = ActionSpace.build(
         schema,
         _encoding(schema, content, arrays["directions"]),

@@ -135,12 +135,12 @@ def add_variants(terrain, place, prices, goal, start, option, pool, row, spare):
     cost = applicant_cost(terrain, place, prices, np.ones(n_lines + place.atoms.size))
     values, atoms = pool.values[option], pool.atoms[option]
     for f in place.open:
-        is_line = f < n_lines
-        if (values[f] == start.values[f]) if is_line else (atoms[f - n_lines] == start.atoms[f - n_lines]):
+        is_numeric = f < n_lines
+        if (values[f] == start.values[f]) if is_numeric else (atoms[f - n_lines] == start.atoms[f - n_lines]):
             continue
-        for k in range(0 if is_line else terrain.first[f - n_lines], 3 if is_line else terrain.last[f - n_lines]):
+        for k in range(0 if is_numeric else terrain.first[f - n_lines], 3 if is_numeric else terrain.last[f - n_lines]):
             v, a = variant(terrain, place, start, values, f, k)
-            if (v == values[f]) if is_line else (a == atoms[f - n_lines] or not place.allowed[a]):
+            if (v == values[f]) if is_numeric else (a == atoms[f - n_lines] or not place.allowed[a]):
                 continue
             place_row(terrain, start, values, atoms, row)
             move(terrain, row, f, v, a)

@@ -57,10 +57,10 @@ def best_addition(terrain, place, cost, goal, row, barred):
     for f in place.open:
         if f == barred or (full and not is_changed(place, row, f)):
             continue
-        is_line = f < n_lines
+        is_numeric = f < n_lines
         before = column_cost(cost, place, row, f)
-        for k in range(0 if is_line else terrain.first[f - n_lines], 2 if is_line else terrain.last[f - n_lines]):
-            if is_line:
+        for k in range(0 if is_numeric else terrain.first[f - n_lines], 2 if is_numeric else terrain.last[f - n_lines]):
+            if is_numeric:
                 v, a = value_towards_goal(terrain, place, goal, row, f, k == 1, now, ANY_DISTANCE), -1
                 if v == row.values[f]:
                     continue
@@ -121,10 +121,10 @@ def leap(terrain, place, cost, goal, row, spare):
     n_lines = row.values.size
     best, column, value, atom = worth(goal, row) + SAVING, -1, 0.0, -1
     for f in place.open:
-        is_line = f < n_lines
-        for k in range(0 if is_line else terrain.first[f - n_lines], 3 if is_line else terrain.last[f - n_lines]):
+        is_numeric = f < n_lines
+        for k in range(0 if is_numeric else terrain.first[f - n_lines], 3 if is_numeric else terrain.last[f - n_lines]):
             v, a = first_half(place, row, f, k)
-            if (v == row.values[f]) if is_line else (a == row.atoms[f - n_lines] or not place.allowed[a]):
+            if (v == row.values[f]) if is_numeric else (a == row.atoms[f - n_lines] or not place.allowed[a]):
                 continue
             if terrain.stop[0] != 0:
                 return False
@@ -244,10 +244,10 @@ def exchange(terrain, place, cost, goal, row, trial, best_row):
         before = column_cost(cost, place, row, f)
         if before <= SAVING:
             continue
-        is_line = f < n_lines
-        for k in range(0 if is_line else terrain.first[f - n_lines], 2 if is_line else terrain.last[f - n_lines]):
+        is_numeric = f < n_lines
+        for k in range(0 if is_numeric else terrain.first[f - n_lines], 2 if is_numeric else terrain.last[f - n_lines]):
             v, a = part_way_back(terrain, place, cost, row, f, k)
-            if (v == row.values[f]) if is_line else (a == row.atoms[f - n_lines] or not place.allowed[a]):
+            if (v == row.values[f]) if is_numeric else (a == row.atoms[f - n_lines] or not place.allowed[a]):
                 continue
             saving = before - cost_at(cost, place, f, v, a)
             if saving <= SAVING:
@@ -290,10 +290,10 @@ def patch(terrain, place, cost, goal, row, barred, limit):
     for f in place.open:
         if f == barred or (full and not is_changed(place, row, f)):
             continue
-        is_line = f < n_lines
+        is_numeric = f < n_lines
         before = column_cost(cost, place, row, f)
-        for k in range(0 if is_line else terrain.first[f - n_lines], 2 if is_line else terrain.last[f - n_lines]):
-            if is_line:
+        for k in range(0 if is_numeric else terrain.first[f - n_lines], 2 if is_numeric else terrain.last[f - n_lines]):
+            if is_numeric:
                 farthest = farthest_for(cost, row, f, before + least)
                 v, a = value_towards_goal(terrain, place, goal, row, f, k == 1, now, farthest), -1
                 if v == row.values[f]:

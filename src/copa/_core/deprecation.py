@@ -1,13 +1,14 @@
-"""Old names of modules, for one release: importing one warns and gives what the new module has."""
+"""Old names of modules, exports and properties, for one release; using one warns with the new name."""
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 NEW_NAMES = {
     "copa.adapters": "copa.external",
@@ -32,11 +33,7 @@ class RenamedModules(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Give an old module the names of the new one."""
         new_name = NEW_NAMES[module.__name__]
-        warnings.warn(
-            f"{module.__name__} is now {new_name}; the old name goes with the next release",
-            FutureWarning,
-            stacklevel=2,
-        )
+        _warn(module.__name__, new_name)
         new = import_module(new_name)
         module.__doc__ = new.__doc__
         module.__dict__["__getattr__"] = partial(getattr, new)
@@ -46,3 +43,36 @@ def find_renamed_modules() -> None:
     """Make the old names of modules known to the import system, once."""
     if not any(isinstance(finder, RenamedModules) for finder in sys.meta_path):
         sys.meta_path.append(RenamedModules())
+
+
+def renamed_exports(module: str, new_names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a module some of whose names have changed, by old name.
+
+    Parameters
+    ----------
+    module : str
+        Its `__name__`.
+    new_names : mapping of str to str
+    """
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - the module takes it as its own
+        if name not in new_names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _warn(f"{module}.{name}", f"{module}.{new_names[name]}")
+        return getattr(sys.modules[module], new_names[name])
+
+    return __getattr__
+
+
+def renamed_property(old: str, new: str) -> property:
+    """Return a property with an old name that gives the value of the new one."""
+
+    def get(self: Any) -> Any:
+        _warn(f"{type(self).__name__}.{old}", f"{type(self).__name__}.{new}")
+        return getattr(self, new)
+
+    return property(get, doc=f"Old name of `{new}`.")
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} is now {new}; the old name goes with the next release", FutureWarning, stacklevel=3)
