@@ -40,9 +40,12 @@ def hint(name: Any, known: Sequence[str]) -> str:
     return f"did you mean {near!r}?" if near else f"known are {listed(known)}"
 
 
-def nearest(name: Any, known: Sequence[str]) -> str:
-    """Return the known name that is most like a name, "" where none is."""
-    near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+def nearest(name: Any, known: Sequence[str], likeness: float = 0.6) -> str:
+    """Return the known name that is most like a name, in either case of letters; "" where none is."""
+    if not isinstance(name, str):
+        return ""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=likeness)
+    near = near or difflib.get_close_matches(name.lower(), known, n=1, cutoff=likeness)
     return near[0] if near else ""
 
 

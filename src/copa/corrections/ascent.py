@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, read_number
+from copa._core.arrays import Array
 from copa._core.box import Limits
+from copa._core.reading import read_count, read_number
 from copa.bounds.gradient import SHARP, envelope
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_count, read_plans
+from copa.corrections.arguments import heaviest, read_plans
 from copa.corrections.mahalanobis import Moments, raise_ratios
 from copa.uncertainty.ambiguity import MomentBall
 

@@ -1,18 +1,17 @@
 """Mahalanobis correction: more score per standard deviation within a budget (paper, Section 3.2)."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, read_number
+from copa._core.arrays import Array
 from copa._core.box import Limits
+from copa._core.reading import read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.validity import CertificateList, bound_plans
 from copa.corrections.arguments import heaviest, read_plans
-from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 
 CHUNK = 1024  # options per task: a few milliseconds of work
@@ -229,7 +228,7 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
-    _require_moments_name(moments)
+    read_word(moments, MOMENTS, "moments")
     if moments == "nominal" and n_corrections is None:
         moving = np.ones(plans.shape[:2], dtype=bool)
         corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
@@ -242,16 +241,6 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
             certificates = CertificateList(plans, ball, bounds.proofs)
             corrected = _raise_worst_ratios(plans, moving, certificates, limits, budget, n_jobs)
     return corrected[0] if single else corrected
-
-
-def _require_moments_name(moments: Any) -> None:
-    """Raise for an unknown name of moments, with the nearest known one."""
-    if isinstance(moments, str) and moments in MOMENTS:
-        return
-    near = get_close_matches(str(moments), MOMENTS, n=1, cutoff=0.0)
-    raise InvalidInputError(
-        f"moments must be one of {', '.join(map(repr, MOMENTS))}, got {moments!r}; did you mean {near[0]!r}?"
-    )
 
 
 def _raise_worst_ratios(

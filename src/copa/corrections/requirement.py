@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import SMALLEST, Array, as_vector, read_number, require_size
+from copa._core.arrays import SMALLEST, Array, as_vector, require_size
 from copa._core.box import Limits, option_name
+from copa._core.reading import read_number
 from copa.corrections.arguments import read_plans
 from copa.exceptions import InvalidInputError
 

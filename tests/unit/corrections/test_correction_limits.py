@@ -103,15 +103,15 @@ def test_an_option_outside_its_bounds_is_named(correction):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"budget": -0.1}, "budget must be finite and at least 0, got -0.1"),
-        ({"budget": np.nan}, "budget must be finite and at least 0, got nan"),
+        ({"budget": -0.1}, "budget must be a finite number of at least 0, got -0.1"),
+        ({"budget": np.nan}, "budget must be a finite number of at least 0, got nan"),
         ({"budget": [0.1]}, r"budget must be one number, got shape \(1,\)"),
-        ({"n_corrections": 0}, "n_corrections must be an integer between 1 and the number of options, 2, got 0"),
+        ({"n_corrections": 0}, "n_corrections must be a whole number from 1 to 2, got 0"),
         ({"n_corrections": 3}, "got 3"),
         ({"n_corrections": 1.5}, "got 1.5"),
         ({"n_corrections": True}, "got True"),
         ({"n_jobs": 0}, "n_jobs must be a positive integer"),
-        ({"radius": -1.0}, "radius must be finite and at least 0"),
+        ({"radius": -1.0}, "radius must be a finite number of at least 0"),
         ({"drift": np.ones((2, 2))}, r"drift must have shape \(3, 3\)"),
     ],
 )
