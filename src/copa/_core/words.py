@@ -1,4 +1,4 @@
-"""Words for error messages: what was received, and which known name was probably meant."""
+"""Words that messages, plans and files share: statuses, kinds of guarantees, counts, rounded probabilities, hints."""
 
 import difflib
 import reprlib
@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 
 from copa.exceptions import InvalidInputError
+
+# How the search for one applicant's plan ended.
+STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
+OK, ALREADY_VALID, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR = STATUSES
+GUARANTEE_FOR = ("each", "all", "any")  # options of a plan that a guarantee is about
 
 MOST_SHOWN = 12
 LONGEST = 80
@@ -32,6 +37,11 @@ def listed(values: Sequence[Any]) -> str:
     """Return the values with commas between them, the first dozen where there are more."""
     text = ", ".join(shown(value) for value in values[:MOST_SHOWN])
     return text if len(values) <= MOST_SHOWN else f"{text}, ... ({len(values)} in all)"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number and what it counts: "1 option", "2 options"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def hint(name: Any, known: Sequence[str]) -> str:

@@ -9,13 +9,12 @@ import numpy as np
 from copa._core.reading import is_number, read_count, read_number, read_share, read_word
 from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
-from copa._core.words import shown
+from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty import WeightMoments
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
-WHOM = ("each", "all", "any")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
 SURROGATES = ("boundary", "lime")
 PLAIN = (str, int, float, bool, np.generic)
@@ -51,7 +50,7 @@ class FitSettings:
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
     read_share(planner.guarantee, "guarantee")
-    read_word(planner.guarantee_for, WHOM, "guarantee_for")
+    read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     read_word(planner.cost, COSTS, "cost")
     read_word(planner.surrogate, SURROGATES, "surrogate")

@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.files import write_atomically
 from copa._core.reading import read_count
-from copa._core.words import shown
+from copa._core.words import counted, shown
 from copa.analysis.attribution import Leaning, leaning
 from copa.analysis.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
@@ -15,7 +15,6 @@ from copa.analysis.totals import Corrections, Totals
 from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
-from copa.plans.wording import counted
 from copa.report.content import Content
 from copa.report.page import report_page
 

@@ -61,7 +61,7 @@ def test_shares_lie_between_nothing_and_all():
     for value in (0.0, 1.0, np.nan, True, "0.5"):
         with pytest.raises(InvalidInputError, match="p must be a probability, above 0 and below 1, got"):
             read_share(value, "p")
-    with pytest.raises(InvalidInputError, match="p must be a share, above 0 and at most 1, got 1.5"):
+    with pytest.raises(InvalidInputError, match=r"p must be a share, above 0 and at most 1, got 1.5"):
         read_share(1.5, "p", or_one=True)
 
 
