@@ -1,8 +1,8 @@
 """What frozen dataclasses are made of: arrays with one leading axis, read-only mappings, segments of a long array."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,16 +38,11 @@ class FrozenMap(Mapping[Key, Value_co], Generic[Key, Value_co]):
         return repr(self._entries)
 
 
-def shared(**options: Any) -> Any:
-    """Declare a field of an `ArrayRecord` that belongs to all its rows, such as a number of models."""
-    return field(metadata={"shared": True}, **options)
-
-
 @dataclass(frozen=True, eq=False)
 class ArrayRecord:
     """Base of frozen dataclasses whose fields have one leading axis: arrays, lists, tables or records of the same kind.
 
-    A field that is None stays None, and one that is declared with `shared()` is handed on as it is.
+    A field that is None stays None, and one that is named in the class variable `shared` is handed on as it is.
 
     Examples
     --------
@@ -63,6 +58,8 @@ class ArrayRecord:
     >>> scores.replaced([1], scores.take([2])).mean.tolist()
     [0.1, 0.3, 0.3]
     """
+
+    shared: ClassVar[tuple[str, ...]] = ()
 
     def __len__(self) -> int:
         return len(next(part for part in self._by_row().values() if part is not None))
@@ -119,7 +116,7 @@ class ArrayRecord:
 
     def _by_row(self) -> dict[str, Any]:
         """Fields that have a row for each row of the record."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init and not f.metadata.get("shared")}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.shared}
 
 
 def _taken(part: Any, rows: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.box import Limits
+from copa._core.box import Box
 from copa._core.reading import read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.validity import CertificateList, bound_plans
@@ -94,7 +94,7 @@ def raise_ratios(
     plans: Array,
     moving: npt.NDArray[np.bool_],
     moments: Moments,
-    limits: Limits,
+    limits: Box,
     budget: float,
     n_jobs: int | None,
 ) -> Array:
@@ -103,7 +103,7 @@ def raise_ratios(
     if budget == 0.0 or limits.free.size == 0 or not moving.any():
         return corrected
     options = plans[moving]
-    lower, upper = (np.broadcast_to(bound, plans.shape)[moving] for bound in (limits.lower, limits.upper))
+    lower, upper = (np.broadcast_to(bound[:, None], plans.shape)[moving] for bound in (limits.lower, limits.upper))
     spectrum = Spectrum.of(moments.root, limits.free)
     moved = options.copy()
 
@@ -224,7 +224,7 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
     budget = read_number(budget, "budget")
-    limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
+    limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
@@ -247,7 +247,7 @@ def _raise_worst_ratios(
     plans: Array,
     moving: npt.NDArray[np.bool_],
     certificates: CertificateList,
-    limits: Limits,
+    limits: Box,
     budget: float,
     n_jobs: int | None,
 ) -> Array:
@@ -261,10 +261,9 @@ def _raise_worst_ratios(
             values, vectors = np.linalg.eigh(worst.cov)
             floor = len(values) * EPS * (values[-1] + float(worst.mean @ worst.mean))
             root = vectors * np.sqrt(np.where(values > floor, values, 0.0))
-            own = Limits(limits.free, limits.lower[n : n + 1], limits.upper[n : n + 1])
             mine = slice(n, n + 1)
             corrected[mine] = raise_ratios(
-                plans[mine], moving[mine], Moments.scaled(worst.mean, root), own, budget, n_jobs=1
+                plans[mine], moving[mine], Moments.scaled(worst.mean, root), limits.take(mine), budget, n_jobs=1
             )
 
     for_each_chunk(work, len(plans), 1, n_jobs)

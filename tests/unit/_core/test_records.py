@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa._core.records import ArrayRecord, shared
+from copa._core.records import ArrayRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,8 @@ class Record(ArrayRecord):
     table: Any
     inner: Any
     nothing: Any = None
-    n_models: int = shared(default=0)
+    n_models: int = 0
+    shared = ("n_models",)
 
 
 def record(start, length):
