@@ -199,14 +199,3 @@ def _coordinate_sizes(matrix: Array, name: str) -> Array:
         )
     sizes: Array = np.sqrt(diagonal)
     return sizes
-
-
-def read_number(value: Any, name: str) -> float:
-    """Check one finite number, not negative: a weight, a margin or a budget."""
-    number = as_floats(value, name)
-    if number.ndim != 0:
-        raise InvalidInputError(f"{name} must be one number, got shape {number.shape}")
-    if not (np.isfinite(number) and number >= 0.0):
-        raise InvalidInputError(f"{name} must be finite and at least 0, got {float(number)}")
-    require_size(number, name)
-    return float(number)

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
 
 Flag = npt.NDArray[np.int64]  # (1,), not zero once the work must stop
@@ -76,7 +77,7 @@ def count_threads(n_jobs: int | None) -> int:
     """Number of threads for `n_jobs`: a positive number of them, or None or -1 for all cores."""
     if n_jobs is None or n_jobs == -1:
         return os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
+    if not is_whole(n_jobs) or n_jobs < 1:
         raise InvalidInputError(f"n_jobs must be a positive integer, or None or -1 for all cores, got {n_jobs!r}")
     return int(n_jobs)
 

@@ -1,4 +1,4 @@
-"""Words for error messages: what was received, and which known name was probably meant."""
+"""Words that messages, plans and files share: statuses, kinds of guarantees, counts, rounded probabilities, hints."""
 
 import difflib
 import reprlib
@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 
 from copa.exceptions import InvalidInputError
+
+# How the search for one applicant's plan ended.
+STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
+OK, ALREADY_VALID, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR = STATUSES
+GUARANTEE_FOR = ("each", "all", "any")  # options of a plan that a guarantee is about
 
 MOST_SHOWN = 12
 LONGEST = 80
@@ -34,15 +39,23 @@ def listed(values: Sequence[Any]) -> str:
     return text if len(values) <= MOST_SHOWN else f"{text}, ... ({len(values)} in all)"
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number and what it counts: "1 option", "2 options"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def hint(name: Any, known: Sequence[str]) -> str:
     """Return the nearest known name as a question, or all of them where none is near."""
     near = nearest(name, known)
     return f"did you mean {near!r}?" if near else f"known are {listed(known)}"
 
 
-def nearest(name: Any, known: Sequence[str]) -> str:
-    """Return the known name that is most like a name, "" where none is."""
-    near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+def nearest(name: Any, known: Sequence[str], likeness: float = 0.6) -> str:
+    """Return the known name that is most like a name, in either case of letters; "" where none is."""
+    if not isinstance(name, str):
+        return ""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=likeness)
+    near = near or difflib.get_close_matches(name.lower(), known, n=1, cutoff=likeness)
     return near[0] if near else ""
 
 

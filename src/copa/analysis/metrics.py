@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, as_vector, require_finite
+from copa._core.reading import read_word
 from copa._core.records import Positions, reduce_segments, segment_rows
-from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
 from copa.schema.columns import column_codes, column_numbers, read_table
@@ -199,14 +199,13 @@ def _read_plans(points: Any) -> Array:
 
 def _norms(differences: Array, cost: str, cost_weights: Any) -> Array:
     """Norms of vectors (..., D), each coordinate weighted."""
-    if cost not in COSTS:
-        raise InvalidInputError(f"cost must be one of {listed(COSTS)}, got {shown(cost)}")
+    power = 1 if read_word(cost, COSTS, "cost") == "l1" else 2
     if cost_weights is not None:
         weights = as_vector(cost_weights, "cost_weights", differences.shape[-1])
         if (weights < 0.0).any():
             raise InvalidInputError(f"cost_weights must not be negative, got {weights.min()}")
         differences = differences * weights
-    norms: Array = np.abs(differences).sum(axis=-1) if cost == "l1" else np.linalg.norm(differences, axis=-1)
+    norms: Array = np.linalg.norm(differences, ord=power, axis=-1)
     return norms
 
 

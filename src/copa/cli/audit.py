@@ -9,10 +9,10 @@ import numpy as np
 import typer
 
 from copa._core.archive import parse_json
-from copa._core.words import rounded_down
+from copa._core.words import counted, rounded_down
 from copa.analysis.attribution import Break, first_break
 from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, MisuseError, counted, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
     AsJson,

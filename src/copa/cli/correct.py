@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copa._core.words import rounded_down
+from copa._core.words import counted, rounded_down
 from copa.cli.audit import SHOWN, Reading, read_given, with_options, write_plans
 from copa.cli.bundles import load_bundle
-from copa.cli.messages import FAILED, FINE, MisuseError, counted, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
     AsJson,

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from copa._core.words import rounded_down
-from copa.cli.messages import counted, say, show, show_json, show_table
+from copa._core.words import counted, rounded_down
+from copa.cli.messages import say, show, show_json, show_table
 from copa.cli.options import AsJson, NJobs
 from copa.cli.output import plans_into
 from copa.tables.cells import as_text

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.words import hint, listed, shown
+from copa._core.words import counted, hint, listed, shown
 from copa.cli.bundles import expected_kinds, load_model, pack_model, save_bundle
-from copa.cli.messages import MisuseError, counted, say, show, show_json
+from copa.cli.messages import MisuseError, say, show, show_json
 from copa.cli.options import (
     AsJson,
     Cost,

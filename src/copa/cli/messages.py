@@ -154,11 +154,6 @@ def fail(error: object, code: int) -> int:
     return code
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things: 1 applicant, 2 applicants."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}

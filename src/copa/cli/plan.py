@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from copa._core.words import STATUSES, counted
 from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, counted, exit_code, progress, say, show, show_json
+from copa.cli.messages import FAILED, FINE, exit_code, progress, say, show, show_json
 from copa.cli.options import (
     AsJson,
     BundleArgument,
@@ -32,7 +33,6 @@ from copa.cli.options import (
 from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
 from copa.cli.runs import Shards
 from copa.cli.tables_in import BLOCK, ApplicantStream, open_table, sha256_of
-from copa.plans.consistency import STATUSES
 
 # Settings of the planner that do not change the plans.
 WITHOUT_EFFECT = ("model", "schema", "moments", "drift", "n_jobs", "time_limit", "progress")

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from copa._core.words import hint, shown
+from copa._core.words import counted, hint, shown
 from copa.cli.fit import require_few_texts, schema_kinds
-from copa.cli.messages import FAILED, FINE, MisuseError, counted, guarded, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, MisuseError, guarded, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, require_outputs
 from copa.cli.tables_in import open_table, read_whole
 from copa.schema import FeatureSchema

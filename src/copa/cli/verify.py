@@ -8,9 +8,10 @@ import numpy as np
 import typer
 
 from copa._core.archive import parse_json
+from copa._core.words import counted
 from copa.bounds.certificate_list import same_ball
 from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, MisuseError, counted, say, show, show_json
+from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson
 from copa.exceptions import DataError
 from copa.plans import PlanBatch

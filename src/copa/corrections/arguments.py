@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.words import shown
+from copa._core.reading import read_count
 from copa.bounds.points import complaints, read_points, require_plan
 from copa.bounds.validity import bound_plans
 from copa.exceptions import InvalidInputError
@@ -26,21 +26,12 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
     return array, False
 
 
-def read_count(value: Any, name: str, largest: int | None = None) -> int:
-    """Check a number of things: an integer from 1 on, up to `largest` where there is one."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < 1 or (largest is not None and value > largest):
-        allowed = "at least 1" if largest is None else f"between 1 and the number of options, {largest}"
-        raise InvalidInputError(f"{name} must be an integer {allowed}, got {shown(value)}")
-    return int(value)
-
-
 def heaviest(weights: Array, n_corrections: Any) -> npt.NDArray[np.bool_]:
     """Mark the `n_corrections` options with the largest weights (N, J); the first of equal ones, all for None."""
     n_options = weights.shape[1]
     if n_corrections is None:
         return np.ones(weights.shape, dtype=bool)
-    count = read_count(n_corrections, "n_corrections", n_options)
+    count = read_count(n_corrections, "n_corrections", most=n_options)
     order = np.argsort(-weights, axis=1, kind="stable")
     marked = np.zeros(weights.shape, dtype=bool)
     np.put_along_axis(marked, order[:, :count], values=True, axis=1)

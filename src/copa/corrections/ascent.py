@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, read_number
-from copa._core.box import Limits
+from copa._core.arrays import Array
+from copa._core.box import Box
+from copa._core.reading import read_count, read_number
 from copa.bounds.gradient import SHARP, envelope
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_count, read_plans
+from copa.corrections.arguments import heaviest, read_plans
 from copa.corrections.mahalanobis import Moments, raise_ratios
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -69,7 +70,7 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     plans, single = read_plans(points, ball.dimension)
     budget = read_number(budget, "budget")
     max_iter = read_count(max_iter, "max_iter")
-    limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
+    limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
 
     bounds = bound_plans(plans, ball, n_jobs)
@@ -109,7 +110,7 @@ class _Ascent:
     ball: MomentBall
     given: Array
     moving: npt.NDArray[np.bool_]
-    limits: Limits
+    limits: Box
     budget: float
     n_jobs: int | None
 
@@ -184,7 +185,7 @@ class _Ascent:
         free, given = self.limits.free, self.given[rows]
         moves, low, high = (
             np.ascontiguousarray((np.broadcast_to(a, given.shape) - given)[..., free].reshape(-1, free.size))
-            for a in (plans, self.limits.lower[rows], self.limits.upper[rows])
+            for a in (plans, self.limits.lower[rows, None], self.limits.upper[rows, None])
         )
         projected = np.empty_like(moves)
         project_moves(moves, low, high, self.budget, projected)
@@ -194,4 +195,4 @@ class _Ascent:
 
     def _within(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
         """Bounds are met to the last bit: a sum of a point and a move may miss them by rounding."""
-        return np.clip(plans, self.limits.lower[rows], self.limits.upper[rows])
+        return np.clip(plans, self.limits.lower[rows, None], self.limits.upper[rows, None])

@@ -1,18 +1,17 @@
 """Mahalanobis correction: more score per standard deviation within a budget (paper, Section 3.2)."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, read_number
-from copa._core.box import Limits
+from copa._core.arrays import Array
+from copa._core.box import Box
+from copa._core.reading import read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.validity import CertificateList, bound_plans
 from copa.corrections.arguments import heaviest, read_plans
-from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 
 CHUNK = 1024  # options per task: a few milliseconds of work
@@ -95,7 +94,7 @@ def raise_ratios(
     plans: Array,
     moving: npt.NDArray[np.bool_],
     moments: Moments,
-    limits: Limits,
+    limits: Box,
     budget: float,
     n_jobs: int | None,
 ) -> Array:
@@ -104,7 +103,7 @@ def raise_ratios(
     if budget == 0.0 or limits.free.size == 0 or not moving.any():
         return corrected
     options = plans[moving]
-    lower, upper = (np.broadcast_to(bound, plans.shape)[moving] for bound in (limits.lower, limits.upper))
+    lower, upper = (np.broadcast_to(bound[:, None], plans.shape)[moving] for bound in (limits.lower, limits.upper))
     spectrum = Spectrum.of(moments.root, limits.free)
     moved = options.copy()
 
@@ -225,11 +224,11 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
     budget = read_number(budget, "budget")
-    limits = Limits.read(len(plans), ball.dimension, fixed, lower, upper)
+    limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
-    _require_moments_name(moments)
+    read_word(moments, MOMENTS, "moments")
     if moments == "nominal" and n_corrections is None:
         moving = np.ones(plans.shape[:2], dtype=bool)
         corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
@@ -244,21 +243,11 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     return corrected[0] if single else corrected
 
 
-def _require_moments_name(moments: Any) -> None:
-    """Raise for an unknown name of moments, with the nearest known one."""
-    if isinstance(moments, str) and moments in MOMENTS:
-        return
-    near = get_close_matches(str(moments), MOMENTS, n=1, cutoff=0.0)
-    raise InvalidInputError(
-        f"moments must be one of {', '.join(map(repr, MOMENTS))}, got {moments!r}; did you mean {near[0]!r}?"
-    )
-
-
 def _raise_worst_ratios(
     plans: Array,
     moving: npt.NDArray[np.bool_],
     certificates: CertificateList,
-    limits: Limits,
+    limits: Box,
     budget: float,
     n_jobs: int | None,
 ) -> Array:
@@ -272,10 +261,9 @@ def _raise_worst_ratios(
             values, vectors = np.linalg.eigh(worst.cov)
             floor = len(values) * EPS * (values[-1] + float(worst.mean @ worst.mean))
             root = vectors * np.sqrt(np.where(values > floor, values, 0.0))
-            own = Limits(limits.free, limits.lower[n : n + 1], limits.upper[n : n + 1])
             mine = slice(n, n + 1)
             corrected[mine] = raise_ratios(
-                plans[mine], moving[mine], Moments.scaled(worst.mean, root), own, budget, n_jobs=1
+                plans[mine], moving[mine], Moments.scaled(worst.mean, root), limits.take(mine), budget, n_jobs=1
             )
 
     for_each_chunk(work, len(plans), 1, n_jobs)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import SMALLEST, Array, as_vector, read_number, require_size
-from copa._core.box import Limits, option_name
+from copa._core.arrays import SMALLEST, Array, as_vector, require_size
+from copa._core.box import Box, option_name
+from copa._core.reading import read_number
 from copa.corrections.arguments import read_plans
 from copa.exceptions import InvalidInputError
 
@@ -41,13 +42,13 @@ def requirement_correction(
     require_size(mean, "mean", SMALLEST)
     plans, single = read_plans(points, mean.size)
     margin = read_number(margin, "margin")
-    limits = Limits.read(len(plans), mean.size, fixed, lower, upper)
+    limits = Box.read(len(plans), mean.size, fixed, lower, upper, of_plans=True)
 
     corrected = plans.copy()
     needed = ~((plans @ mean >= margin) & limits.inside(plans))
     if needed.any():
         places = np.argwhere(needed)
-        low, high = (np.broadcast_to(bound, plans.shape)[needed] for bound in (limits.lower, limits.upper))
+        low, high = (np.broadcast_to(bound[:, None], plans.shape)[needed] for bound in (limits.lower, limits.upper))
         free = limits.free
         highest = _highest(plans[needed], mean, low, high, free)
         _require_reachable(highest, mean, margin, limits, places, single=single)
@@ -64,9 +65,7 @@ def _highest(options: Array, mean: Array, low: Array, high: Array, free: Any) ->
     return best
 
 
-def _require_reachable(
-    highest: Array, mean: Array, margin: float, limits: Limits, places: Any, *, single: bool
-) -> None:
+def _require_reachable(highest: Array, mean: Array, margin: float, limits: Box, places: Any, *, single: bool) -> None:
     """Raise if even the highest score of an option (M, D) is below the margin, and say what would help."""
     scores = highest @ mean
     short = np.flatnonzero(scores < margin)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats
+from copa._core.reading import is_number
 from copa._core.words import hint, require_text, shown
 from copa.exceptions import InvalidInputError
 from copa.models.calibration import calibrated_parameters, is_calibrated, thawed
@@ -207,7 +208,7 @@ def _orientation(classifier: Any, favourable: Any) -> tuple[float, Any]:
 def _checked_threshold(classifier: Any, threshold: Any) -> float | None:
     if threshold is None:
         return None
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
+    if not is_number(threshold):
         raise InvalidInputError(f"threshold must be a number or None, got {shown(threshold)}")
     if hasattr(classifier, "predict_proba") and not 0.0 < threshold < 1.0:
         raise InvalidInputError(

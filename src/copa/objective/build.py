@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import LARGEST, Array, as_floats, read_number
+from copa._core.arrays import LARGEST, Array, as_floats
 from copa._core.box import Box
+from copa._core.reading import read_count, read_number
 from copa._core.solve_time import require_few_options
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
@@ -108,7 +109,7 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
             "cov must not be zero: without doubt about the parameters every option's validity is infinite; "
             "set validity_weight=0 to build plans by cost and diversity"
         )
-    count = _read_count(n_options, "n_options")
+    count = read_count(n_options, "n_options")
     require_few_options(count)
     applicants = _read_origins(origins, objective.dimension)
     box = Box.read(len(applicants), objective.dimension, fixed, lower, upper)
@@ -117,8 +118,8 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
         read_number(margin, "margin"),
         box.free,
         n_options=count,
-        n_starts=_read_count(n_starts, "n_starts"),
-        max_iter=_read_count(max_iter, "max_iter"),
+        n_starts=read_count(n_starts, "n_starts"),
+        max_iter=read_count(max_iter, "max_iter"),
         rng=as_generator(random_state),
     )
     return _serve(applicants, search, box, n_jobs)
@@ -175,9 +176,3 @@ def _read_origins(origins: Any, dimension: int) -> Array:
         hint = "; for one applicant pass origins[None]" if array.shape == (dimension,) else ""
         raise InvalidInputError(f"origins must have shape (N, {dimension}) to match mean, got {array.shape}{hint}")
     return array
-
-
-def _read_count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInputError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
-from copa._core.box import Indices
+from copa._core.arrays import Array, Indices
 from copa._core.threads import interruption
 from copa.objective.objective import Objective
 

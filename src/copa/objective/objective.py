@@ -1,7 +1,6 @@
 """What a plan is judged by: proximity, validity and diversity (paper, Section 4)."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from copa._core.arrays import (
     as_floats,
     as_symmetric,
     as_vector,
-    read_number,
     require_size,
     semidefinite_root,
 )
+from copa._core.reading import read_number, read_word
 from copa.exceptions import InvalidInputError
 
 COSTS = ("l2", "l1")
@@ -57,7 +56,7 @@ class Objective:
             cov=matrix,
             validity_weight=read_number(validity_weight, "validity_weight"),
             diversity_weight=read_number(diversity_weight, "diversity_weight"),
-            manhattan=_read_cost(cost) == "l1",
+            manhattan=read_word(cost, COSTS, "cost") == "l1",
             cost_weights=_read_cost_weights(cost_weights, vector.size).copy(),
         )
 
@@ -141,14 +140,6 @@ def plan_objective(
         )
     values = objective.of(batch, np.broadcast_to(applicants, (len(batch), dimension)))
     return values if plans.ndim == 3 else float(values[0])
-
-
-def _read_cost(cost: Any) -> str:
-    if isinstance(cost, str) and cost in COSTS:
-        return cost
-    close = get_close_matches(cost.lower(), COSTS, n=1, cutoff=0.3) if isinstance(cost, str) else []
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise InvalidInputError(f"cost must be one of {', '.join(map(repr, COSTS))}, got {cost!r}{hint}")
 
 
 def _read_cost_weights(weights: Any, dimension: int) -> Array:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.external import ExternalPlans, read_plans
 from copa.planner.deliver import Construction, Delivered, bound_options, guarantee_holds
 from copa.planner.fitted import Fitted
-from copa.planner.plan import ERROR, FRAGILE, INFEASIBLE, OK, Verdicts, assemble, encodable
+from copa.planner.plan import Verdicts, assemble, encodable
 from copa.planner.request import Request
 from copa.plans import PlanBatch, PlanTerms
 from copa.search.problem import Places

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.reading import read_count, read_number, read_word
+from copa._core.words import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
 from copa.external import ExternalPlans
 from copa.planner.audit import audit_plans, in_order, readable
 from copa.planner.deliver import Applicants, Construction, passing, reasons_against
 from copa.planner.fitted import Fitted, FittedPlanner
-from copa.planner.plan import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.planner.request import Request
-from copa.planner.settings import read_amount, read_count, read_word
 from copa.planner.strategies.black_box_state import BlackBoxPlanner, local_space
 from copa.planner.strategies.exploration import enough_for_each, level_of_each
 from copa.planner.strategies.lime import LimePlanner
@@ -64,8 +64,8 @@ class Correction:
         """Check what a caller asks for."""
         return cls(
             read_word(method, METHODS, "method"),
-            read_amount(budget, "budget"),
-            read_amount(margin, "margin"),
+            read_number(budget, "budget"),
+            read_number(margin, "margin"),
             None if n_corrections is None else read_count(n_corrections, "n_corrections"),
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
 from copa.planner.deliver import Applicants, Construction, lower_of_each
 from copa.planner.fitted import Fitted
 from copa.planner.request import Request
@@ -23,15 +24,6 @@ Texts = npt.NDArray[np.object_]
 # What keeps applicants from their levels (-1: from being accepted at all), in words: of the planner, the applicants,
 # their menus, the levels, and the request.
 Explain = Callable[[Any, Applicants, Menus, Array, Request], list[str]]
-
-OK, ALREADY_VALID, INFEASIBLE, FRAGILE, TIME_LIMIT, ERROR = (
-    "ok",
-    "already_valid",
-    "infeasible",
-    "fragile",
-    "time_limit",
-    "error",
-)
 
 
 def status_of_each(

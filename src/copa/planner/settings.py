@@ -1,20 +1,20 @@
 """Checking what the planner was told, before any work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from copa._core.reading import is_number, read_count, read_number, read_share, read_word
 from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
-from copa._core.words import hint, listed, shown
+from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty import WeightMoments
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
-WHOM = ("each", "all", "any")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
 SURROGATES = ("boundary", "lime")
 PLAIN = (str, int, float, bool, np.generic)
@@ -50,7 +50,7 @@ class FitSettings:
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
     read_share(planner.guarantee, "guarantee")
-    read_word(planner.guarantee_for, WHOM, "guarantee_for")
+    read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     read_word(planner.cost, COSTS, "cost")
     read_word(planner.surrogate, SURROGATES, "surrogate")
@@ -62,7 +62,7 @@ def check_settings(planner: Any) -> None:
     count_threads(planner.n_jobs)
     for name in ("validity_weight", "margin", "diversity_weight"):
         if getattr(planner, name) is not None:
-            read_amount(getattr(planner, name), name)
+            read_number(getattr(planner, name), name)
     for name, least in (("n_models", 2), ("random_state", 0)):
         if getattr(planner, name) is not None:
             read_count(getattr(planner, name), name, least)
@@ -86,39 +86,11 @@ def require_unchanged(planner: Any, fitted_for: Mapping[str, Any]) -> None:
             )
 
 
-def read_word(value: Any, known: Sequence[str], name: str) -> str:
-    """One of the known words, or an error with the nearest one."""
-    if value not in known:
-        raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(value)}; {hint(value, known)}")
-    return str(value)
-
-
-def read_share(value: Any, name: str) -> float:
-    """A probability in (0, 1)."""
-    if not _is_number(value) or not 0.0 < value < 1.0:
-        raise InvalidInputError(f"{name} must be a probability, above 0 and below 1, got {shown(value)}")
-    return float(value)
-
-
-def read_count(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
-    return int(value)
-
-
-def read_amount(value: Any, name: str) -> float:
-    """A finite number, not negative."""
-    if not _is_number(value) or not 0.0 <= value < np.inf:
-        raise InvalidInputError(f"{name} must be a finite number of at least 0, got {shown(value)}")
-    return float(value)
-
-
 def read_time_limit(value: Any) -> float:
     """Seconds, infinite where no limit is given."""
     if value is None:
         return np.inf
-    if not _is_number(value) or not value > 0.0:
+    if not is_number(value) or not value > 0.0:
         raise InvalidInputError(f"time_limit must be a number of seconds above 0, or None, got {shown(value)}")
     return float(value)
 
@@ -127,13 +99,9 @@ def read_radius(value: Any) -> Any:
     """A radius, or the word "auto"."""
     if isinstance(value, str):
         return read_word(value, ("auto",), "radius, if it is not a number,")
-    return read_amount(value, "radius")
+    return read_number(value, "radius")
 
 
 def read_drift(value: Any) -> Any:
     """The shape of the ball: "auto", "cov", None or a matrix (checked where it is used)."""
     return read_word(value, ("auto", "cov"), "drift, if it is not a matrix,") if isinstance(value, str) else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))

@@ -7,8 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
-from copa._core.words import rounded_down, rounded_up, visible
-from copa.plans.consistency import STATUSES
+from copa._core.words import STATUSES, counted, rounded_down, rounded_up, visible
 from copa.plans.request import PlanTerms
 from copa.plans.wording import asked, assumption, makes_promises, status_notes, tried_words
 from copa.tables.cells import as_text
@@ -194,7 +193,7 @@ BINS = 10
 
 def batch_html(batch: "PlanBatch") -> str:
     """Return a batch as HTML that needs nothing from elsewhere."""
-    title = f"{_counted(len(batch), 'applicant')}, {_counted(len(batch.options), 'option')}"
+    title = f"{counted(len(batch), 'applicant')}, {counted(len(batch.options), 'option')}"
     menus = "".join(_menu(plan) for plan in batch[:SHOWN])
     rest = len(batch) - SHOWN
     more = f'<div class="copa-small">and {rest} more: batch[i], batch.summary(), batch.to_frame()</div>'
@@ -204,10 +203,6 @@ def batch_html(batch: "PlanBatch") -> str:
         f"{menus}{more if rest > 0 else ''}"
         f"{terms_html(batch.ball, batch.terms)}</div>"
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _statuses(batch: "PlanBatch") -> str:
@@ -259,7 +254,7 @@ def _histogram(batch: "PlanBatch") -> str:
     bins = []
     for k, count in enumerate(counts.tolist()):
         height = 80.0 * count / counts.max()
-        title = f"{_counted(count, 'menu')} from {k / BINS:g} to {(k + 1) / BINS:g}"
+        title = f"{counted(count, 'menu')} from {k / BINS:g} to {(k + 1) / BINS:g}"
         number = f'<span class="copa-small">{count}</span>' if count else ""
         bins.append(f'<div class="copa-bin" title="{title}">{number}<div style="height:{height:.1f}%"></div></div>')
     return (
@@ -273,5 +268,5 @@ def _menu(plan: "Plan") -> str:
     title = f"<b>{safe(as_text(plan.label))}</b> · {STATUS_SIGNS[plan.status]}"
     if plan.n_options:
         holds = f"any at least {rounded_down(plan.any_lower)}, all at least {rounded_down(plan.lower)}"
-        title = f"{title} · {_counted(plan.n_options, 'option')}, {holds}"
+        title = f"{title} · {counted(plan.n_options, 'option')}, {holds}"
     return f"<details><summary>{title}</summary>{plan_body(plan, assumptions=False)}</details>"

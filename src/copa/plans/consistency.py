@@ -7,10 +7,8 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import Positions
-from copa._core.words import listed, shown
+from copa._core.words import STATUSES, listed, shown
 from copa.exceptions import InvalidInputError
-
-STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
 
 PER_APPLICANT = ("lower", "upper", "any_lower", "gap", "relaxed_lower", "highest_level", "seconds")
 PER_OPTION = ("effort", "relaxed_effort", "option_lower", "option_weights")

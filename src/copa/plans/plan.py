@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.reading import is_whole
 from copa._core.words import rounded_down, shown
 from copa.bounds.certificate import Certificate
 from copa.exceptions import InvalidInputError
@@ -109,7 +110,7 @@ class Plan:
 
     def position(self, option: Any) -> int:
         """Return the position of the option of a number, or say which numbers there are."""
-        numbered = isinstance(option, (int, np.integer)) and not isinstance(option, bool)
+        numbered = is_whole(option)
         if not numbered or not 1 <= option <= self.n_options:
             known = f"1 to {self.n_options}" if self.n_options else "none, because the plan has no options"
             raise InvalidInputError(f"option must be the number of an option, {known}, got {shown(option)}")

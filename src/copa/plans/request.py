@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from copa._core.words import listed, shown
+from copa._core.words import GUARANTEE_FOR, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import plain
 
-GUARANTEES = ("each", "all", "any")
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
 BASES = ("parameters", "scores", "stand-in")
@@ -51,7 +50,7 @@ class PlanTerms:
             raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
         for name in ("guarantee", "n_options", "favourable", "threshold"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        words = {"guarantee_for": GUARANTEES, "objective": OBJECTIVES, "cost": COSTS, "basis": BASES}
+        words = {"guarantee_for": GUARANTEE_FOR, "objective": OBJECTIVES, "cost": COSTS, "basis": BASES}
         for name, known in words.items():
             if getattr(self, name) not in known:
                 raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(getattr(self, name))}")

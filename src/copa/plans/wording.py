@@ -208,11 +208,6 @@ def value_text(schema: FeatureSchema, column: Any, value: Any) -> str:
     return alone(value if label is None else label)
 
 
-def counted(number: int, what: str) -> str:
-    """A number and what it counts: "1 option", "2 options"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def shortened(text: str, length: int) -> str:
     """Text of at most some length, with an ellipsis where it was cut."""
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.files import write_atomically
-from copa._core.words import shown
+from copa._core.reading import read_count
+from copa._core.words import counted, shown
 from copa.analysis.attribution import Leaning, leaning
 from copa.analysis.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
@@ -14,7 +15,6 @@ from copa.analysis.totals import Corrections, Totals
 from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
-from copa.plans.wording import counted
 from copa.report.content import Content
 from copa.report.page import report_page
 
@@ -49,8 +49,7 @@ class ReportBuilder:
         title: str | None = None,
         max_cards: int = MAX_CARDS,
     ) -> None:
-        if isinstance(max_cards, bool) or not isinstance(max_cards, int) or max_cards < 0:
-            raise InvalidInputError(f"max_cards must be a whole number of at least 0, got {shown(max_cards)}")
+        read_count(max_cards, "max_cards", least=0)
         if planner is not None and not hasattr(planner, "fitted_"):
             raise InvalidInputError(f"planner must be a fitted RecoursePlanner or None, got {shown(planner)}")
         self.planner = planner

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.records import reduce_segments
-from copa._core.words import shown
+from copa._core.words import STATUSES, shown
 from copa.analysis.curves import KINDS, radius_curves, radius_grid
 from copa.analysis.frontier import Frontier
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import Plan, PlanBatch
-from copa.plans.consistency import STATUSES
 from copa.report.figures import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE, reached_shares
 
 if TYPE_CHECKING:

@@ -6,19 +6,17 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.words import rounded_down, rounded_up
+from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.analysis.attribution import GENERAL, Leaning
 from copa.analysis.curves import KINDS, RadiusCurves, ShelfLife
 from copa.analysis.groups import Group, compare_groups
 from copa.plans import Plan
 from copa.plans.card import STATUS_SIGNS, cards_html, level_mark, notes_html, safe
-from copa.plans.consistency import STATUSES
 from copa.plans.wording import (
     MEANINGS,
     WHOM,
     asked_for,
     condition,
-    counted,
     favourable,
     heading,
     moments_of,

@@ -9,15 +9,14 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
+from copa._core.reading import read_flag, read_word
 from copa._core.words import listed, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import (
     NO_LABELS,
     is_absent,
-    read_choice,
-    read_flag,
+    optional_number,
     read_labels,
-    read_number,
     read_some_of,
     read_title,
     read_transitions,
@@ -94,14 +93,14 @@ class Feature:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInputError(f"the name of a column must be text, got {shown(self.name)}; rename it")
         where = f"column {self.name!r}:"
-        self._set("kind", read_choice(self.kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind"))
-        self._set("immutable", read_flag(self.immutable, f"{where} immutable"))
+        self._set("kind", read_word(self.kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind"))
+        self._set("immutable", read_flag(False if is_absent(self.immutable) else self.immutable, f"{where} immutable"))
         direction = "both" if is_absent(self.direction) else self.direction
-        self._set("direction", read_choice(direction, DIRECTIONS, f"{where} direction"))
+        self._set("direction", read_word(direction, DIRECTIONS, f"{where} direction"))
         for name in ("lower", "upper"):
-            self._set(name, read_number(getattr(self, name), f"{where} {name}"))
+            self._set(name, optional_number(getattr(self, name), f"{where} {name}"))
         for name in ("step", "weight", "spread"):
-            self._set(name, read_number(getattr(self, name), f"{where} {name}", positive=True))
+            self._set(name, optional_number(getattr(self, name), f"{where} {name}", positive=True))
         self._set("weight", 1.0 if self.weight is None else self.weight)
         values = read_values(self.values, f"{where} values")
         index = ValueIndex(values or (), f"{where} values")

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from copa._core.reading import read_count
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
@@ -235,9 +234,7 @@ def _read_rules(rules: Any) -> tuple[LinearRule, ...]:
 def _read_max_changes(value: Any) -> int | None:
     if is_absent(value):
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInputError(f"max_changes must be a whole number of columns, at least 1, got {shown(value)}")
-    return int(value)
+    return read_count(value, "max_changes")
 
 
 def _read_changes(changes: Any) -> dict[str, Mapping[str, Any]]:

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
+from copa._core.reading import read_number
 from copa._core.records import FrozenMap
-from copa._core.words import hint, listed, nearest, shown
+from copa._core.words import listed, nearest, shown
 from copa.exceptions import InvalidInputError
 from copa.tables.values import Scalar, ValueIndex, as_scalar, as_scalars, text_of
 
@@ -19,36 +19,17 @@ def is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, (list, tuple, dict, FrozenMap)) and len(value) == 0)
 
 
-def read_choice(value: Any, known: tuple[str, ...], where: str) -> str:
-    """Read one of a few words."""
-    if not isinstance(value, str) or value not in known:
-        raise InvalidInputError(f"{where} must be one of {listed(known)}, got {shown(value)}; {hint(value, known)}")
-    return value
-
-
-def read_flag(value: Any, where: str) -> bool:
-    """Read true or false."""
-    if is_absent(value):
-        return False
-    if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInputError(f"{where} must be true or false, got {shown(value)}")
-    return bool(value)
-
-
-def read_number(value: Any, where: str, *, positive: bool = False) -> float | None:
+def optional_number(value: Any, where: str, *, positive: bool = False) -> float | None:
     """Read a finite number, or None where nothing was said.
 
     Text is read too: YAML takes 1e-3 for text, because there is no point in it.
     """
     if is_absent(value):
         return None
-    try:
-        number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or (positive and number <= 0.0):
-        raise InvalidInputError(f"{where} must be a {'positive' if positive else 'finite'} number, got {shown(value)}")
-    return number + 0.0  # no negative zero
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
+    return read_number(value, where, least=-math.inf, positive=positive) + 0.0  # no negative zero
 
 
 def read_values(values: Any, where: str) -> tuple[Scalar, ...] | None:
@@ -109,7 +90,7 @@ def read_labels(
 
 
 def _read_line_value(value: Any, where: str) -> Scalar:
-    number = read_number(value, where)
+    number = optional_number(value, where)
     if number is None:
         raise InvalidInputError(f"{where} must be a finite number, got {shown(value)}")
     return int(number) if number.is_integer() else number

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.reading import read_word
 from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
 from copa.schema.feature import CHOICE_KINDS, FIELDS, LINE_KINDS, Feature
-from copa.schema.fields import is_absent, read_choice
+from copa.schema.fields import is_absent
 from copa.tables.values import Scalar, as_scalar
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def infer_feature(column: "pd.Series[Any]", changes: Mapping[str, Any]) -> Featu
     require_known(changes, FIELDS, f"{where} field")
     column = _plain_column(column, where)
     kind = changes.get("kind")
-    kind = _infer_kind(column) if is_absent(kind) else read_choice(kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind")
+    kind = _infer_kind(column) if is_absent(kind) else read_word(kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind")
     described = _describe_line(column, kind, where) if kind in LINE_KINDS else _describe_choice(column, kind, where)
     constant = {"immutable": _count_distinct(column) <= 1}
     return Feature(**({"name": name} | described | constant | dict(changes) | {"kind": kind}))

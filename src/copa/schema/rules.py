@@ -10,7 +10,7 @@ from typing import Any
 from copa._core.records import FrozenMap
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.schema.fields import read_number
+from copa.schema.fields import optional_number
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -37,7 +37,7 @@ class LinearRule:
 
     def __post_init__(self) -> None:
         read = _read_coefficients(self.coefficients)
-        upper = read_number(self.upper, "the upper side of a rule")
+        upper = optional_number(self.upper, "the upper side of a rule")
         if upper is None:
             raise InvalidInputError("a rule needs a number `upper` that the sum must not exceed")
         text = self.text or _as_text(read, upper)
@@ -65,7 +65,7 @@ def _read_coefficients(coefficients: Any) -> dict[str, float]:
         raise InvalidInputError(f"coefficients must be a mapping from column to number, got {shown(coefficients)}")
     read: dict[str, float] = {}
     for column, coefficient in coefficients.items():
-        number = read_number(coefficient, f"the coefficient of {shown(column)} in a rule")
+        number = optional_number(coefficient, f"the coefficient of {shown(column)} in a rule")
         if not isinstance(column, str) or not column:
             raise InvalidInputError(f"a rule is about columns named by text, got {shown(column)}")
         if number:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import LARGEST, SMALLEST, Array, as_floats, as_symmetric, as_vector, covering_root, require_size
-from copa.exceptions import InvalidInputError
+from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
+from copa._core.reading import read_number
 
 Exponents = npt.NDArray[np.int32]
 NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
@@ -88,7 +88,7 @@ class MomentBall:
         if drift is not None:
             drift = as_symmetric(drift, "drift", mean.size)
             require_size(drift, "drift", largest=LARGEST**2)
-        return cls(mean, cov, read_radius(radius), drift)
+        return cls(mean, cov, read_number(radius, "radius"), drift)
 
     @property
     def dimension(self) -> int:
@@ -131,17 +131,6 @@ def _split(array: Array) -> tuple[Array, Exponents]:
     """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
     digits, exponents = np.frexp(array)
     return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)
-
-
-def read_radius(radius: Any) -> float:
-    """Check a radius: one finite number, not negative."""
-    value = as_floats(radius, "radius")
-    if value.ndim != 0:
-        raise InvalidInputError(f"radius must be one number, got shape {value.shape}")
-    if not (np.isfinite(value) and value >= 0.0):
-        raise InvalidInputError(f"radius must be finite and at least 0, got {float(value)}")
-    require_size(value, "radius")
-    return float(value)
 
 
 def single_option_lower(mean: Array, spread: Array, reach: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, semidefinite_root
+from copa._core.reading import read_count, read_share, read_word
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.parameters import parameter_vector
 from copa.uncertainty.gelbrich import gelbrich_distance
@@ -70,11 +71,9 @@ def calibrate_radius(
     `radius_from_history`.
     """
     data = TrainingData.read(X, y)
-    _require_quantile(quantile)
-    if isinstance(n_splits, bool) or not isinstance(n_splits, (int, np.integer)) or n_splits < 1:
-        raise InvalidInputError(f"n_splits must be an integer of at least 1, got {n_splits!r}")
-    if method not in ("disjoint", "bootstrap"):
-        raise InvalidInputError(f'method must be "disjoint" or "bootstrap", got {method!r}')
+    read_share(quantile, "quantile", or_one=True)
+    read_count(n_splits, "n_splits")
+    read_word(method, ("disjoint", "bootstrap"), "method")
     if drift is not None:  # before the refits, which take a while
         drift = as_symmetric(drift, "drift", data.features.shape[1] + 1)
         semidefinite_root(drift, "drift")
@@ -119,7 +118,7 @@ def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = N
     is no worse than the quantile of the past ones. V versions hold V - 1 steps: a quantile close to 1 is
     the largest step seen, and no number of them covers a break that has never happened.
     """
-    _require_quantile(quantile)
+    read_share(quantile, "quantile", or_one=True)
     moments = [_version_moments(version) for version in versions]
     if len(moments) < 2:
         raise InvalidInputError(f"versions must hold at least 2 versions, got {len(moments)}")
@@ -153,11 +152,6 @@ def _version_moments(version: Any) -> WeightMoments:
 
 def _distance(a: WeightMoments, b: WeightMoments, drift: Any) -> float:
     return gelbrich_distance(a.mean, a.cov, b.mean, b.cov, drift)
-
-
-def _require_quantile(quantile: float) -> None:
-    if not 0.0 < quantile <= 1.0:
-        raise InvalidInputError(f"quantile must lie in (0, 1], got {quantile!r}")
 
 
 def _quantile(distances: list[float], quantile: float) -> float:
@@ -205,11 +199,9 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     sampling from the same population, not a population that changes; for that, see `radius_from_history`.
     """
     data = TrainingData.read(X, y)
-    if not 0.0 < quantile <= 1.0:
-        raise InvalidInputError(f"quantile must lie in (0, 1], got {quantile!r}")
-    for name, value in (("n_samples", n_samples), ("n_models", n_models)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 2:
-            raise InvalidInputError(f"{name} must be an integer of at least 2, got {value!r}")
+    read_share(quantile, "quantile", or_one=True)
+    read_count(n_samples, "n_samples", least=2)
+    read_count(n_models, "n_models", least=2)
     n_parameters = data.features.shape[1] + 1
     if moments.mean.size != n_parameters:
         raise InvalidInputError(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite, require_unmasked
+from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.parameters import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
@@ -33,9 +34,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 def subset_size(n_rows: int, fraction: float) -> int:
     """Return the number of rows that `fraction` of `n_rows` stands for."""
-    if not 0.0 < fraction <= 1.0:
-        raise InvalidInputError(f"fraction must lie in (0, 1], got {fraction!r}")
-    return max(1, round(fraction * n_rows))
+    return max(1, round(read_share(fraction, "fraction", or_one=True) * n_rows))
 
 
 def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
@@ -164,8 +163,7 @@ def retrained_parameters(
         If a refit has no solution, or the subsets keep missing one class.
     """
     data = TrainingData.read(X, y)
-    if isinstance(n_models, bool) or not isinstance(n_models, (int, np.integer)) or n_models < 2:
-        raise InvalidInputError(f"n_models must be an integer of at least 2, got {n_models!r}")
+    read_count(n_models, "n_models", least=2)
     size = subset_size(data.target.size, fraction)
     rng = as_generator(random_state)
     subsets = (draw_subset(data.target, size, rng) for _ in range(n_models))

@@ -180,7 +180,7 @@ def test_an_asymmetric_matrix_is_refused(bounds, field):
     [
         ("mean", [1.0], r"damaged: cov must have shape \(1, 1\)"),
         ("cov", (-np.eye(3)).tolist(), "damaged: cov must be positive semidefinite"),
-        ("radius", -1.0, "damaged: radius must be finite and at least 0"),
+        ("radius", -1.0, "damaged: radius must be a finite number of at least 0"),
         ("radius", [0.1], "damaged: radius must be one number"),
         ("drift", [[1.0]], r"damaged: drift must have shape \(3, 3\)"),
         ("penalty", "high", "penalty is not an array of numbers"),

@@ -120,5 +120,5 @@ def test_more_steps_do_not_lower_the_bound():
 @pytest.mark.parametrize("max_iter", [0, -1, 2.5, None])
 def test_a_number_of_steps_is_at_least_one(max_iter):
     points, mean, cov = random_plan(0)
-    with pytest.raises(InvalidInputError, match="max_iter must be an integer at least 1"):
+    with pytest.raises(InvalidInputError, match="max_iter must be a whole number of at least 1"):
         improve_bound(points, mean, cov, max_iter=max_iter)

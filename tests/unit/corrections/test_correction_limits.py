@@ -61,7 +61,7 @@ def test_fixed_coordinates_that_do_not_exist(correct, fixed, message):
     [
         ({"lower": [0.0, 0.0]}, r"lower must have shape \(3,\), or \(1, 3\) with one row per plan, got \(2,\)"),
         ({"upper": np.ones((2, 3))}, r"upper must have shape .* got \(2, 3\)"),
-        ({"upper": [1.0, np.nan, 1.0]}, r"upper must not hold NaN, got one at index \(1,\); .* say inf"),
+        ({"upper": [1.0, np.nan, 1.0]}, "got lower -inf and upper nan at coordinate 1; .* plus infinity"),
         (
             {"lower": [0.0, -1.0, 0.5], "upper": [1.0, 1.0, 0.25]},
             "lower must not exceed upper, got lower 0.5 and upper 0.25 at coordinate 2",
@@ -103,15 +103,15 @@ def test_an_option_outside_its_bounds_is_named(correction):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"budget": -0.1}, "budget must be finite and at least 0, got -0.1"),
-        ({"budget": np.nan}, "budget must be finite and at least 0, got nan"),
+        ({"budget": -0.1}, "budget must be a finite number of at least 0, got -0.1"),
+        ({"budget": np.nan}, "budget must be a finite number of at least 0, got nan"),
         ({"budget": [0.1]}, r"budget must be one number, got shape \(1,\)"),
-        ({"n_corrections": 0}, "n_corrections must be an integer between 1 and the number of options, 2, got 0"),
+        ({"n_corrections": 0}, "n_corrections must be a whole number from 1 to 2, got 0"),
         ({"n_corrections": 3}, "got 3"),
         ({"n_corrections": 1.5}, "got 1.5"),
         ({"n_corrections": True}, "got True"),
         ({"n_jobs": 0}, "n_jobs must be a positive integer"),
-        ({"radius": -1.0}, "radius must be finite and at least 0"),
+        ({"radius": -1.0}, "radius must be a finite number of at least 0"),
         ({"drift": np.ones((2, 2))}, r"drift must have shape \(3, 3\)"),
     ],
 )

@@ -54,11 +54,11 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest():
             {"features": [GRADE], "rules": ["grade <= 3"]},
             "column 'grade': rule 'grade <= 3' needs values that are numbers",
         ),
-        ({"features": [AGE], "max_changes": 0}, "max_changes must be a whole number of columns, at least 1, got 0"),
-        ({"features": [AGE], "max_changes": 1.5}, "max_changes must be a whole number of columns, at least 1, got 1.5"),
+        ({"features": [AGE], "max_changes": 0}, "max_changes must be a whole number of at least 1, got 0"),
+        ({"features": [AGE], "max_changes": 1.5}, "max_changes must be a whole number of at least 1, got 1.5"),
         (
             {"features": [AGE], "max_changes": True},
-            "max_changes must be a whole number of columns, at least 1, got True",
+            "max_changes must be a whole number of at least 1, got True",
         ),
     ],
 )

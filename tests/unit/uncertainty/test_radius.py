@@ -70,13 +70,13 @@ def test_a_class_with_a_single_row_cannot_be_split():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"quantile": 0.0}, r"quantile must lie in \(0, 1\], got 0.0"),
-        ({"quantile": 1.2}, r"quantile must lie in \(0, 1\], got 1.2"),
-        ({"n_splits": 0}, "n_splits must be an integer of at least 1"),
+        ({"quantile": 0.0}, r"quantile must be a share, above 0 and at most 1, got 0.0"),
+        ({"quantile": 1.2}, r"quantile must be a share, above 0 and at most 1, got 1.2"),
+        ({"n_splits": 0}, "n_splits must be a whole number of at least 1"),
         ({"method": "halves"}, "method must be"),
         ({"drift": np.eye(3)}, r"drift must have shape \(6, 6\)"),
         ({"drift": -np.eye(6)}, "drift must be positive semidefinite"),
-        ({"n_models": 1}, "n_models must be an integer of at least 2"),
+        ({"n_models": 1}, "n_models must be a whole number of at least 2"),
     ],
 )
 def test_bad_settings_get_a_typed_error(credit, changes, message):
@@ -114,5 +114,5 @@ def test_in_units_of_their_own_drift_changes_have_a_length_of_sqrt_d():
 def test_one_version_gives_no_radius():
     with pytest.raises(InvalidInputError, match="at least 2 versions, got 1"):
         radius_from_history([np.ones(3)])
-    with pytest.raises(InvalidInputError, match="quantile must lie"):
+    with pytest.raises(InvalidInputError, match="quantile must be a share"):
         radius_from_history(np.eye(3), quantile=95)
