@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.planner.deliver import Applicants, Construction, lower_of_each
+from copa.planner.deliver import Applicants, Construction
 from copa.planner.fitted import Fitted
 from copa.planner.request import Request
 from copa.plans import PlanBatch, PlanTerms
@@ -85,7 +85,7 @@ def _stuck(fitted: Fitted, applicants: Applicants, i: int) -> str:
 
 def already_valid_message(fitted: Fitted, points: Array) -> list[str]:
     """What is known of applicants whom the model accepts as they are."""
-    down = np.floor(lower_of_each(fitted.ball, points) * 1000.0) / 1000.0
+    down = np.floor(fitted.ball.option_guarantees(points) * 1000.0) / 1000.0
     return [f"accepted today as it is; this holds with probability at least {level:.3f}" for level in down]
 
 
