@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa.bounds import validity_bounds
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import MomentBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -101,7 +101,7 @@ def _bounds_at(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None
             bounds.upper,
         )
         scores = MomentBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
-        each_upper[r] = 1.0 - single_option_lower(-scores.means, scores.spreads, scores.reaches)
+        each_upper[r] = 1.0 - ball.guarantee(-scores.means, scores.spreads, scores.reaches)
         if hopeless.any():
             # That no option holds is that all the opposite ones do.
             none = validity_bounds(-points[hopeless], ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)

@@ -14,7 +14,7 @@ from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blo
 from copa.bounds.points import read_plan, require_plan
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
 from copa.uncertainty import gelbrich_distance
-from copa.uncertainty.ambiguity import MomentBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall
 
 FORMAT = "copa.certificate"
 VERSION = 1
@@ -192,7 +192,7 @@ class Certificate:
     def _hold(self, points: Array) -> Array:
         """Worst-case probabilities of single options (J, D): all options together cannot do better than the least."""
         means, roots, reaches, _ = score_moments(points, self.ball)
-        return single_option_lower(means, np.linalg.norm(roots, axis=1), reaches)
+        return self.ball.guarantee(means, np.linalg.norm(roots, axis=1), reaches)
 
     def worst_case(self) -> "WorstCase":
         """Distribution inside the ball under which all options hold with probability L* only."""

@@ -13,7 +13,7 @@ from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_sol
 from copa._core.threads import for_each_chunk, interruption
 from copa.bounds.certificate import Certificate
 from copa.bounds.points import complaints, read_points, require_plan
-from copa.uncertainty.ambiguity import Exponents, MomentBall, single_option_lower
+from copa.uncertainty.ambiguity import Exponents, MomentBall
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
@@ -150,7 +150,7 @@ def _bound_chunk(points: Array, ball: MomentBall, bounds: BatchBounds, chunk: sl
     reaches = scores.reaches
     proofs, stop = bounds.proofs, interruption()
 
-    each = single_option_lower(means, scores.spreads, reaches)
+    each = ball.guarantee(means, scores.spreads, reaches)
     lower_bounds(
         roots,
         means,

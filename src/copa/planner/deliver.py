@@ -15,7 +15,7 @@ from copa.plans.rates import Trials
 from copa.search.problem import Places
 from copa.search.rows import make_room, relaxed_rows, write_rows
 from copa.search.run import Menus
-from copa.uncertainty.ambiguity import MomentBall, single_option_lower
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,20 +150,6 @@ def bound_options(
         if progress is not None:
             progress(len(whose))
     return bounds
-
-
-def moments_of_each(ball: MomentBall, points: Array) -> tuple[Array, Array, Array]:
-    """Mean and standard deviation of the score of each option (M, D), and how far the ball reaches there, (M,) each.
-
-    Each option is in a unit of its own (`Scores`): the three numbers' proportions are meant.
-    """
-    scores = ball.scores(points[:, None])  # one product per row: the same to the last bit in any batch
-    return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
-
-
-def lower_of_each(ball: MomentBall, points: Array) -> Array:
-    """Probability that each option (M, D) holds with by itself, (M,)."""
-    return single_option_lower(*moments_of_each(ball, points))
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
-from copa.planner.deliver import Applicants, Construction, lower_of_each
+from copa.planner.deliver import Applicants, Construction
 from copa.planner.fitted import Fitted
 from copa.planner.request import Request
 from copa.plans import PlanBatch, PlanTerms
@@ -77,7 +77,7 @@ def _stuck(fitted: Fitted, applicants: Applicants, i: int) -> str:
 
 def already_valid_message(fitted: Fitted, points: Array) -> list[str]:
     """What is known of applicants whom the model accepts as they are."""
-    down = np.floor(lower_of_each(fitted.ball, points) * 1000.0) / 1000.0
+    down = np.floor(fitted.ball.option_guarantees(points) * 1000.0) / 1000.0
     return [f"accepted today as it is; this holds with probability at least {level:.3f}" for level in down]
 
 

@@ -1,8 +1,10 @@
-"""The ball of distributions that a bound must hold for, read from the caller once."""
+"""Ambiguity sets: the distributions of the next parameters that a guarantee must hold for."""
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,20 +49,39 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MomentBall:
-    """All distributions of theta whose moments are within `radius` of (mean, cov), in the geometry of `drift`.
+class AmbiguitySet(ABC):
+    """Distributions of the next parameters theta, around a nominal mean and covariance.
 
-    The distance is Gelbrich's (paper, Def. 2) after theta -> drift^{-1/2} theta; `drift=None` is the identity,
-    the paper's ball.
+    An option x enters only through three numbers: mean and standard deviation of its score theta'x under the nominal
+    moments, and its reach, radius * sqrt(x' drift x), how far the whole radius can move the score. A set is therefore
+    told by two functions, each the inverse of the other:
+
+    - `level_coefficients(level)` gives (b, c) such that the score is positive with a probability of at least `level`,
+      under every distribution of the set, if and only if mean - b * std - c * reach >= 0. Both grow with the level;
+      0 <= b and 0 <= c. The search finds options with them.
+    - `guarantee(mean, std, reach)` is the largest such level. It broadcasts, lies in [0, 1], does not fall with the
+      mean, does not rise with std or reach, and depends on the proportions of the three only. What is said of an
+      option, and what a certificate recomputes, comes from it.
+
+    With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
+    their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (D,)
+        Nominal mean of the parameters, the intercept first.
+    cov : ndarray of shape (D, D)
+        Nominal covariance, positive semidefinite.
+    radius : float
+        Size of the set, at least 0.
+    drift : ndarray of shape (D, D) or None
+        Shape of the set, positive semidefinite; None for the identity.
 
     Attributes
     ----------
-    mean : (D,) nominal mean of the parameters
-    cov : (D, D) nominal covariance
-    radius : float >= 0
-    drift : (D, D) positive semidefinite, or None for the identity
-    cov_root, drift_root : (D, D) matrices F with F F' = cov, drift up to rounding, and never less (`covering_root`);
-        `drift_root` is None for the identity
+    cov_root, drift_root : ndarray of shape (D, D)
+        Matrices F with F F' = cov, drift up to rounding, and never less (`covering_root`); `drift_root` is None for the
+        identity.
     """
 
     mean: Array
@@ -79,8 +100,8 @@ class MomentBall:
                 array.setflags(write=False)
 
     @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> "MomentBall":
-        """Check what the caller gave and build the ball."""
+    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> Self:
+        """Check what the caller gave and build the set."""
         mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)
         cov = as_symmetric(cov, "cov", mean.size)
@@ -94,6 +115,49 @@ class MomentBall:
     def dimension(self) -> int:
         """Number of parameters D, the intercept included."""
         return self.mean.size
+
+    @abstractmethod
+    def level_coefficients(self, level: float) -> tuple[float, float]:
+        """Return (b, c): a level in [0, 1) is reached if and only if mean - b * std - c * reach >= 0."""
+
+    @abstractmethod
+    def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return the least probability of a positive score over the set; the arguments broadcast."""
+
+    def option_guarantees(self, points: Array) -> Array:
+        """Return the guarantee of each option by itself, (M,), the same to the last bit in any batch.
+
+        Parameters
+        ----------
+        points : ndarray of shape (M, D)
+        """
+        return self.guarantee(*self.option_moments(points))
+
+    def option_moments(self, points: Array) -> tuple[Array, Array, Array]:
+        """Return mean, standard deviation and reach of each option's score, (M,) each, in a unit of its own (`Scores`).
+
+        Parameters
+        ----------
+        points : ndarray of shape (M, D)
+        """
+        scores = self.scores(points[:, None])  # one product per row: the same to the last bit in any batch
+        return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
+
+    def joint_guarantees(self, each: Array) -> tuple[Array, Array, Array]:
+        """Bounds of plans from the guarantees of their options, whatever the set.
+
+        Parameters
+        ----------
+        each : ndarray of shape (..., J)
+
+        Returns
+        -------
+        all_lower, any_lower, all_upper : ndarray of shape (...)
+            All options hold with at least 1 - sum_j (1 - each_j) (Boole's inequality), at least one of them with at
+            least the largest guarantee; that all hold can be certain.
+        """
+        all_lower = np.maximum(0.0, 1.0 - (1.0 - each).sum(axis=-1))
+        return all_lower, each.max(axis=-1), np.ones(each.shape[:-1])
 
     def scores(self, points: Array) -> Scores:
         """Moments of the scores of options (..., J, D), each option in its own unit.
@@ -127,30 +191,46 @@ class MomentBall:
         return np.ldexp(self.mean, -units), cov_root, drift_root, float(radius), units
 
 
+class MomentBall(AmbiguitySet):
+    """All distributions whose moments are within `radius` of (mean, cov): the paper's Gelbrich ball.
+
+    The distance is Gelbrich's (paper, Def. 2) after theta -> drift^{-1/2} theta; `drift=None` is the paper's ball.
+    Nothing is assumed of the form of the distributions. The bounds of several options are exact
+    (`copa.validity_bounds`).
+
+    Examples
+    --------
+    >>> ball = MomentBall.read(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
+    >>> ball.option_guarantees(np.array([[1.0, 2.0]])).round(3)
+    array([0.714])
+    >>> b, c = ball.level_coefficients(0.5)
+    >>> round(b, 3), round(c, 3)
+    (1.0, 1.414)
+    """
+
+    def level_coefficients(self, level: float) -> tuple[float, float]:
+        """Return (b, c) = (k, sqrt(1 + k^2)), k = sqrt(level / (1 - level)).
+
+        The moments of a score fill the disc of radius `reach` around (mean, std), and Cantelli's inequality asks for
+        mean >= k std at each of them.
+        """
+        return math.sqrt(level / (1.0 - level)), 1.0 / math.sqrt(1.0 - level)
+
+    def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return sin^2(max(0, atan2(mean, std) - asin(min(1, reach / hypot(mean, std))))).
+
+        Cantelli's mean^2 / (mean^2 + std^2) where the reach is 0, and zero as soon as mean <= reach (docs/theory.md,
+        "One option").
+        """
+        length = np.hypot(mean, std)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
+        angle = np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
+        lower: Array = np.sin(angle) ** 2
+        return lower
+
+
 def _split(array: Array) -> tuple[Array, Exponents]:
     """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
     digits, exponents = np.frexp(array)
     return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)
-
-
-def single_option_lower(mean: Array, spread: Array, reach: Array) -> Array:
-    """Least probability that a score is positive, over all distributions in the ball.
-
-    With the score's nominal mean m and standard deviation s, and its reach r (how far the whole radius can move
-    it), the bound is sin^2(max(0, atan2(m, s) - asin(min(1, r / hypot(m, s))))): Cantelli's m^2 / (m^2 + s^2) at
-    r = 0, and zero as soon as m <= r (docs/theory.md, "One option"). Broadcasts over its arguments.
-
-    Parameters
-    ----------
-    mean, spread, reach : arrays of one shape (...,)
-
-    Returns
-    -------
-    (...,) probabilities
-    """
-    length = np.hypot(mean, spread)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
-    angle = np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, spread) - tilt), 0.0)
-    lower: Array = np.sin(angle) ** 2
-    return lower

@@ -5,8 +5,8 @@ import pytest
 
 from copa.bounds import lower_bound_gradient, validity_bounds
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import single_option_lower
 from oracle.instances import instances
+from unit.bounds.one_option import guarantee
 
 STEP = 3e-4
 
@@ -90,7 +90,7 @@ def test_for_one_option_it_is_the_slope_of_the_closed_form(radius, drift):
 
     def closed_form(x):
         x = x[0]
-        return single_option_lower(x @ mean, np.sqrt(x @ cov @ x), radius * np.sqrt(x @ shape @ x))
+        return guarantee(x @ mean, np.sqrt(x @ cov @ x), radius * np.sqrt(x @ shape @ x))
 
     value, gradient = lower_bound_gradient(point, mean, cov, radius, drift)
     assert value == pytest.approx(closed_form(point), abs=1e-9)

@@ -5,9 +5,9 @@ import pytest
 
 from copa.bounds import ValidityBounds, validity_bounds
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import single_option_lower
 from oracle.brute_force import brute_force_lower, brute_force_upper
 from oracle.instances import instances, stress_instances
+from unit.bounds.one_option import guarantee
 
 # A lower bound is proven, and at most the gap at which the solver stops below L*; the closed forms are exact.
 GAP = 1e-9
@@ -27,9 +27,7 @@ def each_name(i):
 def test_one_option_has_the_closed_form(instance):
     x = instance.points[0]
     drift = np.eye(x.size) if instance.drift is None else instance.drift
-    exact = single_option_lower(
-        x @ instance.mean, np.sqrt(x @ instance.cov @ x), instance.radius * np.sqrt(x @ drift @ x)
-    )
+    exact = guarantee(x @ instance.mean, np.sqrt(x @ instance.cov @ x), instance.radius * np.sqrt(x @ drift @ x))
     bounds = bound(instance, points=x[None])
     assert bounds.lower <= exact + 1e-12
     assert bounds.lower == pytest.approx(exact, abs=GAP + 1e-12)
@@ -143,7 +141,7 @@ def test_a_singular_covariance_is_the_limit_of_regular_ones():
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 def test_one_parameter_is_a_plan_too(radius):
     bounds = validity_bounds([[2.0], [0.5]], [1.0], [[0.3]], radius)
-    exact = single_option_lower(1.0, np.sqrt(0.3), radius)
+    exact = guarantee(1.0, np.sqrt(0.3), radius)
     assert bounds.lower == pytest.approx(exact, abs=2.0 * GAP)
     np.testing.assert_allclose(bounds.option_lower, exact, rtol=1e-13)
     assert bounds.any_lower == pytest.approx(exact, abs=1e-13)
@@ -251,5 +249,5 @@ def test_the_surest_mixture_of_certain_parameters_is_found():
     weights = np.linspace(0.0, 1.0, 1001)
     mixed = np.outer(weights, points[0]) + np.outer(1.0 - weights, points[1])
     reaches = radius * np.linalg.norm(mixed, axis=1)
-    best = single_option_lower(mixed @ mean, np.zeros(1001), reaches).max()
+    best = guarantee(mixed @ mean, np.zeros(1001), reaches).max()
     assert validity_bounds(points, mean, np.zeros((4, 4)), radius).any_lower == pytest.approx(best, abs=1e-6)

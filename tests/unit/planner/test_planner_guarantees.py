@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 import copa
 from copa import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import single_option_lower
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -107,7 +106,7 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         points, ball = judge.encode(rows), one.fitted_.ball
         spread = np.linalg.norm(points @ ball.cov_root, axis=-1)
         reach = ball.radius * np.linalg.norm(points if ball.drift is None else points @ ball.drift_root, axis=-1)
-        level = single_option_lower(points @ judge.mean, spread, reach)
+        level = ball.guarantee(points @ judge.mean, spread, reach)
         steps = np.abs(rows["debt"] - own["debt"].iloc[0]) / spreads["debt"]
         ranks = (rows["grade"] - own["grade"].iloc[0]) / spreads["grade"]
         fees = 0.05 * ((steps > 0).astype(float) + (ranks > 0))

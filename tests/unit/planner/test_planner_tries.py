@@ -10,20 +10,20 @@ from copa.planner.deliver import Applicants
 from copa.planner.request import Request
 from copa.planner.strategies.black_box_state import ask_all
 from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, sureness
-from copa.uncertainty.ambiguity import single_option_lower
+from copa.uncertainty.ambiguity import MomentBall
 from unit.planner import loans
 
 
 def test_sureness_is_the_promise_where_there_is_one_and_keeps_the_order_of_score_per_deviation_below():
-    spread = np.ones(9)
+    ball, spread = MomentBall.read([1.0], [[1.0]], 2.0), np.ones(9)
     mean = np.linspace(-3.0, 5.0, 9)
     reach = 2.0 * spread
-    sure = sureness(mean, spread, reach)
-    promised = single_option_lower(mean, spread, reach)
+    sure = sureness(ball, mean, spread, reach)
+    promised = ball.guarantee(mean, spread, reach)
     np.testing.assert_array_equal(sure[promised > 0.0], promised[promised > 0.0])
     assert (sure[mean < 2.0] < 0.0).all()
     assert (np.diff(sure) > 0.0).all()
-    np.testing.assert_allclose(sureness(7.0 * mean, 7.0 * spread, 7.0 * reach), sure)
+    np.testing.assert_allclose(sureness(ball, 7.0 * mean, 7.0 * spread, 7.0 * reach), sure)
 
 
 def _samples(lower):

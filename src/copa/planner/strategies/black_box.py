@@ -131,7 +131,7 @@ class Evidence:
         """Ask the retrained fits about rows, and see from the moments of their scores how surely each holds."""
         scores = ask_all(fitted.retrained, samples.frame(fitted.space, applicants), n_jobs)
         spread = scores.std(axis=0, ddof=1)
-        lower = sureness(scores.mean(axis=0), spread, fitted.ball.radius * spread)
+        lower = sureness(fitted.ball, scores.mean(axis=0), spread, fitted.ball.radius * spread)
         return cls(replace(samples, lower=lower), scores)
 
     def joined(self, other: "Evidence") -> "Evidence":

@@ -16,7 +16,7 @@ from copa.search.problem import ActionSpace, Places, unit_of_effort
 from copa.search.rows import write_rows
 from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
 from copa.tables.steps import snap
-from copa.uncertainty.ambiguity import single_option_lower
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,15 +137,16 @@ class Samples(Rows):
         return Samples(*(np.concatenate([getattr(part, f.name) for part in (self, other)]) for f in fields(self)))
 
 
-def sureness(mean: Array, spread: Array, reach: Array) -> Array:
+def sureness(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
     """Probability that rows hold with, (M,); below zero where none can be promised, the more the less sure they are.
 
     Parameters
     ----------
+    ambiguity : what the guarantee holds for
     mean, spread : of the rows' scores
-    reach : how far the ball lets the mean go
+    reach : how far the set lets the mean go
     """
-    lower = single_option_lower(mean, spread, reach)
+    lower = ambiguity.guarantee(mean, spread, reach)
     missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
     return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
 

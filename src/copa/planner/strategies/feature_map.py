@@ -9,7 +9,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models import raw_jacobian
-from copa.planner.deliver import Applicants, Construction, moments_of_each
+from copa.planner.deliver import Applicants, Construction
 from copa.planner.fitted import FittedPlanner
 from copa.planner.request import Request
 from copa.planner.strategies.exploration import (
@@ -190,7 +190,7 @@ def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Sample
     """What the model says of rows, and how surely each holds, from phi itself."""
     points = fitted.points(rows.frame(fitted.space, applicants), rows.owner)
     scores = (points[:, None] @ fitted.model.theta)[:, 0] - fitted.floor
-    lower = sureness(*moments_of_each(fitted.ball, points))
+    lower = sureness(fitted.ball, *fitted.ball.option_moments(points))
     return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(fitted.space, applicants), scores, lower)
 
 

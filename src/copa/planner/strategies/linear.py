@@ -13,7 +13,6 @@ from copa.planner.deliver import (
     bound_options,
     deliver,
     judge_and_bound,
-    lower_of_each,
     obeying,
 )
 from copa.planner.fitted import FittedPlanner
@@ -51,8 +50,8 @@ def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array
         refused = ~delivered.accepted
         scores = (delivered.points[:, None] @ fitted.model.theta)[:, 0]  # one product per row: the same in any batch
         np.maximum.at(floors, delivered.owner[refused], 1.5 * scores[refused] + fitted.floor)
-        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - lower_of_each(
-            fitted.ball, delivered.points
+        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - fitted.ball.option_guarantees(
+            delivered.points
         )
         short = missing > 0.0
         np.maximum.at(sought, delivered.owner[short], (levels[delivered.owner] + 2.0 * missing)[short])

@@ -5,10 +5,10 @@ import pytest
 
 from copa.bounds._kernels import interior_point
 from copa.bounds._kernels import newton_system as frames
-from copa.uncertainty.ambiguity import single_option_lower
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
 from unit.bounds.kernels.plans import GO, canonical
+from unit.bounds.one_option import guarantee
 
 TOLERANCE = 1e-11
 
@@ -149,7 +149,7 @@ def test_a_loose_tolerance_stops_early_and_still_brackets(plan, tolerance):
 def test_one_option_has_the_closed_form(mean, reach):
     spread = np.sqrt(1.0 - mean**2)
     found, _ = solve(np.array([[spread, mean]]), np.array([reach]))
-    assert 1.0 - found.value == pytest.approx(single_option_lower(mean, spread, reach), abs=1e-9)
+    assert 1.0 - found.value == pytest.approx(guarantee(mean, spread, reach), abs=1e-9)
 
 
 def test_a_workspace_can_be_used_again():

@@ -7,10 +7,10 @@ import pytest
 
 from copa.bounds._kernels import lower
 from copa.bounds._kernels import newton_system as frames
-from copa.uncertainty.ambiguity import single_option_lower
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
 from unit.bounds.kernels.plans import GO, canonical
+from unit.bounds.one_option import guarantee
 
 INSIDE = [i for i in instances(40, seed=8) if "mean inside" in i.traits]
 
@@ -183,7 +183,7 @@ def test_one_option_is_bounded_by_its_closed_form():
     roots, means, reaches = batch(3, n_options=1)
     means = np.abs(means)
     found = bounds_of(roots, means, reaches)
-    exact = single_option_lower(means, np.linalg.norm(roots, axis=2), reaches)[:, 0]
+    exact = guarantee(means, np.linalg.norm(roots, axis=2), reaches)[:, 0]
     assert (found["lower"] <= exact + 1e-15).all()
     assert (found["ceiling"] >= exact - 1e-15).all()
     np.testing.assert_allclose(found["lower"], exact, rtol=0.0, atol=2e-9)

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import nnls
 
 from copa.bounds._kernels import mixture
-from copa.uncertainty.ambiguity import single_option_lower
 from unit.bounds.kernels.plans import GO
+from unit.bounds.one_option import guarantee
 
 
 def test_the_kernels_angle_is_the_closed_form_of_one_option():
@@ -16,7 +16,7 @@ def test_the_kernels_angle_is_the_closed_form_of_one_option():
     means, spreads, reaches = rng.standard_normal(300), rng.exponential(1.0, 300), rng.exponential(0.3, 300)
     spreads[:20], reaches[10:30] = 0.0, 0.0
     angles = [mixture.held_angle(*each) for each in zip(means, spreads, reaches, strict=True)]
-    np.testing.assert_allclose(np.sin(angles) ** 2, single_option_lower(means, spreads, reaches), rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(np.sin(angles) ** 2, guarantee(means, spreads, reaches), rtol=0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("mean", [0.0, -1.0, 0.3, np.nan])
@@ -85,7 +85,7 @@ class Plan:
         """Worst-case probability of mixtures (..., J)."""
         spread = np.linalg.norm(weights @ self.roots, axis=-1)
         reach = np.linalg.norm(weights @ self.reach_roots, axis=-1)
-        return single_option_lower(weights @ self.means, spread, reach)
+        return guarantee(weights @ self.means, spread, reach)
 
     def surest(self):
         """Weights and probability of the kernel."""
