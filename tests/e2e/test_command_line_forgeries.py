@@ -146,8 +146,8 @@ def certified_anew(proofs, bundle, path, **changes):
     planner = load_bundle(bundle).planner
     forged = planner.audit(replace(kept, options=options))
     status = np.where(forged.status == "infeasible", "ok", forged.status)
-    terms = replace(forged.terms, guarantee=0.0)
-    replace(forged, status=status, message=np.full(len(forged), ""), terms=terms).save(path)
+    request = replace(forged.request, guarantee=0.0)
+    replace(forged, status=status, message=np.full(len(forged), ""), request=request).save(path)
     return path
 
 
@@ -165,8 +165,8 @@ def test_options_that_the_bundles_schema_forbids_are_found_though_they_are_prove
 
 def test_a_schema_of_the_forgers_own_does_not_help(proofs, bundle, tmp_path):
     forged = PlanBatch.load(certified_anew(proofs, bundle, tmp_path / "p.copa", age=lambda ages: ages + 20))
-    lenient = replace(forged.terms, schema=forged.terms.schema.replace({"age": {"immutable": False}}))
-    replace(forged, terms=lenient).save(tmp_path / "q.copa")
+    lenient = replace(forged.basis, schema=forged.basis.schema.replace({"age": {"immutable": False}}))
+    replace(forged, basis=lenient).save(tmp_path / "q.copa")
     result = copa("verify", tmp_path / "q.copa", "--bundle", bundle, code=1)
     assert "the terms are not those of the bundle: schema differ" in result.stderr
     assert "breaks the schema: age: is immutable" in result.stderr
@@ -174,7 +174,7 @@ def test_a_schema_of_the_forgers_own_does_not_help(proofs, bundle, tmp_path):
 
 def test_plans_of_another_answer_are_not_those_of_the_bundle(proofs, bundle, tmp_path):
     batch = PlanBatch.load(proofs / "proofs.copa")
-    replace(batch, terms=replace(batch.terms, favourable="False")).save(tmp_path / "p.copa")
+    replace(batch, basis=replace(batch.basis, favourable="False")).save(tmp_path / "p.copa")
     result = copa("verify", tmp_path / "p.copa", "--bundle", bundle, code=1)
     assert "the terms are not those of the bundle: favourable differ" in result.stderr
 

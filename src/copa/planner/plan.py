@@ -166,6 +166,7 @@ def assemble(
 ) -> PlanBatch:
     """Put the delivered rows of some applicants (positions `whose`) and the verdicts on all of them together."""
     delivered, bounds, n = made.delivered, made.bounds, len(table)
+    request, basis = terms.parts()
     certificates: list[Any] = [None] * n
     for position, certificate in zip(whose, bounds.certificates, strict=True):
         certificates[position] = certificate
@@ -190,7 +191,8 @@ def assemble(
         ball=fitted.ball,
         certificates=certificates,
         seconds=seconds,
-        terms=terms,
+        request=request,
+        basis=basis,
         trials=None if made.trials is None else made.trials.spread(whose, n),
     )
 

@@ -356,7 +356,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cost="l2" if fitted.space.power == 2 else "l1",
             radius_source=fitted.radius_source,
             schema=fitted.schema,
-            basis=fitted.basis,
+            subject=fitted.basis,
         )
 
     def _fitted(self) -> Fitted:

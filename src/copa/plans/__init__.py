@@ -3,6 +3,6 @@
 from copa.plans.batch import PlanBatch
 from copa.plans.changes import Change
 from copa.plans.plan import Plan
-from copa.plans.request import PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 
-__all__ = ["Change", "Plan", "PlanBatch", "PlanTerms"]
+__all__ = ["Change", "Plan", "PlanBasis", "PlanBatch", "PlanRequest", "PlanTerms"]

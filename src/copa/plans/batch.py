@@ -23,7 +23,7 @@ from copa.plans import storage as files
 from copa.plans.card import batch_html
 from copa.plans.plan import Plan
 from copa.plans.rates import Trials
-from copa.plans.request import PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class PlanBatch(Sequence[Plan]):
     ball : the distributions that the guarantees hold for
     certificates : N proofs of the bounds, None where there are no options
     seconds : (N,) time spent
-    terms : what was asked
+    request : PlanRequest, what was asked
+    basis : PlanBasis, the facts that the guarantees rest on
     trials : what became of the options on held-out models, where there are some; None otherwise
 
     Notes
@@ -85,15 +86,15 @@ class PlanBatch(Sequence[Plan]):
     ball: MomentBall
     certificates: Sequence[Certificate | None]
     seconds: Array
-    terms: PlanTerms
+    request: PlanRequest
+    basis: PlanBasis
     trials: Trials | None = None
 
     def __post_init__(self) -> None:
         consistency.require_same_columns(self.applicants, self.options)
-        if not isinstance(self.terms, PlanTerms) or not isinstance(self.ball, MomentBall):
-            raise InvalidInputError(
-                f"terms must be PlanTerms and ball an MomentBall, got {shown(self.terms)} and {shown(self.ball)}"
-            )
+        for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ball", MomentBall)):
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidInputError(f"{name} must be a {kind.__name__}, got {shown(getattr(self, name))}")
         n, m = len(self.applicants), len(self.options)
         self._set("owner", consistency.read_owner(self.owner, n, m))
         self._set("status", consistency.read_status(self.status, n))
@@ -114,6 +115,11 @@ class PlanBatch(Sequence[Plan]):
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @property
+    def terms(self) -> PlanTerms:
+        """Old view of `request` and `basis` as one record."""
+        return PlanTerms.of(self.request, self.basis)
 
     @cached_property
     def counts(self) -> Positions:
@@ -171,7 +177,8 @@ class PlanBatch(Sequence[Plan]):
             ball=self.ball,
             certificate=self.certificates[i],
             seconds=float(self.seconds[i]),
-            terms=self.terms,
+            request=self.request,
+            basis=self.basis,
             trials=None if self.trials is None else self.trials.select(np.array([i]), np.arange(own.start, own.stop)),
         )
 
@@ -198,7 +205,7 @@ class PlanBatch(Sequence[Plan]):
 
     @classmethod
     def concat(cls, batches: Sequence["PlanBatch"]) -> "PlanBatch":
-        """Put batches of the same model one after another; all must have the same ball and terms."""
+        """Put batches of the same model one after another; all must have the same ball, request and basis."""
         import pandas as pd
 
         batches = list(batches)
@@ -206,12 +213,13 @@ class PlanBatch(Sequence[Plan]):
             raise InvalidInputError("concat needs at least one batch, got none")
         first = batches[0]
         for k, batch in enumerate(batches):
-            if not (same_ball(batch.ball, first.ball) and batch.terms.same_as(first.terms)):
+            alike = batch.request == first.request and batch.basis == first.basis
+            if not (alike and same_ball(batch.ball, first.ball)):
                 raise InvalidInputError(
-                    f"batch {k} has another ball or other terms than batch 0; only plans made alike go into one batch"
+                    f"batch {k} has another ball, request or basis than batch 0; a batch holds plans made alike"
                 )
         offsets = np.cumsum([0] + [len(batch) for batch in batches])
-        joined: dict[str, Any] = {"ball": first.ball, "terms": first.terms}
+        joined: dict[str, Any] = {"ball": first.ball, "request": first.request, "basis": first.basis}
         for name in ("status", "message", "accepted", "points", *consistency.PER_APPLICANT, *consistency.PER_OPTION):
             joined[name] = np.concatenate([getattr(batch, name) for batch in batches])
         return cls(

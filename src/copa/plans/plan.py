@@ -15,7 +15,7 @@ from copa.exceptions import InvalidInputError
 from copa.plans.card import plan_html
 from copa.plans.changes import Change, changed_cells
 from copa.plans.rates import Trials
-from copa.plans.request import PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.plans.wording import explain
 from copa.tables.cells import as_text, cells_of
 from copa.uncertainty.ambiguity import MomentBall
@@ -47,7 +47,8 @@ class Plan:
     ball : the distributions that the guarantees hold for
     certificate : their proof, None where there are no options
     seconds : float, time spent
-    terms : what was asked
+    request : PlanRequest, what was asked
+    basis : PlanBasis, the facts that the guarantees rest on
     """
 
     label: Any
@@ -70,8 +71,14 @@ class Plan:
     ball: MomentBall
     certificate: Certificate | None
     seconds: float
-    terms: PlanTerms
+    request: PlanRequest
+    basis: PlanBasis
     trials: Trials | None = None
+
+    @property
+    def terms(self) -> PlanTerms:
+        """Old view of `request` and `basis` as one record."""
+        return PlanTerms.of(self.request, self.basis)
 
     @property
     def n_options(self) -> int:
@@ -97,7 +104,7 @@ class Plan:
     @cached_property
     def _changes(self) -> list[list[Change]]:
         """What each option changes, in the order of the columns."""
-        features = {feature.name: feature for feature in self.terms.schema.features}
+        features = {feature.name: feature for feature in self.basis.schema.features}
         own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
         flags = changed_cells(own, self.options)
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]

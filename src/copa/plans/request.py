@@ -1,8 +1,8 @@
-"""What was asked of a plan, and the assumptions that stand beside every number of it."""
+"""What was asked of plans, and the facts that their guarantees rest on."""
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from copa._core.words import GUARANTEE_FOR, listed, shown
 from copa.exceptions import InvalidInputError
@@ -12,71 +12,158 @@ from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
-BASES = ("parameters", "scores", "stand-in")
+SUBJECTS = ("parameters", "scores", "surrogate")
+
+Record = TypeVar("Record")
 
 
-@dataclass(frozen=True, eq=False)
-class PlanTerms:
-    """What was asked, of which model, and what its features may do.
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest:
+    """What was asked of plans.
 
-    Attributes
+    Parameters
     ----------
-    guarantee : float, the probability asked for
-    guarantee_for : "each" option by itself, "all" options together, or "any" of them (at least one)
-    n_options : int, how many options were asked for
-    objective : "level" (least effort at the level asked for) or "paper" (the paper's weighted sum, no level)
-    favourable : the model's label that a person wants
-    threshold : float, value from which on the model says so; None where its own `predict` decides
-    cost : "l1" where the efforts of an option's changes add up, "l2" where their squares do
-    radius_source : str, where the radius of the ball comes from, in words
-    schema : FeatureSchema
-    basis : what the ball is about: the "parameters" of the next model, or (of a model that is only asked) the "scores"
-        that it gives these very rows, or the parameters of a "stand-in" for it around the applicant
+    guarantee : float
+        Probability asked for.
+    guarantee_for : {"each", "all", "any"}
+        Whether it is asked of each option by itself, of all options together, or of any of them (at least one).
+    n_options : int
+        Number of options of a plan.
+    objective : {"level", "paper"}
+        Least effort at the guarantee asked for, or the paper's weighted sum, which asks for no guarantee.
+    cost : {"l1", "l2"}
+        Whether the efforts of an option's changes add up, or their squares do.
+    diversity_weight : float, optional
+        Weight of the diversity of the options; None where it is not known.
+
+    Examples
+    --------
+    >>> from copa.plans import PlanRequest
+    >>> PlanRequest(guarantee=0.9, guarantee_for="each", n_options=5).objective
+    'level'
     """
 
     guarantee: float
     guarantee_for: str
     n_options: int
-    objective: str
-    favourable: str | int | float | bool
-    threshold: float | None
-    cost: str
-    radius_source: str
-    schema: FeatureSchema
-    basis: str = "parameters"
+    objective: str = "level"
+    cost: str = "l1"
+    diversity_weight: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.schema, FeatureSchema):
-            raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
-        for name in ("guarantee", "n_options", "favourable", "threshold"):
+        for name in ("guarantee", "n_options", "diversity_weight"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        words = {"guarantee_for": GUARANTEE_FOR, "objective": OBJECTIVES, "cost": COSTS, "basis": BASES}
-        for name, known in words.items():
-            if getattr(self, name) not in known:
-                raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(getattr(self, name))}")
+        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("cost", COSTS)):
+            _require_one_of(known, name, getattr(self, name))
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
+        if not isinstance(self.n_options, int):
+            raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
+
+    @property
+    def level(self) -> float | None:
+        """The guarantee asked for; None where the objective asks for none."""
+        return self.guarantee if self.objective == "level" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanBasis:
+    """The facts that the guarantees of plans rest on, beside the ambiguity set.
+
+    Parameters
+    ----------
+    favourable : str, int, float or bool
+        Label of the model that a person wants.
+    threshold : float or None
+        Value from which on the model gives it; None where its own `predict` decides.
+    radius_source : str
+        Where the radius of the ambiguity set comes from, in words.
+    schema : FeatureSchema
+        What may change.
+    subject : {"parameters", "scores", "surrogate"}
+        What the ambiguity set is about: the parameters of the next model, the scores that a black box gives these very
+        rows, or the parameters of a surrogate for it around the applicant.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from copa.plans import PlanBasis
+    >>> schema = copa.datasets.load_german().schema
+    >>> PlanBasis(favourable="good", threshold=0.5, radius_source="given", schema=schema).subject
+    'parameters'
+    """
+
+    favourable: str | int | float | bool
+    threshold: float | None
+    radius_source: str
+    schema: FeatureSchema
+    subject: str = "parameters"
+
+    def __post_init__(self) -> None:
+        for name in ("favourable", "threshold"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        _require_one_of(SUBJECTS, "subject", self.subject)
+        if not isinstance(self.schema, FeatureSchema):
+            raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
         if not isinstance(self.favourable, (str, int, float)):
             raise InvalidInputError(f"favourable must be a label, text or a number, got {shown(self.favourable)}")
         if not (self.threshold is None or isinstance(self.threshold, (int, float))):
             raise InvalidInputError(f"threshold must be a number or None, got {shown(self.threshold)}")
-        if not isinstance(self.n_options, int) or not isinstance(self.radius_source, str):
-            raise InvalidInputError(
-                "n_options must be a whole number and radius_source text, "
-                f"got {shown(self.n_options)} and {shown(self.radius_source)}"
-            )
+        if not isinstance(self.radius_source, str):
+            raise InvalidInputError(f"radius_source must be text, got {shown(self.radius_source)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanTerms(PlanBasis, PlanRequest):
+    """Request and basis in one record: what a file of plans holds, and what `batch.terms` was.
+
+    New code reads `batch.request` and `batch.basis`.
+    """
+
+    def __post_init__(self) -> None:
+        PlanRequest.__post_init__(self)
+        PlanBasis.__post_init__(self)
+
+    @classmethod
+    def of(cls, request: PlanRequest, basis: PlanBasis) -> "PlanTerms":
+        """Put a request and a basis together."""
+        return cls(**vars(request), **vars(basis))
+
+    @property
+    def basis(self) -> str:
+        """Old name of `subject`."""
+        return self.subject
+
+    def parts(self) -> tuple[PlanRequest, PlanBasis]:
+        """Return the request and the basis."""
+        return _part(PlanRequest, self), _part(PlanBasis, self)
 
     def same_as(self, other: "PlanTerms") -> bool:
-        """Whether other terms ask for the same."""
-        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
+        """Whether other terms are equal."""
+        return self == other
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the terms as JSON holds them."""
-        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "schema"}
-        return content | {"schema": with_text_keys(self.schema.to_dict())}
+        """Return the terms as a file holds them."""
+        content = vars(self) | {"schema": with_text_keys(self.schema.to_dict()), "basis": self.subject}
+        return {name: content[name] for name in TERMS}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanTerms":
-        """Read what `to_dict` returned; what older versions did not write takes its default."""
-        given = {f.name: content[f.name] for f in fields(cls) if f.default is MISSING or f.name in content}
-        return cls(**given | {"schema": FeatureSchema.from_dict(content["schema"])})
+        """Read what `to_dict` returned, or an earlier version of it."""
+        subject = content.get("basis", "parameters")
+        given = {name: content[name] for name in TERMS if name in content and name != "basis"}
+        given |= {"schema": FeatureSchema.from_dict(content["schema"])}
+        return cls(**given, subject="surrogate" if subject == "stand-in" else subject)
+
+
+# Entries of the terms in a file.
+TERMS = tuple("basis" if f.name == "subject" else f.name for f in fields(PlanTerms))
+
+
+def _part(record: type[Record], terms: PlanTerms) -> Record:
+    return record(**{f.name: getattr(terms, f.name) for f in fields(record)})  # type: ignore[arg-type]
+
+
+def _require_one_of(known: Sequence[str], name: str, value: Any) -> None:
+    if value not in known:
+        raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(value)}")

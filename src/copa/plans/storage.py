@@ -6,7 +6,6 @@ import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from copa.bounds.certificate_list import pack_certificates, unpack_certificates
 from copa.exceptions import DataError
 from copa.plans.consistency import PER_APPLICANT, PER_OPTION, read_owner, read_status
 from copa.plans.rates import Trials
-from copa.plans.request import PlanTerms
+from copa.plans.request import TERMS, PlanTerms
 from copa.tables.packing import digest_of, pack_frame, pack_values, unpack_frame, unpack_values
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -119,6 +118,7 @@ def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "P
     read_owner(numbers["owner"], len(applicants), len(numbers["points"]))
     counts = np.bincount(numbers["owner"].astype(np.intp), minlength=len(applicants)).astype(np.intp)
     proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
+    request, basis = PlanTerms.from_dict(content["terms"]).parts()
     tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
     return cls(
         applicants=applicants,
@@ -127,7 +127,8 @@ def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "P
         ball=ball,
         certificates=unpack_certificates(proofs, numbers["points"], ball, counts),
         trials=Trials.unpack(tried, len(applicants), len(numbers["owner"])),
-        terms=PlanTerms.from_dict(content["terms"]),
+        request=request,
+        basis=basis,
         **numbers,
     )
 
@@ -139,7 +140,7 @@ def _require_format(content: Any) -> None:
         newer = isinstance(content["version"], int) and content["version"] > VERSION
         advice = "update COPA" if newer else "save the plans again"
         raise DataError(f"version {content['version']!r} of the plan file cannot be read, only {VERSION}; {advice}")
-    require_known_entries(content["terms"], (f.name for f in fields(PlanTerms)), "term", content)
+    require_known_entries(content["terms"], TERMS, "term", content)
 
 
 PARTS_FORMAT = "copa-plan-parts"

@@ -23,7 +23,7 @@ GUARANTEES_MEAN = (
 SUBJECTS = {
     "parameters": "the parameters of the next model",
     "scores": "the scores that the next model gives these rows (known from refits to resampled data)",
-    "stand-in": "the next model is the linear stand-in that was fitted around the applicant, whose parameters",
+    "surrogate": "the next model is the linear stand-in that was fitted around the applicant, whose parameters",
 }
 
 # What became of an applicant, where there are options and where there are none. Options of an applicant who is not "ok"
@@ -226,7 +226,7 @@ def moments_of(terms: PlanTerms) -> str:
     """Whose mean and covariance the ball is about: those of the next models, or of what these say of the rows."""
     if terms.basis == "parameters":
         return "the next models' mean and covariance"
-    if terms.basis == "stand-in":
+    if terms.basis == "surrogate":
         return "the local stand-in is true, and the mean and covariance of its parameters"
     return "the mean and covariance of the scores that the next models give these rows"
 

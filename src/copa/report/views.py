@@ -133,7 +133,7 @@ def header(content: Content) -> str:
         "Every guarantee on this page is conditional: a proven lower bound on the probability that an option still "
         f"gets the favourable answer, {condition(ball, terms)}."
     )
-    drawn = {"parameters": "model's parameters", "scores": "scores", "stand-in": "stand-in's parameters"}[terms.basis]
+    drawn = {"parameters": "model's parameters", "scores": "scores", "surrogate": "surrogate's parameters"}[terms.basis]
     meaning = (
         f"The ball holds every distribution of the {drawn} whose mean and covariance are that close, "
         "whatever its shape; about models outside it nothing is promised. Effort counts changes in units of each "

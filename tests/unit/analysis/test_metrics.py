@@ -180,8 +180,8 @@ def test_without_models_there_is_no_empirical_validity(batch):
 
 @pytest.mark.parametrize("cost", ["l1", "l2"])
 def test_diversity_of_a_menu_is_in_units_of_effort(cost):
-    schema = german_batch().terms.schema.replace({"duration": {"weight": 3.0}})
-    batch = replace(german_batch(), terms=terms(schema, cost=cost))
+    schema = german_batch().basis.schema.replace({"duration": {"weight": 3.0}})
+    batch = replace(german_batch(), **terms(schema, cost=cost))
     spread = {name: schema[name].spread for name in ("duration", "amount", "employment")}
     # Between the three options of the first applicant (48 months, 5951 DM, A73, A61); see MENUS.
     months, amount = 3 / spread["duration"], (5951 - 2000) / spread["amount"]

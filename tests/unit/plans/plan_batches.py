@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import copa
-from copa.plans import PlanBatch, PlanTerms
+from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.schema import Feature, FeatureSchema
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -48,18 +48,11 @@ def encode(table):
 
 
 def terms(schema, **changes):
-    arguments = {
-        "guarantee": 0.6,
-        "guarantee_for": "each",
-        "n_options": 3,
-        "objective": "level",
-        "favourable": "good",
-        "threshold": 0.5,
-        "cost": "l1",
-        "radius_source": SOURCE,
-        "schema": schema,
-    }
-    return PlanTerms(**(arguments | changes))
+    """Request and basis, by name."""
+    asked = {"guarantee": 0.6, "guarantee_for": "each", "n_options": 3}
+    facts = {"favourable": "good", "threshold": 0.5, "radius_source": SOURCE, "schema": schema}
+    of_basis = {name: changes.pop(name) for name in [*changes] if name in PlanBasis.__dataclass_fields__}
+    return {"request": PlanRequest(**(asked | changes)), "basis": PlanBasis(**(facts | of_basis))}
 
 
 def assembled(applicants, options, owner, points, ball, **parts):
@@ -126,7 +119,7 @@ def german_batch(drift=None, **changes):
         status=np.array(status),
         message=np.array(message),
         highest_level=np.where(np.array(status) == "fragile", 0.55549, np.nan),
-        terms=terms(data.schema, **changes),
+        **terms(data.schema, **changes),
     )
 
 
@@ -190,6 +183,4 @@ def wild_batch(index=None, drift=None):
     rng = np.random.default_rng(8)
     points = np.column_stack([np.ones(7), 1.0 + 0.3 * rng.standard_normal((7, 3))])
     ball = MomentBall.read(np.array([0.3, 1.0, 0.5, 0.7]), 0.05 * np.eye(4), 0.1, drift)
-    return assembled(
-        applicants, options, owner, points, ball, terms=terms(schema, favourable=np.int64(1), threshold=None)
-    )
+    return assembled(applicants, options, owner, points, ball, **terms(schema, favourable=np.int64(1), threshold=None))

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.plans import Plan, PlanBatch, PlanTerms
+from copa.plans import Plan, PlanBatch
+from copa.plans.request import PlanTerms
 from copa.schema import Feature, FeatureSchema
 from copa.uncertainty.ambiguity import MomentBall
 from unit.plans.plan_batches import german_batch, terms, wild_batch
@@ -32,8 +33,8 @@ def assert_same(one, other):
             assert value.radius == other.ball.radius
             np.testing.assert_array_equal(value.mean, other.ball.mean)
             np.testing.assert_array_equal(value.cov, other.ball.cov)
-        elif name == "terms":
-            assert value.same_as(other.terms)
+        elif name in ("request", "basis"):
+            assert value == getattr(other, name)
         else:
             np.testing.assert_array_equal(value, getattr(other, name))
 
@@ -124,8 +125,8 @@ def test_no_batches_cannot_be_put_together():
 
 def test_batches_of_another_ball_or_other_terms_do_not_mix(batch):
     ball = MomentBall.read(batch.ball.mean, batch.ball.cov, 0.06)
-    for change in ({"ball": ball}, {"terms": terms(batch.terms.schema, guarantee=0.7)}):
-        with pytest.raises(copa.InvalidInputError, match="batch 1 has another ball or other terms"):
+    for change in ({"ball": ball}, terms(batch.basis.schema, guarantee=0.7)):
+        with pytest.raises(copa.InvalidInputError, match="batch 1 has another ball, request or basis"):
             PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | change)])
 
 
@@ -207,8 +208,9 @@ def test_numbers_cannot_be_written_and_the_callers_can(batch):
         ({"owner": [-1, 0, 0, 2, 2, 5]}, "0 to 6"),
         ({"points": np.ones((6, 5))}, r"shape \(6, 6\), got \(6, 5\)"),
         ({"certificates": [None] * 6}, "certificates must hold one per applicant"),
-        ({"ball": None}, "ball an MomentBall"),
-        ({"terms": {}}, "terms must be PlanTerms"),
+        ({"ball": None}, "ball must be a MomentBall, got None"),
+        ({"request": {}}, "request must be a PlanRequest"),
+        ({"basis": {}}, "basis must be a PlanBasis"),
         ({"applicants": [1, 2]}, "applicants must be a pandas DataFrame, got list"),
     ],
 )
@@ -239,19 +241,20 @@ def test_a_column_that_is_there_twice_is_refused(batch):
         ({"favourable": None}, "favourable must be a label"),
         ({"threshold": "half"}, "threshold must be a number or None"),
         ({"n_options": 2.5}, "n_options must be a whole number"),
-        ({"radius_source": 1}, "radius_source text"),
+        ({"radius_source": 1}, "radius_source must be text"),
+        ({"subject": "moods"}, "subject must be one of"),
         ({"schema": None}, "schema must be a FeatureSchema"),
     ],
 )
 def test_terms_that_mean_nothing_are_refused(batch, change, message):
-    arguments = {"schema": batch.terms.schema} | change
+    arguments = {"schema": batch.basis.schema} | change
     with pytest.raises(copa.InvalidInputError, match=message):
         terms(**arguments)
 
 
 def test_labels_of_numpy_become_plain(batch):
-    assert type(terms(batch.terms.schema, favourable=np.int64(1)).favourable) is int
-    assert type(terms(batch.terms.schema, favourable=np.str_("yes")).favourable) is str
+    assert type(terms(batch.basis.schema, favourable=np.int64(1))["basis"].favourable) is int
+    assert type(terms(batch.basis.schema, favourable=np.str_("yes"))["basis"].favourable) is str
 
 
 def test_terms_come_back_from_json():
@@ -262,7 +265,17 @@ def test_terms_come_back_from_json():
         ),
         max_changes=1,
     )
-    asked = terms(schema, threshold=None, favourable=True)
+    asked = PlanTerms.of(**terms(schema, threshold=None, favourable=True, diversity_weight=0.1))
     told = PlanTerms.from_dict(json.loads(json.dumps(asked.to_dict())))
     assert told.same_as(asked)
+    assert told.parts() == asked.parts()
     assert told.schema == schema
+
+
+def test_the_old_terms_are_request_and_basis_in_one(batch):
+    assert (batch.terms.guarantee, batch.terms.n_options, batch.terms.basis) == (0.6, 3, "parameters")
+    assert batch[0].terms.parts() == (batch.request, batch.basis)
+
+
+def test_a_request_by_the_papers_objective_has_no_level(batch):
+    assert (batch.request.level, german_batch(objective="paper").request.level) == (0.6, None)

@@ -61,7 +61,7 @@ def test_a_number_that_promises_more_is_a_fault(batch, name, row, by, words):
 
 
 def test_a_status_that_the_numbers_do_not_bear_out_is_a_fault(batch):
-    asking = replace(batch, terms=replace(batch.terms, guarantee=0.999))
+    asking = replace(batch, request=replace(batch.request, guarantee=0.999))
     assert any("the status is ok, but each has" in fault for fault in faults(claims_of_batch(asking)))
 
 

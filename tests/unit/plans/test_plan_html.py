@@ -61,7 +61,7 @@ def test_every_string_of_a_user_is_escaped(batch):
         "applicants": batch.applicants.rename(columns={"duration": EVIL}).set_axis([EVIL] * 7),
         "options": batch.options.rename(columns={"duration": EVIL}).assign(savings=EVIL),
         "message": np.full(7, EVIL),
-        "terms": terms(batch.terms.schema, favourable=EVIL, radius_source=EVIL),
+        **terms(batch.basis.schema, favourable=EVIL, radius_source=EVIL),
     }
     for html in pages(replace(batch, **evil)):
         page = Page(html)  # a stray tag or attribute would not get through the next two lines
@@ -72,7 +72,7 @@ def test_every_string_of_a_user_is_escaped(batch):
 
 def test_titles_and_labels_are_escaped(batch):
     evil = {"duration": {"title": EVIL}, "savings": {"labels": {"A61": f"1{EVIL}", "A63": f"3{EVIL}"}}}
-    plan = replace(batch, terms=terms(batch.terms.schema.replace(evil)))[0]
+    plan = replace(batch, **terms(batch.basis.schema.replace(evil)))[0]
     page = Page(plan._repr_html_())
     assert "script" not in page.tags
     assert set(page.attributes) <= {"class", "style", "title", "aria-hidden", "scope"}

@@ -53,7 +53,7 @@ def test_every_string_of_a_user_is_escaped(german):
         "applicants": german.applicants.rename(columns=names).set_axis([EVIL] * 7).assign(**{home: towns}),
         "options": german.options.rename(columns=names).assign(**{home: EVIL}, telephone=EVIL),
         "message": np.full(7, EVIL),
-        "terms": terms(german.terms.schema, favourable=EVIL, radius_source=EVIL),
+        **terms(german.basis.schema, favourable=EVIL, radius_source=EVIL),
     }
     page = page_of(replace(german, **evil), title=EVIL, group=home)
     assert page.tags.count("script") == 3

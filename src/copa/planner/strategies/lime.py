@@ -40,7 +40,7 @@ class LimePlanner(AskedPlanner):
     @property
     def basis(self) -> str:
         """What the ball is about."""
-        return "stand-in"
+        return "surrogate"
 
     def points(self, rows: "pd.DataFrame", owner: Indices, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - each row stands for itself
         """Rows as points of the ball, each by the stand-in around itself, (M, D)."""
