@@ -11,7 +11,7 @@ from copa.plans import Plan
 from copa.search.problem import Places
 
 if TYPE_CHECKING:
-    from copa.planner.fitted import Fitted
+    from copa.planner.strategies.base import Strategy
     from copa.plans import PlanBatch
     from copa.search.problem import ActionSpace
 
@@ -135,7 +135,7 @@ class Break:
         return {"option": self.option, "probability": self.probability, "shares": shares, "in_words": self.in_words()}
 
 
-def first_break(fitted: "Fitted", batch: "PlanBatch", i: int) -> Break | None:
+def first_break(fitted: "Strategy", batch: "PlanBatch", i: int) -> Break | None:
     """Say how the plan of applicant i breaks; None where it has no options, or nothing to speak of breaks them."""
     plan = batch[i]
     if plan.n_options == 0 or plan.certificate is None:
@@ -159,11 +159,9 @@ def first_break(fitted: "Fitted", batch: "PlanBatch", i: int) -> Break | None:
     return Break(j + 1, float(worst.mass[j]), tuple(shares))
 
 
-def _moves(fitted: "Fitted", factual: Any, option: Any) -> dict[str, Any]:
+def _moves(fitted: "Strategy", factual: Any, option: Any) -> dict[str, Any]:
     """What each column's change adds to the encoded row, (D,); nothing where the row is no sum over columns."""
-    from copa.planner.fitted import FittedPlanner
-
-    if not isinstance(fitted, FittedPlanner) or fitted.curved:
+    if not fitted.additive:
         return {}
     space = fitted.space
     own, new = Places.read(space, factual), Places.read(space, option)

@@ -24,7 +24,7 @@ from copa.tables.packing import digest_of
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
-    from copa.planner.fitted import Fitted
+    from copa.planner.strategies.base import Strategy
 
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -148,9 +148,9 @@ class Bundle:
     sha256: str
 
     @property
-    def fitted(self) -> "Fitted":
+    def fitted(self) -> "Strategy":
         """What the planner has learned."""
-        fitted: Fitted = self.planner.fitted_
+        fitted: Strategy = self.planner.fitted_
         return fitted
 
 

@@ -22,7 +22,7 @@ from copa.plans.storage import in_parts, read_parts
 from copa.tables.cells import as_text, plain
 
 if TYPE_CHECKING:
-    from copa.planner.fitted import Fitted
+    from copa.planner.strategies.base import Strategy
 
 
 ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
@@ -32,8 +32,8 @@ ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all
 
 def bundle_faults(batch: PlanBatch, bundle: "Bundle") -> Iterator[str]:
     """Say what a bundle has against saved plans, option by option."""
-    fitted = bundle.fitted.resized(batch.ball.dimension - 1)  # a ball of scores has a dimension for each option
-    if not same_ball(batch.ball, fitted.ball):
+    fitted = bundle.fitted
+    if not same_ball(batch.ball, fitted.ambiguity(_n_options(batch))):
         yield "the ball of distributions is another one than that of the bundle"
         return
     different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]
@@ -44,7 +44,12 @@ def bundle_faults(batch: PlanBatch, bundle: "Bundle") -> Iterator[str]:
         yield from _option_faults(batch, fitted, bundle.planner.n_jobs)
 
 
-def _terms_of(fitted: "Fitted") -> dict[str, Any]:
+def _n_options(batch: PlanBatch) -> int:
+    """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
+    return batch.ball.dimension - 1
+
+
+def _terms_of(fitted: "Strategy") -> dict[str, Any]:
     """Terms of all plans of a bundle, whatever else was asked for when they were made."""
     return {
         "schema": fitted.schema,
@@ -52,11 +57,11 @@ def _terms_of(fitted: "Fitted") -> dict[str, Any]:
         "threshold": fitted.model.threshold,
         "cost": "l2" if fitted.space.power == 2 else "l1",
         "radius_source": fitted.radius_source,
-        "basis": fitted.basis,
+        "basis": fitted.subject,
     }
 
 
-def _applicant_faults(batch: PlanBatch, fitted: "Fitted") -> Iterator[str]:
+def _applicant_faults(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
     """Applicants who are said to need nothing, though the model does not accept them."""
     idle = np.flatnonzero(batch.status == "already_valid")
     if len(idle):
@@ -64,8 +69,8 @@ def _applicant_faults(batch: PlanBatch, fitted: "Fitted") -> Iterator[str]:
             yield f"{_applicant(batch, i)}: the model does not accept the row, and the status is already_valid"
 
 
-def _option_faults(batch: PlanBatch, fitted: "Fitted", n_jobs: int | None) -> Iterator[str]:
-    encoded = fitted.points(batch.options, batch.owner, n_jobs)
+def _option_faults(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None) -> Iterator[str]:
+    encoded = fitted.points(batch.options, batch.owner, _n_options(batch), n_jobs)
     # Entry by entry: a column of large numbers would hide what differs in the others.
     near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
     far = np.count_nonzero(near, axis=1) < encoded.shape[1]

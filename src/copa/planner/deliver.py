@@ -1,7 +1,7 @@
-"""From menus to rows: written out, asked of the model, and bounded as delivered."""
+"""From plans to rows: written out, evaluated by the model, judged, and bounded as delivered."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,50 +9,18 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.bounds import Certificate, validity_bounds
-from copa.planner.fitted import Fitted, FittedPlanner
 from copa.planner.request import Request
-from copa.plans.rates import Trials
+from copa.planner.strategies.base import Applicants, Options, Strategy, option_positions
 from copa.search.problem import Places
-from copa.search.rows import make_room, relaxed_rows, write_rows
+from copa.search.rows import write_rows
 from copa.search.run import Menus
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass(frozen=True, eq=False)
-class Applicants:
-    """Applicants whose rows are good, as the table, the search and the model see them.
-
-    Attributes
-    ----------
-    table : where the search begins, one row each
-    origins : the applicants as they are, whom the constraints are about; other rows than those of `table` where a
-        search begins at an option (`planner.corrected_rows`)
-    """
-
-    table: "pd.DataFrame"
-    origins: "pd.DataFrame"
-    places: Places
-    encoded: Array  # (N, D)
-    slack: Array  # (N, R)
-
-    @classmethod
-    def read(cls, fitted: Fitted, table: "pd.DataFrame") -> "Applicants":
-        """Read a checked table; an error, before any search, where it has no room for what options may hold."""
-        table = make_room(fitted.space, table)
-        places = Places.read(fitted.space, table)
-        return cls(table, table, places, fitted.start(table), fitted.space.slack(table))
-
-    def take(self, rows: Any) -> "Applicants":
-        """Some of the applicants."""
-        table = self.table.iloc[rows]
-        origins = table if self.origins is self.table else self.origins.iloc[rows]
-        return Applicants(table, origins, self.places.take(rows), self.encoded[rows], self.slack[rows])
-
-    def __len__(self) -> int:
-        return len(self.encoded)
+Flags = npt.NDArray[np.bool_]
+REFUSED_BY_MODEL = "today's model does not accept it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,61 +38,143 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """The rows of N menus, M in all."""
+    """Plans of N applicants, judged and bounded. Made by `deliver` alone.
 
-    options: "pd.DataFrame"  # M rows
-    owner: Indices  # (M,)
-    points: Array  # (M, D) as the model sees them
-    relaxed: Array  # (M, D) before they were rounded to steps
-    accepted: npt.NDArray[np.bool_]  # (M,)
-    effort: Array
-    relaxed_effort: Array
+    Attributes
+    ----------
+    options : Options
+        The rows that leave.
+    bounds : Bounds
+    ambiguity : MomentBall
+        The distributions that the bounds hold for.
+    relaxed_lower : ndarray of shape (N,)
+        L* of the plans before they became rows.
+    reached : ndarray of shape (N,)
+        Whether the guarantee that was requested holds.
+    refused : dict of int to list of str
+        Of applicants with options that were refused, why.
+    """
 
-    def keep(self, flags: npt.NDArray[np.bool_]) -> "Delivered":
-        """Some of the rows."""
-        return Delivered(
-            self.options[flags].reset_index(drop=True),
-            self.owner[flags],
-            self.points[flags],
-            self.relaxed[flags],
-            self.accepted[flags],
-            self.effort[flags],
-            self.relaxed_effort[flags],
-        )
+    options: Options
+    bounds: Bounds
+    ambiguity: MomentBall
+    relaxed_lower: Array
+    reached: Flags
+    refused: dict[int, list[str]]
 
 
-def deliver(fitted: FittedPlanner, applicants: Applicants, menus: Menus) -> Delivered:
-    """Write the options of menus out as rows, and ask the model about each."""
-    owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
-    values, atoms = menus.values[owner, option], menus.atoms[owner, option]
-    loose_values, loose_atoms = menus.relaxed_values[owner, option], menus.relaxed_atoms[owner, option]
-    space, places = fitted.space, applicants.places
-    rows = write_rows(space, applicants.table, places, owner, values, atoms)
-    here = places.take(owner)
-    return Delivered(
-        options=rows,
-        owner=owner,
-        points=fitted.model.encode(rows) if len(rows) else np.zeros((0, fitted.ball.dimension)),
-        relaxed=relaxed_rows(space, places, applicants.encoded, owner, loose_values, loose_atoms),
-        accepted=fitted.model.accepts(rows),
-        effort=space.effort(here, values[:, None], atoms[:, None])[:, 0],
-        relaxed_effort=space.effort(here, loose_values[:, None], loose_atoms[:, None])[:, 0],
-    )
+def write_options(
+    strategy: Strategy,
+    applicants: Applicants,
+    plans: Menus,
+    request: Request,
+    points_of: Callable[["pd.DataFrame", Indices], Array] | None = None,
+) -> Options:
+    """Write the options of plans out as rows, and evaluate each.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    applicants : Applicants
+    plans : Menus
+    request : Request
+    points_of : callable, optional
+        From rows and the applicant of each to points, in the place of `strategy.points`.
+    """
+    owner, option = option_positions(plans)
+    values, atoms = plans.values[owner, option], plans.atoms[owner, option]
+    space, own = strategy.space, applicants.places.take(owner)
+    table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
+    effort = space.effort(own, values[:, None], atoms[:, None])[:, 0]
+    loose = plans.relaxed_values[owner, option], plans.relaxed_atoms[owner, option]
+    if points_of is None:
+        points = strategy.points(table, owner, request.n_options, request.n_jobs)
+    else:
+        points = points_of(table, owner)
+    relaxed_effort = space.effort(own, loose[0][:, None], loose[1][:, None])[:, 0]
+    return Options(table, owner, points, strategy.model.accepts(table), effort, relaxed_effort)
+
+
+def read_options(
+    strategy: Strategy, origins: "pd.DataFrame", table: "pd.DataFrame", owner: Indices, request: Request
+) -> Options:
+    """Evaluate rows that someone else made for the applicants in `origins`."""
+    own, rows = Places.read(strategy.space, origins).take(owner), Places.read(strategy.space, table)
+    effort = strategy.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
+    points = strategy.points(table, owner, request.n_options, request.n_jobs)
+    return Options(table, owner, points, strategy.model.accepts(table), effort, effort)
+
+
+def deliver(
+    strategy: Strategy,
+    origins: "pd.DataFrame",
+    options: Options,
+    request: Request,
+    *,
+    relaxed: tuple[Array, Indices] | None = None,
+    keep_refused: bool = False,
+) -> Delivered:
+    """Drop what the schema or the model refuses, bound the rest, and see which guarantees hold.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    origins : DataFrame of N rows
+        The applicants, whom the constraints are about.
+    options : Options
+    request : Request
+    relaxed : tuple of ndarray, optional
+        The plans before they became rows: points (M', D) and the applicant of each; None for those delivered.
+    keep_refused : bool
+        Whether refused options stay, as they do in an audit.
+    """
+    refused: dict[int, list[str]] = {}
+    if not keep_refused:
+        allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)
+        good = allowed & options.accepted
+        if not good.all():
+            refused = _reasons(strategy, origins, _select(options, ~good))
+            options = _select(options, good)
+    ambiguity = strategy.ambiguity(request.n_options)
+    bounds = bound_options(options.points, options.owner, len(origins), ambiguity, request.n_jobs)
+    reached = guarantee_holds(bounds, options.owner, request.guarantee_for, request.guarantee)
+    lower = bounds.lower
+    if relaxed is not None:
+        lower = bound_options(*relaxed, len(origins), ambiguity, request.n_jobs).lower
+    return Delivered(options, bounds, ambiguity, lower, reached, refused)
+
+
+def _select(options: Options, flags: Flags) -> Options:
+    """Some of the rows."""
+    arrays = {f.name: getattr(options, f.name)[flags] for f in fields(options) if f.name != "table"}
+    return Options(table=options.table[flags].reset_index(drop=True), **arrays)
+
+
+def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
+    """Why rows are refused, by applicant, each reason once."""
+    reasons: dict[int, list[str]] = {}
+    found = reasons_against(strategy, origins.iloc[refused.owner], refused.table)
+    for i, reason in zip(refused.owner.tolist(), found, strict=True):
+        if reason not in reasons.setdefault(i, []):
+            reasons[i].append(reason)
+    return reasons
+
+
+def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
+    """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
+    return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
 
 
 def bound_options(
-    points: Array,
-    owner: Indices,
-    n_applicants: int,
-    ball: MomentBall,
-    n_jobs: int | None,
-    progress: Callable[[int], None] | None = None,
+    points: Array, owner: Indices, n_applicants: int, ambiguity: MomentBall, n_jobs: int | None
 ) -> Bounds:
     """Bound the plans that the options make up; vacuous where an applicant has none.
 
     Parameters
     ----------
-    points : (M, D) options;  owner : (M,) whose they are, sorted
+    points : ndarray of shape (M, D)
+    owner : ndarray of shape (M,)
+        The applicant of each option, ascending.
     """
     counts = np.bincount(owner, minlength=n_applicants)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
@@ -137,93 +187,24 @@ def bound_options(
         weights=np.zeros(len(points)),
         certificates=[None] * n_applicants,
     )
+    moments = (ambiguity.mean, ambiguity.cov, ambiguity.radius, ambiguity.drift)
     for size in np.unique(counts[counts > 0]):
         whose = np.flatnonzero(counts == size)
         rows = starts[whose][:, None] + np.arange(size)
-        found = validity_bounds(points[rows], ball.mean, ball.cov, ball.radius, ball.drift, n_jobs=n_jobs)
+        found = validity_bounds(points[rows], *moments, n_jobs=n_jobs)
         bounds.lower[whose], bounds.upper[whose] = found.lower, found.upper
         bounds.any_lower[whose], bounds.gap[whose] = found.any_lower, found.gap
         bounds.option_lower[rows], bounds.weights[rows] = found.option_lower, found.weights
         certificates: Any = found.certificate
         for k, applicant in enumerate(whose):
             bounds.certificates[applicant] = certificates[k]
-        if progress is not None:
-            progress(len(whose))
     return bounds
 
 
-def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> npt.NDArray[np.bool_]:
-    """Whether each plan has options, and they hold with the probability asked for: each, all or any of them, (N,)."""
+def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> Flags:
+    """Whether each plan has options, and they hold with the probability requested: each, all or any of them, (N,)."""
     n = len(bounds.lower)
     lowest = np.ones(n)
     np.minimum.at(lowest, owner, bounds.option_lower)
     value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[guarantee_for]
     return np.asarray((np.bincount(owner, minlength=n) > 0) & (value >= guarantee))
-
-
-Flags = npt.NDArray[np.bool_]
-REFUSED_BY_MODEL = "today's model does not accept it"
-
-
-@dataclass(frozen=True, eq=False)
-class Construction:
-    """Menus of N applicants, judged and bounded. Made by `judge_and_bound` alone (audits, of given plans, aside)."""
-
-    menus: Menus
-    delivered: Delivered
-    bounds: Bounds
-    relaxed_lower: Array  # (N,) L* of the plans before they became rows
-    reached: Flags  # (N,) whether the guarantee asked for holds
-    refused: dict[int, list[str]]  # of applicants with options that were found and refused, why
-    trials: Trials | None = None  # what held-out models say of the rows delivered
-
-
-def obeying(fitted: Fitted, applicants: Applicants, owner: Indices, rows: "pd.DataFrame") -> Flags:
-    """Whether rows (M) obey every constraint for the applicants they belong to, (M,)."""
-    return fitted.schema.obeys(applicants.origins.iloc[owner], rows)
-
-
-def passing(fitted: Fitted, applicants: Applicants, owner: Indices, rows: "pd.DataFrame") -> Flags:
-    """Whether rows (M) obey every constraint, and the model accepts them, (M,)."""
-    return np.asarray(obeying(fitted, applicants, owner, rows) & fitted.model.accepts(rows))
-
-
-def judge_and_bound(
-    fitted: Fitted,
-    applicants: Applicants,
-    menus: Menus,
-    delivered: Delivered,
-    request: Request,
-    relaxed_lower: Array | None = None,
-) -> Construction:
-    """Drop what the schema or the model refuses, bound the rest, and see which guarantees hold.
-
-    Parameters
-    ----------
-    relaxed_lower : (N,) bounds of the plans before they became rows; None where there are none but those of the rows
-    """
-    allowed = obeying(fitted, applicants, delivered.owner, delivered.options)
-    good = allowed & delivered.accepted
-    refused: dict[int, list[str]] = {}
-    if not good.all():
-        refused = _reasons(fitted, applicants, delivered.keep(~good))
-        delivered = delivered.keep(good)
-    bounds = bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-    reached = guarantee_holds(bounds, delivered.owner, request.guarantee_for, request.guarantee)
-    lower = bounds.lower if relaxed_lower is None else relaxed_lower
-    return Construction(menus, delivered, bounds, lower, reached, refused)
-
-
-def _reasons(fitted: Fitted, applicants: Applicants, rows: Delivered) -> dict[int, list[str]]:
-    """Why rows are refused, by applicant, each reason once."""
-    reasons: dict[int, list[str]] = {}
-    found = reasons_against(fitted, applicants.origins.iloc[rows.owner], rows.options)
-    for owner, reason in zip(rows.owner.tolist(), found, strict=True):
-        if reason not in reasons.setdefault(owner, []):
-            reasons[owner].append(reason)
-    return reasons
-
-
-def reasons_against(fitted: Fitted, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
-    """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
-    return ["; ".join(found) or REFUSED_BY_MODEL for found in fitted.schema.violations(origins, refused)]

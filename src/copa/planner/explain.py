@@ -1,13 +1,11 @@
 """What stands in the way: the constraints that keep an applicant from the goal, and how little would be enough."""
 
-from typing import Any
-
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.planner.deliver import Applicants
-from copa.planner.fitted import FittedPlanner
 from copa.planner.request import Request
+from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.parametric import Parametric
 from copa.search.problem import Places
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
@@ -21,9 +19,9 @@ NOT_FOUND = {
 
 
 def explain_obstacles(
-    fitted: FittedPlanner,
+    strategy: Parametric,
     applicants: Applicants,
-    menus: Menus,
+    plans: Menus,
     levels: Array,
     request: Request,
     *,
@@ -31,8 +29,8 @@ def explain_obstacles(
 ) -> list[str]:
     """Say for each applicant what cannot be had, and which constraints stand in the way."""
     asked = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
-    highest = np.floor(menus.highest * 1000.0) / 1000.0
-    found = name_obstacles(fitted, applicants, menus, levels, request, margin=margin)
+    highest = np.floor(plans.highest * 1000.0) / 1000.0
+    found = name_obstacles(strategy, applicants, plans, levels, request, margin=margin)
     enough = "" if np.isinf(margin) else f" with a mean score of at least {margin:g}"
     return [
         f"nothing was found that is allowed and that today's model accepts{enough}. In the way: {obstacle}"
@@ -44,9 +42,9 @@ def explain_obstacles(
 
 
 def name_obstacles(
-    fitted: FittedPlanner,
+    strategy: Parametric,
     applicants: Applicants,
-    menus: Menus,
+    plans: Menus,
     levels: Array,
     request: Request,
     *,
@@ -60,11 +58,11 @@ def name_obstacles(
 
     Parameters
     ----------
-    menus : of the applicants, with their surest rows
+    plans : of the applicants, with their surest rows
     levels : (N,) to be reached; -1 for acceptance by today's model alone
     margin : least mean score
     """
-    places, start, slack = _at_the_surest_rows(fitted, applicants, menus)
+    places, start, slack = _at_the_surest_rows(strategy, applicants, plans)
     outcomes = np.full(len(applicants), TIMED_OUT)
     sentences = np.full(len(applicants), "", dtype=object)
     for rules_hold in (True, False):  # first the limits of single columns give way, then the rules between them too
@@ -72,15 +70,15 @@ def name_obstacles(
         if len(some) == 0 or not (rules_hold or slack.shape[1]):
             break
         found = search_menus(
-            fitted.space,
+            strategy.space,
             places.take(some),
             start[some],
             slack[some] if rules_hold else np.full_like(slack[some], NO_RULE),
-            Goals(levels[some], fitted.ball.radius, margin, np.full(len(some), fitted.floor)),
+            Goals(levels[some], strategy.parameters.radius, margin, np.full(len(some), strategy.floor)),
             n_options=1,
             diversity_weight=0.0,
-            multipliers=np.ones((1, len(fitted.space.columns))),
-            cap=len(fitted.space.columns),
+            multipliers=np.ones((1, len(strategy.space.columns))),
+            cap=len(strategy.space.columns),
             n_jobs=request.n_jobs,
             deadline=request.deadline,
         )
@@ -88,25 +86,25 @@ def name_obstacles(
         met = np.flatnonzero(found.outcomes == MET)
         here = applicants.take(some[met])
         rows = write_rows(
-            fitted.space,
+            strategy.space,
             here.table,
             here.places,
             np.arange(len(met)),
             found.values[met, 0],
             found.atoms[met, 0],
         )
-        for i, faults in zip(some[met].tolist(), fitted.schema.violations(here.table, rows), strict=True):
+        for i, faults in zip(some[met].tolist(), strategy.schema.violations(here.table, rows), strict=True):
             sentences[i] = _sentence(faults)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 
 
-def _at_the_surest_rows(fitted: FittedPlanner, applicants: Applicants, menus: Menus) -> tuple[Places, Array, Array]:
+def _at_the_surest_rows(strategy: Parametric, applicants: Applicants, plans: Menus) -> tuple[Places, Array, Array]:
     """Places, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
-    space, own = fitted.space, applicants.places
+    space, own = strategy.space, applicants.places
     everyone = np.arange(len(applicants))
-    start = relaxed_rows(space, own, applicants.encoded, everyone, menus.surest_values, menus.surest_atoms)
+    start = relaxed_rows(space, own, applicants.encoded, everyone, plans.surest_values, plans.surest_atoms)
     released = Places.read(space, applicants.table, released=True)
-    surest = Places(menus.surest_values, menus.surest_atoms, released.lower, released.upper, released.allowed)
+    surest = Places(plans.surest_values, plans.surest_atoms, released.lower, released.upper, released.allowed)
     shares = space.terrain[6]
     slack = applicants.slack - (surest.values - own.values) @ shares[:, : len(space.lines)].T
     for k in range(len(space.choices)):
@@ -117,22 +115,3 @@ def _at_the_surest_rows(fitted: FittedPlanner, applicants: Applicants, menus: Me
 def _sentence(faults: list[str]) -> str:
     # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
     return "; ".join(fault.replace(", got ", ", would have to be ") for fault in faults) or "the search found no way"
-
-
-def explain_tries(
-    fitted: Any,  # noqa: ARG001 - the engines of all models are asked alike
-    applicants: Applicants,  # noqa: ARG001
-    menus: Menus,
-    levels: Array,
-    request: Request,
-) -> list[str]:
-    """Say for each applicant what was not found: a search among rows is no proof that there is none."""
-    highest = np.floor(menus.highest * 1000.0) / 1000.0
-    return [
-        "none of the allowed rows that were tried is accepted by the model; others were not tried"
-        if level < 0.0
-        else f"accepted today, but the surest allowed row that was found holds with {best:.3f}, and "
-        f"{request.guarantee:g} for {request.guarantee_for} was asked for; retraining moves this model's answers too "
-        "much here"
-        for level, best in zip(levels, highest, strict=True)
-    ]

@@ -5,11 +5,9 @@ from typing import Any
 
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
-from copa.exceptions import DataError
+from copa.exceptions import DataError, InvalidInputError
 from copa.planner.archive import Archive, complete_settings, pack_archive, pack_settings, unpack_archive
-from copa.planner.fitted import FittedPlanner
-from copa.planner.strategies import black_box_storage as black_boxes
-from copa.planner.strategies import linear_storage as linear
+from copa.planner.strategies.registry import stored_strategy
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 
@@ -22,18 +20,21 @@ def save_planner(planner: Any, path: str | Path) -> None:
 def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
-    kind: Any = linear if isinstance(fitted, FittedPlanner) else black_boxes
-    part = kind.pack(fitted)
+    part = fitted.pack()
     content = {
-        "version": kind.VERSION,
+        "version": fitted.file_version,
         "settings": pack_settings(planner),
         "schema": with_text_keys(fitted.schema.to_dict()),
         "columns": list(fitted.model.columns),
-        "radius": fitted.ball.radius,
+        "radius": fitted.ambiguity(1).radius,
         "radius_source": fitted.radius_source,
         "power": fitted.space.power,
         **part.content,
     }
+    if stored_strategy(content) is not type(fitted):
+        raise InvalidInputError(
+            f"a planner with a strategy of your own, {type(fitted).__name__}, cannot be saved: copa could not load it"
+        )
     return pack_archive(Archive(content, part.arrays, part.members))
 
 
@@ -58,10 +59,9 @@ def unpack_planner(
     """
     archive = unpack_archive(raw, path, budget)
     settings = complete_settings(archive.content, planner_class, path)
-    kind: Any = linear if archive.content["version"] == linear.VERSION else black_boxes
-    archive.require(kind.PARTS, kind.ARRAYS, path)
+    archive.require(("schema",), (), path)
     schema = FeatureSchema.from_dict(archive.content["schema"])
-    fitted, given = kind.unpack(archive, schema, model, path)
+    fitted, given = stored_strategy(archive.content).unpack(archive, schema, model, path)
     planner = planner_class(model, schema=schema, **given, **settings)
     planner.fitted_ = fitted
     return planner

@@ -1,6 +1,6 @@
 """`RecoursePlanner`: the front door."""
 
-from functools import partial
+from dataclasses import replace
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
@@ -12,24 +12,19 @@ from sklearn.exceptions import NotFittedError
 from copa._core.compilation import compiled_meanwhile
 from copa._core.progress import progress_bar
 from copa._core.words import require_known
-from copa.exceptions import InvalidInputError
+from copa.external import ExternalPlans
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
-from copa.planner.audit import read_given
-from copa.planner.correct import CorrectedPlans, Correction, as_large_as, audit_plans, correct_plans
-from copa.planner.explain import explain_obstacles, explain_tries
-from copa.planner.fitted import Fitted, FittedPlanner, fit_planner, read_schema
+from copa.planner.audit import audit_plans, read_given
+from copa.planner.correct import CorrectedPlans, correct_plans
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
-from copa.planner.plan import BLOCK, Engine, plan_block
+from copa.planner.plan import BLOCK, plan_block
 from copa.planner.request import Request
-from copa.planner.strategies.black_box import construct_for_black_box
-from copa.planner.strategies.black_box_fit import fit_black_box
-from copa.planner.strategies.black_box_state import BlackBoxPlanner
-from copa.planner.strategies.feature_map import construct_on_feature_map
-from copa.planner.strategies.lime import LimePlanner, construct_by_lime
-from copa.planner.strategies.linear import construct
-from copa.planner.strategies.weighted import PaperWeights, construct_by_objective
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.linear import Linear
+from copa.planner.strategies.registry import read_surrogate
+from copa.planner.strategies.weighted import Weighted
 from copa.plans import PlanBatch, PlanTerms
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
@@ -136,7 +131,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         threshold: float | None = None,
         favourable: Any = None,
         moments: WeightMoments | None = None,
-        surrogate: str = "boundary",
+        surrogate: "str | type[Strategy]" = "boundary",
         n_models: int | None = None,
         n_starts: int = 16,
         time_limit: float | None = None,
@@ -182,10 +177,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         with compiled_meanwhile(KERNELS):
-            kind, fit = (LinearModel, fit_planner) if is_linear(self.model) else (BlackBox, fit_black_box)
-            model: Any = kind.read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-            schema = read_schema(self.schema, table, model.columns)
-            self.fitted_ = fit(model, schema, table, y, settings.FitSettings.of(self))
+            linear = is_linear(self.model)
+            kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
+            read = LinearModel.read if linear else BlackBox.read
+            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
+            schema = settings.read_schema(self.schema, table, model.columns)
+            self.fitted_ = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
@@ -207,9 +204,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         deadline = perf_counter() + settings.read_time_limit(self.time_limit)
         with progress_bar(len(table), "planning", self.progress) as advance:
-            request = self._request(deadline, advance)
+            request, terms, strategy = self._request(deadline, advance), self._terms(), self._strategy()
             blocks = [
-                self._plan_block(table.iloc[first : first + BLOCK], request)
+                plan_block(strategy, table.iloc[first : first + BLOCK], request, terms)
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
         return PlanBatch.concat(blocks)
@@ -228,10 +225,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         PlanBatch; "infeasible" where an option asks for what is not allowed or is refused today, "fragile" where the
         guarantee asked for is not reached
         """
-        fitted = self._fitted()
-        settings.check_settings(self)
-        given = read_given(fitted, plans, applicants)
-        return audit_plans(as_large_as(fitted, given), given, self._request(np.inf, None), self._terms())
+        given, request = self._external(plans, applicants)
+        return audit_plans(self._fitted(), given, request, self._terms())
 
     def correct(
         self,
@@ -264,13 +259,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         CorrectedPlans with the plans `before` and `after`; an option that the schema or today's model refuses, and that
         may not or cannot be moved, is not in `after`, and the message says why
         """
-        fitted = self._fitted()
-        settings.check_settings(self)
-        correction = Correction.read(method, budget, margin, n_corrections)
-        given = read_given(fitted, plans, applicants)
-        request = self._request(perf_counter() + settings.read_time_limit(self.time_limit), None)
-        fitted = as_large_as(fitted, given)
-        return correct_plans(fitted, given, request, self._terms(), correction, self._engine().build)
+        correction = settings.Correction.read(method, budget, margin, n_corrections)
+        given, request = self._external(plans, applicants)
+        request = replace(request, deadline=perf_counter() + settings.read_time_limit(self.time_limit))
+        return correct_plans(self._strategy(), given, request, self._terms(), correction)
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
@@ -300,38 +292,22 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         ready: RecoursePlanner = planner
         return ready
 
-    def _plan_block(self, table: "pd.DataFrame", request: Request) -> PlanBatch:
-        return plan_block(self._fitted(), table, self._engine(), request, self._terms())
+    def _strategy(self) -> Strategy:
+        """The fitted state, under the objective."""
+        return self._fitted() if self.objective == "level" else Weighted.of(self._fitted())
 
-    def _engine(self) -> Engine:
-        """How menus are made: at a level, or by the paper's objective."""
+    def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> tuple[ExternalPlans, Request]:
+        """Plans that someone else made, and the request for as many options as these have."""
+        strategy = self._fitted()
+        settings.check_settings(self)
+        given = read_given(strategy, plans, applicants)
+        strategy.require_audits()
+        return given, replace(self._request(), n_options=int(np.bincount(given.owner, minlength=1).max()))
+
+    def _request(self, deadline: float = np.inf, progress: Any = None) -> Request:
         fitted = self._fitted()
-        if isinstance(fitted, FittedPlanner) and not fitted.curved:
-            return Engine(construct, explain_obstacles) if self.objective == "level" else self._paper_engine()
-        if self.objective != "level":
-            raise InvalidInputError(
-                "objective='paper' is for models that are linear in the columns, and this one is not; use 'level'"
-            )
-        if isinstance(fitted, FittedPlanner):
-            return Engine(construct_on_feature_map, explain_tries)
-        build = construct_for_black_box if isinstance(fitted, BlackBoxPlanner) else construct_by_lime
-        return Engine(build, explain_tries)
-
-    def _paper_engine(self) -> Engine:
-        weights = PaperWeights(
-            validity=float(self.validity_weight),
-            diversity=float(PAPER_DIVERSITY if self.diversity_weight is None else self.diversity_weight),
-            margin=float(self.margin),
-            cost=self.cost,
-            random_state=self.random_state or 0,
-        )
-        return Engine(
-            partial(construct_by_objective, weights=weights), partial(explain_obstacles, margin=weights.margin)
-        )
-
-    def _request(self, deadline: float, progress: Any) -> Request:
-        fitted = self._fitted()
-        weight = MENU_WEIGHT if self.diversity_weight is None else self.diversity_weight
+        default = MENU_WEIGHT if self.objective == "level" else PAPER_DIVERSITY
+        weight = default if self.diversity_weight is None else self.diversity_weight
         return Request(
             guarantee=float(self.guarantee),
             guarantee_for=self.guarantee_for,  # type: ignore[arg-type]  # checked in `check_settings`
@@ -341,6 +317,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             n_jobs=self.n_jobs,
             deadline=deadline,
             progress=progress,
+            validity_weight=float(self.validity_weight),
+            margin=float(self.margin),
+            cost=self.cost,
+            seed=self.random_state or 0,
         )
 
     def _terms(self) -> PlanTerms:
@@ -356,15 +336,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cost="l2" if fitted.space.power == 2 else "l1",
             radius_source=fitted.radius_source,
             schema=fitted.schema,
-            subject=fitted.basis,
+            subject=fitted.subject,
         )
 
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> Strategy:
         if not hasattr(self, "fitted_"):
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
         settings.require_unchanged(self, self.fitted_for_)
-        fitted: FittedPlanner | BlackBoxPlanner | LimePlanner = self.fitted_
-        return fitted.resized(int(self.n_options))
+        strategy: Strategy = self.fitted_
+        return strategy
 
     @property
     def schema_(self) -> FeatureSchema:
@@ -374,18 +354,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     @property
     def moments_(self) -> WeightMoments:
         """Moments of the next models' parameters, turned towards the favourable label."""
-        ball = self._fitted().ball
-        return WeightMoments(ball.mean, ball.cov)
+        ambiguity = self._fitted().ambiguity(int(self.n_options))
+        return WeightMoments(ambiguity.mean, ambiguity.cov)
 
     @property
     def radius_(self) -> float:
         """Radius of the ball."""
-        return self._fitted().ball.radius
+        return self._fitted().ambiguity(int(self.n_options)).radius
 
     @property
     def drift_(self) -> Any:
         """Shape of the ball, None for the identity."""
-        return self._fitted().ball.drift
+        return self._fitted().ambiguity(int(self.n_options)).drift
 
     @property
     def radius_source_(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,18 @@ from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
+from copa.schema import FeatureSchema
+from copa.schema.fields import is_absent
 from copa.uncertainty import WeightMoments
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
 SURROGATES = ("boundary", "lime")
+METHODS = ("level", "requirement", "mahalanobis", "ascent")
 PLAIN = (str, int, float, bool, np.generic)
 
 
@@ -28,8 +34,6 @@ class FitSettings:
     radius: Any
     drift: Any
     cost: str
-    surrogate: str
-    n_options: int
     n_models: int | None
     seed: int
     n_jobs: int | None
@@ -53,7 +57,8 @@ def check_settings(planner: Any) -> None:
     read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     read_word(planner.cost, COSTS, "cost")
-    read_word(planner.surrogate, SURROGATES, "surrogate")
+    if not isinstance(planner.surrogate, type):
+        read_word(planner.surrogate, SURROGATES, "surrogate")
     read_radius(planner.radius)
     read_drift(planner.drift)
     require_few_options(read_count(planner.n_options, "n_options"))
@@ -105,3 +110,55 @@ def read_radius(value: Any) -> Any:
 def read_drift(value: Any) -> Any:
     """The shape of the ball: "auto", "cov", None or a matrix (checked where it is used)."""
     return read_word(value, ("auto", "cov"), "drift, if it is not a matrix,") if isinstance(value, str) else value
+
+
+def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
+    """Return the schema with the spreads of the data; inferred from the model's columns where none is given."""
+    if is_absent(given):
+        schema = FeatureSchema.infer(table[list(columns)])
+    elif isinstance(given, FeatureSchema):
+        schema = given.with_spreads(table)
+    else:
+        read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
+        schema = read(given).with_spreads(table)
+    complaints = [message for message in schema.check(table) if message]
+    if len(complaints) > len(table) // 2:
+        raise InvalidInputError(
+            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it. The first: "
+            f"{complaints[0]}"
+        )
+    return schema
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What to do with given options.
+
+    Attributes
+    ----------
+    method : one of METHODS
+    budget : how far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its
+        way to a real row included; options of another plan go on to the nearest row that is, however far
+    margin : mean score that "requirement" asks for
+    n_corrections : how many options of a plan may move, those that break first; None for all
+    """
+
+    method: str
+    budget: float
+    margin: float
+    n_corrections: int | None
+
+    @classmethod
+    def read(cls, method: Any, budget: Any, margin: Any, n_corrections: Any) -> "Correction":
+        """Check what a caller asks for."""
+        return cls(
+            read_word(method, METHODS, "method"),
+            read_number(budget, "budget"),
+            read_number(margin, "margin"),
+            None if n_corrections is None else read_count(n_corrections, "n_corrections"),
+        )
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the budget means something for the method."""
+        return self.method in ("mahalanobis", "ascent")

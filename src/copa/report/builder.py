@@ -139,7 +139,7 @@ class ReportBuilder:
 
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     """Whether plans have the ball of a planner; that of scores is the same for all models but for its radius."""
-    own = planner.fitted_.ball
+    own = planner.fitted_.ambiguity(int(planner.n_options))
     return batch.ball.radius == own.radius if batch.terms.basis != "parameters" else same_ball(batch.ball, own)
 
 

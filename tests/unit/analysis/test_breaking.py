@@ -22,7 +22,7 @@ def test_the_shares_add_up_to_the_scores_of_the_option(planner, batch):
         point = batch[i].points[found.option - 1]
         worst = batch.certificates[i].worst_case()
         expected, broken = (sum(getattr(s, side) for s in found.shares) for side in ("expected", "broken"))
-        assert expected == pytest.approx(point @ planner.fitted_.ball.mean, abs=1e-9)
+        assert expected == pytest.approx(point @ planner.fitted_.parameters.mean, abs=1e-9)
         assert broken == pytest.approx(point @ worst.location[found.option - 1], abs=1e-9)
         assert broken <= 1e-6  # the models that refuse the option do so on average
 
@@ -38,7 +38,7 @@ def test_a_share_is_what_the_model_gives_for_the_change_alone(planner, batch):
     # Undo one change after another: what the encoded row loses is what the column's share is about.
     plan = batch[0]
     found = first_break(planner.fitted_, batch, 0)
-    model, mean = planner.fitted_.model, planner.fitted_.ball.mean
+    model, mean = planner.fitted_.model, planner.fitted_.parameters.mean
     broken = plan.certificate.worst_case().location[found.option - 1]
     option = plan.options.iloc[[found.option - 1]]
     changes = plan.changes(found.option)

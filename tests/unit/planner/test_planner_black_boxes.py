@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
-from copa.planner.strategies import black_box_fit as fitting
+from copa.planner.strategies import black_box, boundary
 from copa.uncertainty.score_retraining import fresh_data_radius, score_points, standard_ball
 from unit.planner import loans
 
@@ -191,7 +191,8 @@ class Moody(RandomForestClassifier):
 
 
 def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeypatch):
-    monkeypatch.setattr(fitting, "require_readable", lambda *_: None)
+    for module in (black_box, boundary):
+        monkeypatch.setattr(module, "require_readable", lambda *_: None)
     monkeypatch.setattr(BlackBox, "sharpened", lambda self, _: self)
     table = loans.people(300, 0)
     model = loans.pipeline(Moody(5, random_state=0)).fit(table, loans.outcomes(table))

@@ -1,6 +1,7 @@
 """Nothing leaves that the schema or the model refuses, whatever a search proposes: attacks that once got through."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTrans
 import copa
 from copa import Feature, FeatureSchema, InvalidInputError
 from copa.planner import deliver as judge
-from copa.planner.strategies import linear as construction
+from copa.planner.strategies import linear, weighted
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -133,15 +134,11 @@ def test_whole_numbers_beyond_what_is_exact_are_refused_by_name():
     assert all("column 'debt' must be smaller than 9007199254740992" in message for message in batch.message)
 
 
-def forbidden(deliver):
+def forbidden(*given):
     """A search gone wrong: everyone's debt becomes 61, above the range, and 7.25 is added to the income."""
-
-    def broken(fitted, applicants, menus):
-        found = deliver(fitted, applicants, menus)
-        rows = found.options.assign(debt=61, income=found.options["income"] + 7.25)
-        return type(found)(**{**vars(found), "options": rows, "accepted": np.ones(len(rows), dtype=bool)})
-
-    return broken
+    found = judge.write_options(*given)
+    rows = found.table.assign(debt=61, income=found.table["income"] + 7.25)
+    return replace(found, table=rows, accepted=np.ones(len(rows), dtype=bool))
 
 
 @pytest.mark.parametrize("objective", ["level", "paper"])
@@ -151,7 +148,8 @@ def test_what_a_broken_search_proposes_does_not_leave_and_the_message_says_so(
     ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
     schema = FeatureSchema(loans.SCHEMA.features)
     wrong = loans.planner(model, schema=schema, objective=objective, **ball)
-    monkeypatch.setattr(construction, "deliver", forbidden(construction.deliver))
+    for module in (linear, weighted):
+        monkeypatch.setattr(module, "write_options", forbidden)
     batch = wrong.plan(declined.iloc[:5])
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
@@ -161,13 +159,13 @@ def test_what_a_broken_search_proposes_does_not_leave_and_the_message_says_so(
 
 
 def test_what_the_model_refuses_does_not_leave_and_the_message_says_so(planner, declined, monkeypatch):
-    monkeypatch.setattr(construction, "ATTEMPTS", 0)
+    monkeypatch.setattr(linear, "ATTEMPTS", 0)
 
-    def refused(fitted, applicants, menus, deliver=construction.deliver):
-        found = deliver(fitted, applicants, menus)
-        return type(found)(**{**vars(found), "accepted": np.zeros(len(found.owner), dtype=bool)})
+    def refused(*given):
+        found = judge.write_options(*given)
+        return replace(found, accepted=np.zeros(len(found.owner), dtype=bool))
 
-    monkeypatch.setattr(construction, "deliver", refused)
+    monkeypatch.setattr(linear, "write_options", refused)
     batch = planner.plan(declined.iloc[:3])
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
@@ -190,11 +188,12 @@ def test_rules_hold_exactly_where_columns_have_no_step():
     assert (batch.status == "ok").mean() > 0.9
 
 
-def test_only_the_judge_and_the_audit_make_constructions():
+@pytest.mark.parametrize("record", ["Delivered", "Options"])
+def test_what_leaves_is_evaluated_judged_and_bounded_in_one_place(record):
     sources = Path(copa.__file__).parent
     makers = set()
     for path in sources.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Construction":
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == record:
                 makers.add(path.relative_to(sources).as_posix())
-    assert makers == {"planner/deliver.py", "planner/audit.py"}
+    assert makers == {"planner/deliver.py"}

@@ -6,9 +6,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from copa.models.black_box import BlackBox
-from copa.planner.deliver import Applicants
 from copa.planner.request import Request
-from copa.planner.strategies.black_box_state import ask_all
+from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.black_box import score_all
 from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, sureness
 from copa.uncertainty.ambiguity import MomentBall
 from unit.planner import loans
@@ -83,7 +83,7 @@ def test_models_are_asked_by_several_threads_without_a_word_of_warning(recwarn):
     """scikit-learn's forests change the filters of warnings for every tree, in all threads at once."""
     forest, _, table = _asked(RandomForestClassifier(20, random_state=0))
     for _ in range(10):
-        scores = ask_all((forest,) * 8, table.head(20), n_jobs=4)
+        scores = score_all((forest,) * 8, table.head(20), n_jobs=4)
     assert (scores == scores[0]).all()
     assert len(recwarn) == 0
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import copa
-from copa.planner.deliver import Applicants
+from copa.planner.strategies.base import Applicants
 from copa.schema import Feature, FeatureSchema
 from copa.search.nearest import find_nearest_rows
 from copa.search.neighbourhood import Draws, rows_around, rows_between

@@ -1,276 +1,313 @@
-"""Menus for the applicants of a black box: found on stand-ins, chosen by what the models themselves say."""
+"""Black boxes: models that are only queried, and what all planners for them share."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from copa._core.arrays import Array, Indices
+from copa._core.arrays import Array
+from copa._core.reading import read_number
 from copa._core.threads import for_each_chunk
-from copa.models.surrogate import LocalFit, fit_locally
-from copa.planner.deliver import Applicants, Construction
-from copa.planner.request import Request
-from copa.planner.strategies.black_box_state import BlackBoxPlanner, accepted_by, ask_all, readable_rows
-from copa.planner.strategies.exploration import (
-    Rows,
-    Samples,
-    build_in_turns,
-    choose_menus,
-    deliver_menus,
-    level_of_each,
-    search_one,
-    sureness,
-)
-from copa.planner.strategies.linear import ROUNDING
-from copa.plans.rates import Trials
-from copa.search.neighbourhood import Draws, rows_around, rows_between
-from copa.search.problem import ActionSpace
-from copa.search.run import Menus
+from copa._core.words import shown
+from copa.exceptions import CopaError, InvalidInputError
+from copa.models.black_box import BlackBox
+from copa.models.storage import typical_rows
+from copa.planner.archive import Archive, damaged
+from copa.planner.settings import FitSettings
+from copa.planner.strategies.base import Flags, Strategy
+from copa.schema import FeatureSchema
+from copa.schema.region import possible_moves
+from copa.search.problem import ActionSpace, Places, unit_of_effort
+from copa.search.rows import write_rows
+from copa.tables.packing import pack_frame, unpack_frame
+from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.score_retraining import quiet, standard_ball
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
-
-NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted
-GATES = 16  # accepted rows towards which the boundary is looked for
-HALVINGS = 4  # of the way to each
-N_BESIDE = 2  # rows drawn beside each place where the boundary was met
-
-
-def ask(fitted: BlackBoxPlanner, applicants: Applicants, rows: Rows) -> Samples:
-    """Ask the model in force about rows."""
-    points = rows.coordinates(fitted.space, applicants)
-    with readable_rows():
-        scores = fitted.model.scores(rows.frame(fitted.space, applicants))
-    return Samples(rows.owner, rows.values, rows.atoms, points, scores, np.full(len(scores), np.nan))
+N_PROBED = 8  # rows of the data around which the model must be able to read rows
+PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "sharpest", "refits", "rows")
+ARRAYS = ("scores",)
+CHANGED = 1e-5  # difference of a score from which on it is another model's: beyond what single precision loses
 
 
-def ask_beside(
-    fitted: BlackBoxPlanner, applicants: Applicants, centres: Samples, draws: Draws, reach: float = 0.5
-) -> Samples:
-    """Ask the model in force about rows drawn beside others."""
-    places = applicants.places.take(centres.owner)
-    drawn = rows_around(fitted.space, places, centres.values, centres.atoms, draws, reach)
-    return ask(fitted, applicants, Rows(np.repeat(centres.owner, len(draws)), *drawn))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlackBoxStrategy(Strategy):
+    """The base of strategies for models that are only queried, with a surrogate in their place.
 
+    A surrogate of your own is a subclass with `points` and `build`, and `fit` where it needs more than the model:
+    `RecoursePlanner(surrogate=YourStrategy)`.
 
-def explore(fitted: BlackBoxPlanner, applicants: Applicants, seed: int) -> Samples:
-    """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
-    space = fitted.space
-    near = Draws.make(NEAR, len(space.lines), len(space.choices), seed)
-    found = _around(fitted, applicants, np.arange(len(applicants)), near, reach=1.0)
-    lost = np.setdiff1d(np.arange(len(applicants)), found.owner[found.scores >= 0.0])
-    if len(lost):
-        far = Draws.make(FAR, len(space.lines), len(space.choices), seed + 1)
-        found = found.joined(_around(fitted, applicants, lost, far, reach=4.0))
-    gates = found.take(_cheapest_accepted(found, len(applicants)))
-    if len(gates.owner) == 0:
-        return found
-    met, boundary = _halve(fitted, applicants, gates, seed)
-    beside = Draws.make(N_BESIDE, len(space.lines), len(space.choices), seed + 2)
-    return found.joined(met).joined(ask_beside(fitted, applicants, boundary, beside))
+    Attributes
+    ----------
+    model : BlackBox
+    space : ActionSpace
+        The columns that may change, in local coordinates (see `local_space`).
+    radius : float
+        Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
+    seed : int
+        Of the rows that are drawn.
+    """
 
-
-def _around(fitted: BlackBoxPlanner, applicants: Applicants, whose: Indices, draws: Draws, reach: float) -> Samples:
-    places = applicants.places.take(whose)
-    drawn = rows_around(fitted.space, places, places.values, places.atoms, draws, reach)
-    return ask(fitted, applicants, Rows(np.repeat(whose, len(draws)), *drawn))
-
-
-def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
-    """Positions of up to GATES accepted rows per applicant, those that ask for least."""
-    size = np.abs(samples.points[:, 1:]).sum(axis=1)
-    chosen = []
-    for i in range(n_applicants):
-        rows = np.flatnonzero((samples.owner == i) & (samples.scores >= 0.0))
-        chosen.append(rows[np.argsort(size[rows], kind="stable")[:GATES]])
-    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
-
-
-def _halve(fitted: BlackBoxPlanner, applicants: Applicants, gates: Samples, seed: int) -> tuple[Samples, Samples]:
-    """Look for the boundary between applicants and accepted rows: all rows met on the way, and the last ones."""
-    draws = Draws.make(GATES, len(fitted.space.lines), len(fitted.space.choices), seed + 3)
-    order = draws.order[_rank_within(gates.owner) % GATES]
-    places = applicants.places.take(gates.owner)
-    low, high = np.zeros(len(gates.owner)), np.ones(len(gates.owner))
-    met: list[Samples] = []
-    for _ in range(HALVINGS):
-        share = 0.5 * (low + high)
-        values, atoms = rows_between(fitted.space, places, gates.values, gates.atoms, share, order)
-        met.append(ask(fitted, applicants, Rows(gates.owner, values, atoms)))
-        accepted = met[-1].scores >= 0.0
-        high, low = np.where(accepted, share, high), np.where(accepted, low, share)
-    everything = met[0]
-    for some in met[1:]:
-        everything = everything.joined(some)
-    return everything, met[-1]
-
-
-def _rank_within(owner: Indices) -> Indices:
-    """The how-many-th row of its applicant each row is; rows of one applicant stand together."""
-    first = np.searchsorted(owner, owner, side="left")
-    return np.arange(len(owner)) - first
-
-
-ROUNDS = 3
-FITTED_ROWS = 96  # nearest rows of an applicant that a stand-in is fitted to, and the retrained fits are asked about
-BESIDE = 3  # rows drawn beside each option, to see the model there
-WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Rows near applicants with what all models say of them."""
-
-    samples: Samples
-    retrained: Array  # (K, M)
+    model: BlackBox
+    radius: float
+    seed: int
 
     @classmethod
-    def ask(cls, fitted: BlackBoxPlanner, applicants: Applicants, samples: Samples, n_jobs: int | None) -> "Evidence":
-        """Ask the retrained fits about rows, and see from the moments of their scores how surely each holds."""
-        scores = ask_all(fitted.retrained, samples.frame(fitted.space, applicants), n_jobs)
-        spread = scores.std(axis=0, ddof=1)
-        lower = sureness(fitted.ball, scores.mean(axis=0), spread, fitted.ball.radius * spread)
-        return cls(replace(samples, lower=lower), scores)
+    def fit(cls, model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings) -> Self:
+        """Check the model on rows such as it will be queried about, and learn what the surrogate needs."""
+        if settings.moments is not None:
+            raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
+        space = local_space(schema, settings.power)
+        require_readable([model], space, X)
+        model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
+        learned = cls.learn(model, space, X, y, settings)
+        return cls(model=model, space=space, seed=settings.seed, **learned)
 
-    def joined(self, other: "Evidence") -> "Evidence":
-        """These rows and others."""
-        return Evidence(self.samples.joined(other.samples), np.concatenate([self.retrained, other.retrained], axis=1))
+    @classmethod
+    def learn(
+        cls,
+        model: BlackBox,  # noqa: ARG003 - for subclasses that retrain it
+        space: ActionSpace,  # noqa: ARG003
+        X: "pd.DataFrame",  # noqa: ARG003
+        y: Any,  # noqa: ARG003
+        settings: FitSettings,
+    ) -> dict[str, Any]:
+        """The fields of the strategy besides model, space and seed: radius and radius_source, and those of its own."""
+        if isinstance(settings.radius, str):
+            raise InvalidInputError(f"{cls.__name__} needs a number for radius")
+        return {"radius": float(settings.radius), "radius_source": "given"}
 
-    def take(self, rows: Indices) -> "Evidence":
-        """Some of the rows."""
-        return Evidence(self.samples.take(rows), self.retrained[:, rows])
+    def ambiguity(self, n_options: int) -> MomentBall:
+        """The distributions of standardised scores of plans with up to so many options."""
+        return standard_ball(n_options, self.radius)
+
+    def encode(self, table: "pd.DataFrame") -> Array:
+        """What the model says of rows, to see whether it can read them, (N, 1)."""
+        return self.model.scores(table)[:, None]
+
+    def start(self, table: "pd.DataFrame", encoded: Array | None = None) -> Array:  # noqa: ARG002 - all stand at 0
+        """The applicants in local coordinates, (N, D)."""
+        rows = np.zeros((len(table), self.space.mean.size))
+        rows[:, 0] = 1.0
+        return rows
+
+    def changes(self, before: "pd.DataFrame", after: "pd.DataFrame", points: tuple[Array, Array]) -> Array:  # noqa: ARG002 - points are what the models say of rows, not the rows
+        """How far M rows were moved, in units of effort, columns that may not change included, (M,)."""
+        features = tuple(feature.replace(immutable=False) for feature in self.schema.features)
+        space = local_space(replace(self.schema, features=features), power=1)
+        old, new = Places.read(space, before), Places.read(space, after)
+        return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
+
+    def pack(self) -> Archive:
+        """What a saved planner holds of it, besides what all planners have."""
+        arrays: dict[str, Any] = {}
+        rows, arrays["scores"] = _known_rows(self.model)
+        numbers, members = self.pack_refits(rows)
+        content = {
+            "seed": self.seed,
+            "sharpest": self.model.sharpest,
+            "refits": numbers,
+            "rows": pack_frame(rows, "rows", arrays),
+        }
+        return Archive(content, arrays, members)
+
+    def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int] | None, dict[str, bytes]]:  # noqa: ARG002 - for subclasses with refits
+        """How many refits there are, and members of the file that hold them; `rows` are some that they can read."""
+        return None, {}
+
+    @classmethod
+    def unpack(
+        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
+    ) -> tuple[Self, dict[str, Any]]:
+        """Read what `pack` returned; an error for another model than its own."""
+        archive.require(PARTS, ARRAYS, path)
+        content, settings = archive.content, archive.content["settings"]
+        state = _numbers(content, schema, path)
+        box = BlackBox.read(
+            model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
+        )
+        box = replace(box, sharpest=float(content["sharpest"]))
+        state["model"] = replace(box, typical=_require_same(box, archive, path))
+        strategy = cls(**state, **cls.unpack_learned(archive, state["model"], path))
+        return strategy, {"radius": strategy.radius}
+
+    @classmethod
+    def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:  # noqa: ARG003 - for subclasses with refits
+        """The stored fields of a subclass's own."""
+        return {}
 
 
-def gather(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Evidence:
-    """All rows met in ROUNDS of searching, with the options found among them."""
-    seed = fitted.seed
-    known = explore(fitted, applicants, seed)
-    nearest = _nearest(known, _sizes(known), len(applicants))
-    evidence = Evidence.ask(fitted, applicants, known.take(nearest), request.n_jobs)
-    focus = evidence.samples
-    floors = np.zeros(len(applicants))
-    for turn in range(ROUNDS):
-        if perf_counter() > request.deadline:
-            break
-        menus = _search_all(fitted, applicants, evidence, focus, floors, request)
-        owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
-        if len(owner) == 0:
-            break
-        found = ask(fitted, applicants, Rows(owner, menus.values[owner, option], menus.atoms[owner, option]))
-        refused = found.scores < 0.0
-        np.maximum.at(floors, found.owner[refused], floors[found.owner[refused]] - found.scores[refused])
-        draws = Draws.make(BESIDE, len(fitted.space.lines), len(fitted.space.choices), seed + 10 + turn)
-        beside = ask_beside(fitted, applicants, found, draws)
-        evidence = evidence.joined(Evidence.ask(fitted, applicants, found.joined(beside), request.n_jobs))
-        focus = focus.take(~np.isin(focus.owner, owner)).joined(found)
-    return evidence
+def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
+    """The changeable columns in coordinates around an applicant (see `Rows.coordinates`)."""
+    changeable = [feature for feature in schema.features if not feature.immutable]
+    lines = tuple(feature for feature in changeable if feature.is_numeric)
+    choices = tuple(feature for feature in changeable if feature.is_categorical)
+    scales = [1.0 / unit_of_effort(feature) for feature in lines]
+    scales += [1.0 for feature in choices for _ in feature.values or ()]
+    n_atoms = len(scales)
+    directions = np.hstack([np.zeros((n_atoms, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n_atoms))])
+    nothing = np.zeros((n_atoms + 1, n_atoms + 1))
+    return ActionSpace(schema, lines, choices, directions, nothing[0], nothing, nothing, nothing[0], power)
 
 
-def _sizes(samples: Samples) -> Array:
-    sizes: Array = np.abs(samples.points[:, 1:]).sum(axis=1)
-    return sizes
-
-
-def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
-    """Positions of the FITTED_ROWS rows of each applicant nearest to the boundary, in score and in distance."""
-    chosen = []
-    for i in range(n_applicants):
-        rows = np.flatnonzero(samples.owner == i)
-        scale = max(float(np.median(distance[rows])), 1e-9)
-        urgency = distance[rows] / scale + np.abs(samples.scores[rows])
-        chosen.append(rows[np.argsort(urgency, kind="stable")[:FITTED_ROWS]])
-    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
-
-
-def _search_all(
-    fitted: BlackBoxPlanner, applicants: Applicants, evidence: Evidence, focus: Samples, floors: Array, request: Request
-) -> Menus:
-    """A menu for each applicant on a stand-in fitted near the focus."""
-    space = fitted.space
-    menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
-    level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
+def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
+    """Scores of raw rows by several models, (K, M)."""
+    scores = np.zeros((len(models), len(rows)))
 
     def work(some: slice) -> None:
-        for i in range(*some.indices(len(applicants))):
-            mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
-            if len(mine.samples.owner) == 0:
-                continue
-            fit = stand_in(mine, focus.points[focus.owner == i])
-            here, goal = applicants.take([i]), (level, fitted.ball.radius, floors[i] + ROUNDING)
-            menus.put(i, search_one(_local(space, fit), here, here.encoded, goal, request, request.n_options))
+        for k in range(*some.indices(len(models))):
+            scores[k] = models[k].scores(rows)
 
-    for_each_chunk(work, len(applicants), 1, request.n_jobs)
-    return menus
+    with quiet(), readable_rows():
+        for_each_chunk(work, len(models), 1, n_jobs)
+    return scores
 
 
-def stand_in(evidence: Evidence, centres: Array) -> LocalFit:
-    """A linear stand-in for every model, fitted to the rows near some centres (P, D)."""
-    points = evidence.samples.points
-    distance = np.abs(points[:, None] - centres[None]).sum(axis=2).min(axis=1)
-    width = WIDTH * max(float(np.median(np.abs(centres[:, 1:]).sum(axis=1))), 1.0)
-    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(evidence.samples.scores))
-    return fit_locally(points, np.vstack([evidence.samples.scores, evidence.retrained]), nearness)
+def accepted_by(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Flags:
+    """Whether each of several models accepts raw rows, (K, M)."""
+    accepted = np.zeros((len(models), len(rows)), dtype=np.bool_)
+
+    def work(some: slice) -> None:
+        for k in range(*some.indices(len(models))):
+            accepted[k] = models[k].accepts(rows)
+
+    with quiet(), readable_rows():
+        for_each_chunk(work, len(models), 1, n_jobs)
+    return accepted
 
 
-def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
-    """The action space with the moments of the stand-ins."""
-    others = fit.weights[1:]
-    cov = np.cov(others, rowvar=False) + fit.cov
-    return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+@contextmanager
+def readable_rows() -> Iterator[None]:
+    """Say so where a model cannot read a row that the schema allows."""
+    try:
+        yield
+    except CopaError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"the model cannot read a row that the schema allows ({type(error).__name__}: {error}); make the schema "
+            "narrower (allowed values, ranges, rules), or the model more tolerant"
+        ) from error
 
 
-FRESH = 8  # rows drawn beside each option to see how true its stand-in is
-TOGETHER = 256  # applicants whose rows the models are asked about in one call
+def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.DataFrame") -> None:
+    """Raise, before any work, if a model cannot read rows such as the search will query."""
+    rows = probes(space, X)
+    for model in models:
+        try:
+            scores = model.scores(rows)
+        except Exception as error:
+            what = _unreadable_value(model, space, X) or "rows"
+            raise InvalidInputError(
+                f"the model{'' if model is models[0] else ', retrained,'} cannot read {what} that the schema allows "
+                f"({type(error).__name__}: {error}); make the schema narrower (allowed values, ranges), or the "
+                "pipeline more tolerant (handle_unknown='ignore')"
+            ) from error
+        if not np.isfinite(scores).all():
+            raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
 
 
-def construct_for_black_box(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> Construction:
-    """Build the menus of applicants, and bound what is delivered."""
-    fidelity = np.full(len(applicants), np.nan)
-
-    def build(some: Indices) -> Menus:
-        found, fidelity[some] = _menus(fitted, applicants.take(some), request)
-        return found
-
-    menus = build_in_turns(fitted.space, len(applicants), TOGETHER, build, request)
-
-    def points(rows: Rows, table: "pd.DataFrame") -> Array:
-        return fitted.points(table, rows.owner, request.n_jobs)
-
-    made = deliver_menus(fitted, applicants, menus, request, points)
-    return _tried(fitted, applicants, made, fidelity, request)
+def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:
+    """Name a value of a choice that the model cannot read by itself, "" where it can read all of them."""
+    few = _good_rows(space, X)
+    places = Places.read(space, few)
+    for k, feature in enumerate(space.choices):
+        for code, value in enumerate(feature.values or ()):
+            atoms = places.atoms.copy()
+            atoms[:, k] = space.ends[k] + code
+            try:
+                model.scores(write_rows(space, few, places, np.arange(len(few)), places.values, atoms))
+            except Exception:  # noqa: BLE001 - whatever the model has against it
+                return f"the value {shown(value)} of column {feature.name!r}"
+    return ""
 
 
-def _menus(fitted: BlackBoxPlanner, applicants: Applicants, request: Request) -> tuple[Menus, Array]:
-    """Search, choose, try every option with less, and choose again; and how true the stand-ins are."""
-    evidence = gather(fitted, applicants, request)
-    menus, chosen = choose_menus(fitted.space, applicants, evidence.samples, request)
-    lighter = evidence.samples.take(chosen).eased(fitted.space, applicants)
-    if len(lighter.owner):
-        known = ask(fitted, applicants, lighter)
-        evidence = evidence.joined(Evidence.ask(fitted, applicants, known, request.n_jobs))
-        menus, chosen = choose_menus(fitted.space, applicants, evidence.samples, request)
-    return menus, _fidelity(fitted, applicants, evidence, evidence.samples.take(chosen))
+def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+    """A few rows of the data that the schema finds good, spread over the table."""
+    few = X.iloc[np.linspace(0, len(X) - 1, min(N_PROBED, len(X))).astype(int)]
+    return few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
 
 
-def _fidelity(fitted: BlackBoxPlanner, applicants: Applicants, evidence: Evidence, options: Samples) -> Array:
-    """Share of fresh rows near the options of which the stand-in says what the model says, (N,); NaN without any."""
-    shares = np.full(len(applicants), np.nan)
-    space = fitted.space
-    draws = Draws.make(FRESH, len(space.lines), len(space.choices), fitted.seed + 99)
-    fresh = ask_beside(fitted, applicants, options, draws)
-    for i in np.unique(options.owner):
-        mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
-        fit = stand_in(mine, options.points[options.owner == i])
-        near = fresh.owner == i
-        shares[i] = np.mean((fit.scores(fresh.points[near])[0] >= 0.0) == (fresh.scores[near] >= 0.0))
-    return shares
+def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+    """Rows of the data, also with each line at each end of its range, and each value that a choice may change to."""
+    few = _good_rows(space, X)
+    places = Places.read(space, few)
+    varied = [(places.values, places.atoms)]
+    for k in range(len(space.lines) if len(few) else 0):
+        for end in (places.lower, places.upper):
+            values = places.values.copy()
+            values[:, k] = end[:, k]
+            varied.append((values, places.atoms))
+    for k, feature in enumerate(space.choices if len(few) else ()):
+        for code in np.flatnonzero(possible_moves(feature).sum(axis=0) > 1):  # from its own, and from another one
+            atoms = places.atoms.copy()
+            atoms[:, k] = space.ends[k] + code
+            varied.append((places.values, atoms))
+    owner = np.tile(np.arange(len(few)), len(varied))
+    values, atoms = (np.concatenate([pair[part] for pair in varied]) for part in (0, 1))
+    return write_rows(space, few, places, owner, values, atoms)
 
 
-def _tried(
-    fitted: BlackBoxPlanner, applicants: Applicants, made: Construction, fidelity: Array, request: Request
-) -> Construction:
-    """Delivered menus with what the held-out fits say of them."""
-    held_out = accepted_by(fitted.held_out, made.delivered.options, request.n_jobs)
-    return replace(made, trials=Trials.count(held_out, made.delivered.owner, len(applicants), fidelity))
+def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
+    """Those of the model's typical rows that it can read, with its scores of them."""
+    rows = model.typical
+    if rows is None:
+        raise InvalidInputError("this planner was fitted by an older copa; fit it again to save it")
+    try:
+        return rows, model.scores(rows)
+    except Exception:  # noqa: BLE001 - a model raises what it likes; the rows are a mix, and need not make sense to it
+        kept = [k for k in range(len(rows)) if _reads(model, rows.iloc[[k]])]
+    return rows.iloc[kept].reset_index(drop=True), model.scores(rows.iloc[kept])
+
+
+def _reads(model: BlackBox, row: "pd.DataFrame") -> bool:
+    try:
+        model.scores(row)
+    except Exception:  # noqa: BLE001 - as above
+        return False
+    return True
+
+
+def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path") -> dict[str, Any]:
+    """The stored fields that all strategies for black boxes have, but the model; an error where a number is none."""
+    try:
+        power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
+        int(content["settings"]["n_options"])
+        radius = read_number(float(content["radius"]), "radius")
+        good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
+        good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
+        good &= isinstance(content["columns"], list)
+        space = local_space(schema, power)
+    except (TypeError, ValueError) as error:
+        raise damaged(path, error) from error
+    if not good:
+        raise damaged(path, "its numbers are not those of a planner")
+    return {"space": space, "radius": radius, "radius_source": str(content["radius_source"]), "seed": seed}
+
+
+def _require_same(model: BlackBox, archive: Archive, path: "str | Path") -> "pd.DataFrame":
+    """The rows in the file, if the model says of them what it said when the planner was saved."""
+    try:
+        rows = unpack_frame(archive.content["rows"], "rows", archive.arrays)
+    except Exception as error:  # the parts of a damaged table do not fit in many ways
+        raise damaged(path, error) from error
+    try:
+        scores = model.scores(rows)
+    except Exception as error:
+        raise _other_model(path, f"it cannot read rows that the other one could ({error})") from error
+    expected = archive.arrays["scores"]
+    if scores.shape != expected.shape or not np.allclose(scores, expected, rtol=0.0, atol=CHANGED, equal_nan=True):
+        raise _other_model(path, "its answers differ from those of the one given")
+    return rows
+
+
+def _other_model(path: "str | Path", why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"the planner in {path} was fitted with another model: {why}. Fit a new planner for this model"
+    )

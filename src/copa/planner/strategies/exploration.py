@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.planner.deliver import Applicants, Construction, Delivered, judge_and_bound
-from copa.planner.fitted import Fitted
 from copa.planner.request import Request
+from copa.planner.strategies.base import Applicants
 from copa.search.problem import ActionSpace, Places, unit_of_effort
 from copa.search.rows import write_rows
 from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
@@ -155,21 +154,21 @@ FEWER = 16  # applicants at a time where there is a time limit
 
 
 def build_in_turns(
-    space: ActionSpace, n_applicants: int, together: int, build: Callable[[Indices], Menus], request: Request
+    space: ActionSpace, n_applicants: int, batch_size: int, build: Callable[[Indices], Menus], request: Request
 ) -> Menus:
     """Menus of N applicants, some of them at a time, for as long as there is time.
 
     Parameters
     ----------
-    together : applicants at a time
+    batch_size : applicants at a time
     build : from the positions of some to their menus; what it has not found when time is up may have been cut off
     """
     menus = Menus.empty(n_applicants, request.n_options, len(space.lines), len(space.choices))
-    together = together if np.isinf(request.deadline) else FEWER
-    for first in range(0, n_applicants, together):
+    batch_size = batch_size if np.isinf(request.deadline) else FEWER
+    for first in range(0, n_applicants, batch_size):
         if perf_counter() > request.deadline:
             break
-        some = np.arange(first, min(first + together, n_applicants))
+        some = np.arange(first, min(first + batch_size, n_applicants))
         found = build(some)
         if perf_counter() > request.deadline:
             cut = found.outcomes != MET
@@ -327,26 +326,3 @@ def _values(menus: npt.NDArray[np.int64], costs: Array, kernel: Array, weight: f
     likeness = np.linalg.det(kernel[menus[:, :, None], menus[:, None, :]])
     value: Array = costs[menus].mean(axis=1) + weight * (1.0 - likeness)
     return value
-
-
-def deliver_menus(
-    fitted: Fitted,
-    applicants: Applicants,
-    menus: Menus,
-    request: Request,
-    points_of: Callable[[Rows, "pd.DataFrame"], Array],
-) -> Construction:
-    """Deliver menus, have them judged, and see which guarantees hold.
-
-    Parameters
-    ----------
-    points_of : rows, and the same as a table, as points of the ball, (M, D)
-    """
-    owner, option = np.nonzero(np.arange(menus.values.shape[1]) < menus.counts[:, None])
-    rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
-    table = rows.frame(fitted.space, applicants)
-    points = points_of(rows, table)
-    own = applicants.places.take(owner)
-    effort = fitted.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
-    delivered = Delivered(table, owner, points, points, fitted.model.accepts(table), effort, effort)
-    return judge_and_bound(fitted, applicants, menus, delivered, request)

@@ -1,17 +1,17 @@
 """Menus on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
-from copa.models import raw_jacobian
-from copa.planner.deliver import Applicants, Construction
-from copa.planner.fitted import FittedPlanner
+from copa.models import Encoding, LinearModel, raw_jacobian
+from copa.planner.deliver import write_options
 from copa.planner.request import Request
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions
 from copa.planner.strategies.exploration import (
     Rows,
     Samples,
@@ -21,7 +21,8 @@ from copa.planner.strategies.exploration import (
     search_one,
     sureness,
 )
-from copa.planner.strategies.linear import ROUNDING, finish
+from copa.planner.strategies.parametric import Parametric
+from copa.schema import FeatureSchema
 from copa.search.neighbourhood import Draws, rows_around
 from copa.search.problem import ActionSpace, unit_of_effort
 from copa.search.run import Menus
@@ -46,27 +47,27 @@ class Slopes:
     directions: Array
     encoded: Array
 
-    def space(self, fitted: FittedPlanner, k: int) -> ActionSpace:
+    def space(self, strategy: "FeatureMap", k: int) -> ActionSpace:
         """The action space as it looks from row k."""
-        return replace(fitted.space, directions=self.directions[k])
+        return replace(strategy.space, directions=self.directions[k])
 
 
-def slopes_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Slopes:
+def slopes_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Slopes:
     """Pictures of the model at rows of applicants; exact at the row, and along each choice taken by itself."""
-    space, model = fitted.space, fitted.model
+    space, model = strategy.space, strategy.model
     m, n_lines = len(rows.owner), len(space.lines)
-    directions = np.zeros((m, len(space.directions), fitted.ball.dimension))
+    directions = np.zeros((m, len(space.directions), strategy.parameters.dimension))
     frame = rows.frame(space, applicants)
     here = model.encode(frame)
     if n_lines:
-        slopes = _slopes(fitted, frame)
+        slopes = _slopes(strategy, frame)
         unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
         directions[:, :n_lines] = np.where(
-            unknown[:, None, None], _secants(fitted, applicants, rows, here) if unknown.any() else 0.0, slopes
+            unknown[:, None, None], _secants(strategy, applicants, rows, here) if unknown.any() else 0.0, slopes
         )
     for k in range(len(space.choices)):
         values = np.arange(space.ends[k], space.ends[k + 1])
-        directions[:, values] = _exchanged(fitted, applicants, rows, k, values) - here[:, None]
+        directions[:, values] = _exchanged(strategy, applicants, rows, k, values) - here[:, None]
     own = applicants.places.take(rows.owner)
     back = np.einsum("ml,mld->md", own.values - rows.values, directions[:, :n_lines])
     everyone = np.arange(m)
@@ -75,25 +76,25 @@ def slopes_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Slop
     return Slopes(directions, here + back)
 
 
-def _slopes(fitted: FittedPlanner, frame: "pd.DataFrame") -> Array:
+def _slopes(strategy: "FeatureMap", frame: "pd.DataFrame") -> Array:
     """Slopes (M, L, D) of the lines at rows; NaN at rows where one is not finite, such as that of a root at zero."""
-    names = [feature.name for feature in fitted.space.lines]
-    slopes = np.zeros((len(frame), len(names), fitted.ball.dimension))
-    given = frame[list(fitted.model.columns)]
+    names = [feature.name for feature in strategy.space.lines]
+    slopes = np.zeros((len(frame), len(names), strategy.parameters.dimension))
+    given = frame[list(strategy.model.columns)]
     try:
-        slopes[:, :, 1:] = raw_jacobian(fitted.model.transformers, given, names).transpose(0, 2, 1)
+        slopes[:, :, 1:] = raw_jacobian(strategy.model.transformers, given, names).transpose(0, 2, 1)
     except InvalidInputError:  # of some row: the others must not pay for it
         for k in range(len(frame)):
             try:
-                slopes[k, :, 1:] = raw_jacobian(fitted.model.transformers, given.iloc[[k]], names)[0].T
+                slopes[k, :, 1:] = raw_jacobian(strategy.model.transformers, given.iloc[[k]], names)[0].T
             except InvalidInputError:
                 slopes[k] = np.nan
     return slopes
 
 
-def _secants(fitted: FittedPlanner, applicants: Applicants, rows: Rows, here: Array) -> Array:
+def _secants(strategy: "FeatureMap", applicants: Applicants, rows: Rows, here: Array) -> Array:
     """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each line's range."""
-    space, own = fitted.space, applicants.places.take(rows.owner)
+    space, own = strategy.space, applicants.places.take(rows.owner)
     slopes = np.zeros((len(rows.owner), len(space.lines), here.shape[1]))
     for k, feature in enumerate(space.lines):
         above, below = own.upper[:, k] - rows.values[:, k], rows.values[:, k] - own.lower[:, k]
@@ -101,18 +102,18 @@ def _secants(fitted: FittedPlanner, applicants: Applicants, rows: Rows, here: Ar
         way = np.where(above >= below, np.minimum(step, above), -np.minimum(step, below))
         moved = rows.values.copy()
         moved[:, k] += way
-        there = fitted.model.encode(Rows(rows.owner, moved, rows.atoms).frame(space, applicants))
+        there = strategy.model.encode(Rows(rows.owner, moved, rows.atoms).frame(space, applicants))
         slopes[:, k] = (there - here) / np.where(way == 0.0, np.inf, way)[:, None]
     return slopes
 
 
-def _exchanged(fitted: FittedPlanner, applicants: Applicants, rows: Rows, choice: int, values: Indices) -> Array:
+def _exchanged(strategy: "FeatureMap", applicants: Applicants, rows: Rows, choice: int, values: Indices) -> Array:
     """Encoded rows (M, V, D) with each value of one choice in turn."""
     m, n_values = len(rows.owner), len(values)
     atoms = np.repeat(rows.atoms, n_values, axis=0)
     atoms[:, choice] = np.tile(values, m)
     trial = Rows(np.repeat(rows.owner, n_values), np.repeat(rows.values, n_values, axis=0), atoms)
-    return fitted.model.encode(trial.frame(fitted.space, applicants)).reshape(m, n_values, -1)
+    return strategy.model.encode(trial.frame(strategy.space, applicants)).reshape(m, n_values, -1)
 
 
 # How far lines may go from the row where the picture was drawn, in units of effort, turn by turn.
@@ -121,48 +122,59 @@ WIDER = 2  # times as many options as are asked for are followed: some of them m
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
 SEED = 0  # of these draws: the same for everyone
-TOGETHER = 128  # applicants at a time
+BATCH_SIZE = 128  # applicants at a time
 
 
-def construct_on_feature_map(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
-    """Build the menus of applicants, deliver them and bound what is delivered."""
-    space = fitted.space
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeatureMap(Parametric):
+    """A model that is linear in features which are no sums over the columns (products, splines).
 
-    def build(some: Indices) -> Menus:
-        return _menus(fitted, applicants.take(some), request)
+    The directions of `space` are empty: the model is linearised anew at each row that the search looks at.
+    """
 
-    menus = build_in_turns(space, len(applicants), TOGETHER, build, request)
-    owner, option = np.nonzero(np.arange(request.n_options) < menus.counts[:, None])
-    rows = Rows(owner, menus.values[owner, option], menus.atoms[owner, option])
-    points = fitted.points(rows.frame(space, applicants), owner)
-    return finish(fitted, applicants, menus, request, relaxed=(points, owner))
+    kind: ClassVar[str] = "feature map"
+
+    @classmethod
+    def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
+        """What each column does: that depends on the row."""
+        return Encoding.without_directions(model, schema, X)
+
+    def build(self, applicants: Applicants, request: Request) -> Found:
+        """Sequential linearisation: search on a first-order model of phi, evaluate phi, linearise again there."""
+
+        def build(some: Indices) -> Menus:
+            return _plans(self, applicants.take(some), request)
+
+        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
+        return Found(plans, write_options(self, applicants, plans, request))
 
 
-def _menus(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Menus:
+def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> Menus:
     """Search in turns, choose, try every option with less, and choose again."""
     own = Rows(np.arange(len(applicants)), applicants.places.values, applicants.places.atoms)
-    tried = look_at(fitted, applicants, own)
-    scattered = _scattered(fitted, applicants, own)
-    focus = in_order(_search(fitted, applicants, own, REACHES[0], request, first=True), promising(scattered))
+    tried = look_at(strategy, applicants, own)
+    scattered = _scattered(strategy, applicants, own)
+    focus = in_order(_search(strategy, applicants, own, REACHES[0], request, first=True), promising(scattered))
     tried = tried.joined(scattered)
     for reach in REACHES:
-        focus = _search(fitted, applicants, focus, reach, request, first=False)
+        focus = _search(strategy, applicants, focus, reach, request, first=False)
         if len(focus.owner) == 0:
             break
-        tried = tried.joined(look_at(fitted, applicants, focus))
-    menus, chosen = choose_menus(fitted.space, applicants, tried, request)
-    lighter = tried.take(chosen).eased(fitted.space, applicants)
+        tried = tried.joined(look_at(strategy, applicants, focus))
+    menus, chosen = choose_menus(strategy.space, applicants, tried, request)
+    lighter = tried.take(chosen).eased(strategy.space, applicants)
     if len(lighter.owner):
-        menus, _ = choose_menus(fitted.space, applicants, tried.joined(look_at(fitted, applicants, lighter)), request)
+        tried = tried.joined(look_at(strategy, applicants, lighter))
+        menus, _ = choose_menus(strategy.space, applicants, tried, request)
     return menus
 
 
-def _scattered(fitted: FittedPlanner, applicants: Applicants, own: Rows) -> Samples:
+def _scattered(strategy: "FeatureMap", applicants: Applicants, own: Rows) -> Samples:
     """Allowed rows all around the applicants: where the slopes at home lead nowhere, others may lead somewhere."""
-    space = fitted.space
+    space = strategy.space
     draws = Draws.make(SCATTERED, len(space.lines), len(space.choices), SEED)
     drawn = rows_around(space, applicants.places, own.values, own.atoms, draws, reach=2.0)
-    return look_at(fitted, applicants, Rows(np.repeat(own.owner, SCATTERED), *drawn))
+    return look_at(strategy, applicants, Rows(np.repeat(own.owner, SCATTERED), *drawn))
 
 
 def promising(samples: Samples) -> Rows:
@@ -186,48 +198,48 @@ def in_order(*parts: Rows) -> Rows:
     return Rows(owner[order], values[order], atoms[order])
 
 
-def look_at(fitted: FittedPlanner, applicants: Applicants, rows: Rows) -> Samples:
+def look_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Samples:
     """What the model says of rows, and how surely each holds, from phi itself."""
-    points = fitted.points(rows.frame(fitted.space, applicants), rows.owner)
-    scores = (points[:, None] @ fitted.model.theta)[:, 0] - fitted.floor
-    lower = sureness(fitted.ball, *fitted.ball.option_moments(points))
-    return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(fitted.space, applicants), scores, lower)
+    points = strategy.encode(rows.frame(strategy.space, applicants))
+    scores = (points[:, None] @ strategy.model.theta)[:, 0] - strategy.floor
+    lower = sureness(strategy.parameters, *strategy.parameters.option_moments(points))
+    return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(strategy.space, applicants), scores, lower)
 
 
 def _search(
-    fitted: FittedPlanner, applicants: Applicants, focus: Rows, reach: float, request: Request, *, first: bool
+    strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float, request: Request, *, first: bool
 ) -> Rows:
     """The options found on pictures drawn at the rows of the focus, not far from there.
 
     First a menu from the applicant's own row; later one option from each of these, at prices of its own, so that they
     do not all become the same.
     """
-    slopes = slopes_at(fitted, applicants, focus)
-    space, m = fitted.space, len(focus.owner)
+    slopes = slopes_at(strategy, applicants, focus)
+    space, m = strategy.space, len(focus.owner)
     n_options = WIDER * request.n_options if first else 1
     rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
     menus = Menus.empty(m, n_options, len(space.lines), len(space.choices))
     level = level_of_each(request)
     level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
-    goal = (level, fitted.ball.radius, 2.0 * fitted.floor)
-    near = _nearby(fitted, applicants.take(focus.owner), focus, reach)
+    goal = (level, strategy.parameters.radius, 2.0 * strategy.floor)
+    near = _nearby(strategy, applicants.take(focus.owner), focus, reach)
 
     def work(some: slice) -> None:
         for k in range(*some.indices(m)):
             prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
             asked = replace(request, multipliers=prices)
-            seen_from = slopes.space(fitted, k)
+            seen_from = slopes.space(strategy, k)
             menus.put(k, search_one(seen_from, near.take([k]), slopes.encoded[[k]], goal, asked, n_options))
 
     for_each_chunk(work, m, 1, request.n_jobs)
-    which, option = np.nonzero(np.arange(n_options) < menus.counts[:, None])
+    which, option = option_positions(menus)
     return Rows(focus.owner[which], menus.values[which, option], menus.atoms[which, option])
 
 
-def _nearby(fitted: FittedPlanner, applicants: Applicants, focus: Rows, reach: float) -> Applicants:
+def _nearby(strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float) -> Applicants:
     """The same applicants with lines that may not go far from the focus."""
     places = applicants.places
-    room = reach * np.array([unit_of_effort(feature) for feature in fitted.space.lines])
+    room = reach * np.array([unit_of_effort(feature) for feature in strategy.space.lines])
     lower = np.clip(focus.values - room, places.lower, places.upper)
     upper = np.clip(focus.values + room, places.lower, places.upper)
     return replace(applicants, places=replace(places, lower=lower, upper=upper))

@@ -1,150 +1,195 @@
-"""Menus at a level: the search, repeated where the model or the joint guarantee asks for more."""
+"""Models that are linear in the columns: plans at a level by the compiled search."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.planner.deliver import (
-    Applicants,
-    Bounds,
-    Construction,
-    Delivered,
-    bound_options,
-    deliver,
-    judge_and_bound,
-    obeying,
-)
-from copa.planner.fitted import FittedPlanner
+from copa.models import Encoding, LinearModel
+from copa.models.encoding import NotStraightError
+from copa.planner.deliver import bound_options, write_options
+from copa.planner.explain import explain_obstacles
 from copa.planner.request import Request
+from copa.planner.settings import FitSettings
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, option_positions
+from copa.planner.strategies.feature_map import FeatureMap
+from copa.planner.strategies.parametric import Parametric
+from copa.schema import FeatureSchema
+from copa.search.nearest import NearestRows, find_nearest_rows
+from copa.search.rows import relaxed_rows
 from copa.search.run import MET, Goals, Menus, search_menus
 
-# The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
-ROUNDING = 1e-9
-ATTEMPTS = 6  # to find options that the model accepts, asking for more score each time
-RULE_SPARE = 1e-9  # of the size of a rule's terms is asked of it in addition, where rounding breaks it
+if TYPE_CHECKING:
+    import pandas as pd
+
+ATTEMPTS = 6  # to find options that the model accepts, requesting more score each time
+RULE_SPARE = 1e-9  # of the size of a rule's terms is required in addition, where rounding breaks it
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
 
 
-def construct(fitted: FittedPlanner, applicants: Applicants, request: Request) -> Construction:
-    """Build the menus of applicants, deliver them and bound what is delivered."""
-    levels = np.full(len(applicants), request.guarantee)
-    best = _accepted_menus(fitted, applicants, levels, request)
-    if request.guarantee_for != "each":
-        best = _joint_menus(fitted, applicants, best, replace(request, progress=None))
-    return finish(fitted, applicants, best, request)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Linear(Parametric):
+    """A model whose encoded rows are sums over the columns: the search knows its score and moments exactly."""
 
+    kind: ClassVar[str] = "linear"
+    additive: ClassVar[bool] = True
 
-def _accepted_menus(fitted: FittedPlanner, applicants: Applicants, levels: Array, request: Request) -> Menus:
-    """Menus at the given levels whose options the model accepts and the rules allow.
+    @classmethod
+    def fit(
+        cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
+    ) -> Parametric:
+        """Estimate the moments and the radius, and probe what each column does.
 
-    The search asks the model's own linear score; where the model is not quite that (calibration over folds) it is
-    asked for more until the model agrees. So it is where a row falls short of its level once it is written out, because
-    its columns hold fewer digits (single precision), or where its decimals break a rule by as little as rounding.
-    """
-    floors, sought = np.full(len(applicants), fitted.floor), levels.copy()
-    spare = np.zeros(len(applicants))
-    menus = _search(fitted, applicants, sought, floors, request)
-    for _ in range(ATTEMPTS):
-        delivered = deliver(fitted, applicants, menus)
-        refused = ~delivered.accepted
-        scores = (delivered.points[:, None] @ fitted.model.theta)[:, 0]  # one product per row: the same in any batch
-        np.maximum.at(floors, delivered.owner[refused], 1.5 * scores[refused] + fitted.floor)
-        missing = np.where(menus.outcomes == MET, levels, 0.0)[delivered.owner] - fitted.ball.option_guarantees(
-            delivered.points
+        Returns
+        -------
+        Parametric
+            A `FeatureMap` where the encoded columns are no sums over the raw ones.
+        """
+        try:
+            return super().fit(model, schema, X, y, settings)
+        except NotStraightError:
+            return FeatureMap.fit(model, schema, X, y, settings)
+
+    @classmethod
+    def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
+        """What each column does, the same at every row."""
+        return Encoding.probe(model, schema, X)
+
+    def build(self, applicants: Applicants, request: Request) -> Found:
+        """Search plans whose options each reach the level, or which reach a joint guarantee."""
+        levels = np.full(len(applicants), request.guarantee)
+        plans, options = self._accepted_plans(applicants, levels, request)
+        if request.guarantee_for != "each":
+            quiet = replace(request, progress=None)
+            joint, changed = self._joint_plans(applicants, plans, options, quiet)
+            if changed:
+                plans, options = joint, write_options(self, applicants, joint, request)
+        return Found(plans, options, self._relaxed(applicants, plans))
+
+    def explain(self, applicants: Applicants, plans: Menus, levels: Array, request: Request) -> list[str]:
+        """Name the constraints that keep applicants from the level."""
+        return explain_obstacles(self, applicants, plans, levels, request)
+
+    def nearest_rows(
+        self,
+        applicants: Applicants,
+        owner: Indices,
+        targets: Array,
+        request: Request,
+        *,
+        margin: float = -np.inf,
+        levels: Array | None = None,
+    ) -> NearestRows:
+        """The allowed and accepted rows nearest to encoded points (M, D)."""
+        m = len(targets)
+        levels = np.full(m, -1.0) if levels is None else levels
+        some = applicants.take(owner)
+        return find_nearest_rows(
+            self.space,
+            some.places,
+            some.encoded,
+            some.slack,
+            targets,
+            Goals(levels, self.parameters.radius, margin, np.full(m, self.floor)),
+            n_jobs=request.n_jobs,
+            deadline=request.deadline,
         )
-        short = missing > 0.0
-        np.maximum.at(sought, delivered.owner[short], (levels[delivered.owner] + 2.0 * missing)[short])
-        broken = np.zeros_like(refused)
-        if fitted.schema.rules:
-            broken = ~obeying(fitted, applicants, delivered.owner, delivered.options)
-            spare[delivered.owner[broken]] = np.maximum(4.0 * spare[delivered.owner[broken]], RULE_SPARE)
-        rows = np.unique(delivered.owner[refused | short | broken])
-        if len(rows) == 0:
-            break
+
+    def _relaxed(self, applicants: Applicants, plans: Menus) -> tuple[Array, Indices]:
+        """The plans before their values were rounded to steps, (M, D)."""
+        owner, option = option_positions(plans)
+        values, atoms = plans.relaxed_values[owner, option], plans.relaxed_atoms[owner, option]
+        return relaxed_rows(self.space, applicants.places, applicants.encoded, owner, values, atoms), owner
+
+    def _accepted_plans(self, applicants: Applicants, levels: Array, request: Request) -> tuple[Menus, Options]:
+        """Plans at the given levels whose options the model accepts and the rules allow.
+
+        The search knows the model's own linear score; where the model is not quite that (calibration over folds), more
+        is required until the model agrees. So it is where a row falls short of its level once it is written out,
+        because its columns hold fewer digits (single precision), or where its decimals break a rule by as little as
+        rounding.
+        """
+        floors, sought = np.full(len(applicants), self.floor), levels.copy()
+        spare = np.zeros(len(applicants))
+        plans = self._search(applicants, sought, floors, request)
+        options = write_options(self, applicants, plans, request)
+        for _ in range(ATTEMPTS):
+            owner, refused = options.owner, ~options.accepted
+            scores = (options.points[:, None] @ self.model.theta)[:, 0]  # one product per row: the same in any batch
+            np.maximum.at(floors, owner[refused], 1.5 * scores[refused] + self.floor)
+            required = np.where(plans.outcomes == MET, levels, 0.0)[owner]
+            missing = required - self.parameters.option_guarantees(options.points)
+            short = missing > 0.0
+            np.maximum.at(sought, owner[short], (levels[owner] + 2.0 * missing)[short])
+            broken = np.zeros_like(refused)
+            if self.schema.rules:
+                broken = ~self.schema.obeys(applicants.origins.iloc[owner], options.table)
+                spare[owner[broken]] = np.maximum(4.0 * spare[owner[broken]], RULE_SPARE)
+            rows = np.unique(owner[refused | short | broken])
+            if len(rows) == 0:
+                break
+            some = applicants.take(rows)
+            some = replace(some, slack=some.slack - spare[rows, None])
+            again = self._search(some, sought[rows], floors[rows], replace(request, progress=None))
+            plans = plans.replaced(rows, again)
+            options = write_options(self, applicants, plans, request)
+        return plans, options
+
+    def _search(self, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:
+        capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
+        return search_menus(
+            self.space,
+            applicants.places,
+            applicants.encoded,
+            applicants.slack,
+            Goals(levels=capped, radius=self.parameters.radius, margin=-np.inf, floors=floors),
+            n_options=request.n_options,
+            diversity_weight=request.diversity_weight,
+            multipliers=request.multipliers,
+            n_jobs=request.n_jobs,
+            deadline=request.deadline,
+            progress=request.progress,
+        )
+
+    def _joint_plans(
+        self, applicants: Applicants, plans: Menus, options: Options, request: Request
+    ) -> tuple[Menus, bool]:
+        """Plans whose joint guarantee ("all" or "any") is reached, each option at as low a level as possible.
+
+        If each of J options holds with 1 - (1 - P) / J, all of them hold with P; if one holds with P, then at least one
+        does. So the level of the options lies between P and the first for "all", and up to P for "any"; between the two
+        it is found by halving.
+
+        Returns
+        -------
+        plans : Menus
+        changed : bool
+            Whether they are others than the given ones.
+        """
+        wanted, n = request.guarantee, len(applicants)
+        wants_all = request.guarantee_for == "all"
+        low = np.full(n, wanted if wants_all else 0.0)
+        high = np.full(n, 1.0 - (1.0 - wanted) / request.n_options if wants_all else wanted)
+        kept, joint = plans, self._joint(options, n, request)
+        rows = np.flatnonzero((plans.counts > 0) & ((joint < wanted) if wants_all else np.ones(n, dtype=bool)))
         some = applicants.take(rows)
-        some = replace(some, slack=some.slack - spare[rows, None])
-        again = _search(fitted, some, sought[rows], floors[rows], replace(request, progress=None))
-        menus = menus.replaced(rows, again)
-    return menus
+        for turn in range(HALVINGS + 1):
+            if len(rows) == 0:
+                break
+            levels = high[rows] if wants_all and turn == 0 else 0.5 * (low + high)[rows]
+            trial, written = self._accepted_plans(some, levels, request)
+            value = self._joint(written, len(rows), request)
+            enough = value >= wanted
+            better = enough | ((joint[rows] < wanted) & (value > joint[rows]))
+            kept = kept.replaced(rows[better], trial.take(better)) if better.any() else kept
+            joint[rows[better]] = value[better]
+            lower_it = enough | (trial.outcomes != MET)  # a level that is out of reach is too high as well
+            high[rows] = np.where(lower_it, levels, high[rows])
+            low[rows] = np.where(lower_it, low[rows], levels)
+        return kept, kept is not plans
 
-
-def _search(fitted: FittedPlanner, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:
-    goals = Goals(
-        levels=np.minimum(levels + ROUNDING, 1.0 - ROUNDING), radius=fitted.ball.radius, margin=-np.inf, floors=floors
-    )
-    return search_menus(
-        fitted.space,
-        applicants.places,
-        applicants.encoded,
-        applicants.slack,
-        goals,
-        n_options=request.n_options,
-        diversity_weight=request.diversity_weight,
-        multipliers=request.multipliers,
-        n_jobs=request.n_jobs,
-        deadline=request.deadline,
-        progress=request.progress,
-    )
-
-
-def _joint_menus(fitted: FittedPlanner, applicants: Applicants, menus: Menus, request: Request) -> Menus:
-    """Menus whose joint guarantee ("all" or "any") reaches what is asked, each option at as low a level as possible.
-
-    If each of J options holds with 1 - (1 - P) / J, all of them hold with P; if one holds with P, then at least one
-    does. So the level of the options lies between P and the first for "all", and up to P for "any"; between the two it
-    is found by halving.
-    """
-    asked, n = request.guarantee, len(applicants)
-    wants_all = request.guarantee_for == "all"
-    low = np.full(n, asked if wants_all else 0.0)
-    high = np.full(n, 1.0 - (1.0 - asked) / request.n_options if wants_all else asked)
-    kept, joint = menus, _joint(fitted, applicants, menus, request)
-    rows = np.flatnonzero((menus.counts > 0) & ((joint < asked) if wants_all else np.ones(n, dtype=bool)))
-    some = applicants.take(rows)
-    for turn in range(HALVINGS + 1):
-        if len(rows) == 0:
-            break
-        levels = high[rows] if wants_all and turn == 0 else 0.5 * (low + high)[rows]
-        trial = _accepted_menus(fitted, some, levels, request)
-        value = _joint(fitted, some, trial, request)
-        enough = value >= asked
-        better = enough | ((joint[rows] < asked) & (value > joint[rows]))
-        kept = kept.replaced(rows[better], trial.take(better))
-        joint[rows[better]] = value[better]
-        lower_it = enough | (trial.outcomes != MET)  # a level that is out of reach is too high as well
-        high[rows] = np.where(lower_it, levels, high[rows])
-        low[rows] = np.where(lower_it, low[rows], levels)
-    return kept
-
-
-def _joint(fitted: FittedPlanner, applicants: Applicants, menus: Menus, request: Request) -> Array:
-    """The joint guarantee of menus, (N,)."""
-    bounds = _bounds(fitted, applicants, deliver(fitted, applicants, menus), request)
-    return bounds.lower if request.guarantee_for == "all" else bounds.any_lower
-
-
-def _bounds(fitted: FittedPlanner, applicants: Applicants, delivered: Delivered, request: Request) -> Bounds:
-    return bound_options(delivered.points, delivered.owner, len(applicants), fitted.ball, request.n_jobs)
-
-
-def finish(
-    fitted: FittedPlanner,
-    applicants: Applicants,
-    menus: Menus,
-    request: Request,
-    relaxed: tuple[Array, Indices] | None = None,
-) -> Construction:
-    """Deliver the menus, have them judged, and see which guarantees hold.
-
-    Parameters
-    ----------
-    relaxed : the plans before they became rows, (M', D), and whose they are; None for those of the menus
-    """
-    delivered = deliver(fitted, applicants, menus)
-    if relaxed is None:
-        relaxed = delivered.relaxed, delivered.owner
-    else:
-        delivered = replace(delivered, relaxed_effort=np.full(len(delivered.owner), np.nan))
-    loose = bound_options(*relaxed, len(applicants), fitted.ball, request.n_jobs)
-    return judge_and_bound(fitted, applicants, menus, delivered, request, loose.lower)
+    def _joint(self, options: Options, n_applicants: int, request: Request) -> Array:
+        """The joint guarantee of plans, (N,)."""
+        bounds = bound_options(options.points, options.owner, n_applicants, self.parameters, request.n_jobs)
+        return bounds.lower if request.guarantee_for == "all" else bounds.any_lower

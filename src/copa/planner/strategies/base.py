@@ -1,0 +1,349 @@
+"""`Strategy`: what a planner knows of one kind of model, and how it plans with it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, Indices, require_unmasked
+from copa.exceptions import InvalidInputError
+from copa.plans.rates import Trials
+from copa.schema import FeatureSchema
+from copa.search.nearest import NearestRows
+from copa.search.problem import ActionSpace, Places
+from copa.search.rows import make_room
+from copa.search.run import Menus
+from copa.uncertainty.ambiguity import MomentBall
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from copa.planner.archive import Archive
+    from copa.planner.request import Request
+    from copa.planner.settings import FitSettings
+
+Flags = npt.NDArray[np.bool_]
+# The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
+ROUNDING = 1e-9
+
+
+class Model(Protocol):
+    """The model in force, whatever it is."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Raw columns, in the model's order."""
+
+    @property
+    def favourable(self) -> Any:
+        """The label a person wants."""
+
+    @property
+    def threshold(self) -> float | None:
+        """Value from which on the model accepts; None where `predict` decides."""
+
+    def accepts(self, frame: "pd.DataFrame", /) -> Flags:
+        """What the model itself says of raw rows, (N,)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strategy(ABC):
+    """The fitted state of one kind of model, and how plans are built with it.
+
+    The planner knows no other interface: a new kind of model, or a new surrogate of black boxes, is a subclass (a
+    frozen dataclass) that says how it is fitted, how a row becomes a point of its ambiguity set, and how it searches.
+    The rows it proposes are evaluated, judged and bounded by `planner.deliver`, never by the strategy itself.
+
+    Attributes
+    ----------
+    model : Model
+        The model in force.
+    space : ActionSpace
+        The columns that may change.
+    radius_source : str
+        Where the radius comes from, in words.
+    """
+
+    kind: ClassVar[str]
+    """Its word in messages."""
+    subject: ClassVar[str]
+    """What the ambiguity set is about, see `PlanBasis`."""
+    additive: ClassVar[bool] = False
+    """Whether an encoded row is a sum over columns. Corrections of points, the paper's objective and an attribution by
+    column need that."""
+
+    file_version: ClassVar[int] = 2
+    """Of a saved planner, see `planner.archive`."""
+
+    model: Model
+    space: ActionSpace
+    radius_source: str
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, model: Any, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: "FitSettings") -> "Strategy":
+        """Learn how the model varies when it is retrained.
+
+        Parameters
+        ----------
+        model : LinearModel or BlackBox
+        schema : FeatureSchema
+        X : DataFrame
+            The training data.
+        y : array-like of shape (n,) or None
+            Its labels.
+        settings : FitSettings
+        """
+
+    @abstractmethod
+    def ambiguity(self, n_options: int) -> MomentBall:
+        """The distributions that the guarantees of plans with up to `n_options` options hold for."""
+
+    @abstractmethod
+    def encode(self, table: "pd.DataFrame") -> Array:
+        """The numbers that the model makes of rows, (N, k): a row for which one is not finite cannot be used."""
+
+    @abstractmethod
+    def start(self, table: "pd.DataFrame", encoded: Array | None = None) -> Array:
+        """Applicants as the search sees them, (N, D); `encoded` is what `encode` says of them, if it was called."""
+
+    @abstractmethod
+    def points(self, rows: "pd.DataFrame", owner: Indices, n_options: int, n_jobs: int | None = None) -> Array:
+        """Rows as points of `ambiguity(n_options)`, (M, D).
+
+        Parameters
+        ----------
+        rows : DataFrame of M rows
+        owner : ndarray of shape (M,)
+            The applicant of each row, ascending.
+        n_options : int
+        n_jobs : int, optional
+        """
+
+    @abstractmethod
+    def build(self, applicants: "Applicants", request: "Request") -> "Found":
+        """Search the plans of applicants whom the model declines."""
+
+    def explain(
+        self,
+        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
+        plans: Menus,
+        levels: Array,
+        request: "Request",
+    ) -> list[str]:
+        """Say for each applicant why there is no plan that reaches the level.
+
+        Parameters
+        ----------
+        applicants : Applicants
+            N of them.
+        plans : Menus
+            What was found for them.
+        levels : ndarray of shape (N,)
+            What was to be reached; -1 for acceptance by today's model alone.
+        request : Request
+        """
+        highest = np.floor(plans.highest * 1000.0) / 1000.0
+        return [
+            "none of the allowed rows that were tried is accepted by the model; others were not tried"
+            if level < 0.0
+            else f"accepted today, but the surest allowed row that was found holds with {best:.3f}, and "
+            f"{request.guarantee:g} for {request.guarantee_for} was asked for; retraining moves this model's answers "
+            "too much here"
+            for level, best in zip(levels, highest, strict=True)
+        ]
+
+    def guarantees(self, rows: "pd.DataFrame", encoded: Array, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - for strategies whose points are the encoded rows
+        """Probability with which each row keeps being accepted, (N,), from what `encode` returned."""
+        return self.ambiguity(1).option_guarantees(self.points(rows, np.arange(len(rows)), 1, n_jobs))
+
+    def expected_rates(
+        self,
+        options: "pd.DataFrame",  # noqa: ARG002 - for strategies with held-out refits
+        owner: Indices,  # noqa: ARG002
+        found: "Found",  # noqa: ARG002
+        n_jobs: int | None,  # noqa: ARG002
+    ) -> Trials | None:
+        """Shares of held-out refits that accept the options delivered; None where there are no such refits."""
+        return None
+
+    def nearest_rows(
+        self,
+        applicants: "Applicants",
+        owner: Indices,
+        targets: Array,
+        request: "Request",
+        *,
+        margin: float = -np.inf,
+        levels: Array | None = None,
+    ) -> NearestRows:
+        """The allowed and accepted rows nearest to encoded points, where `additive`.
+
+        Parameters
+        ----------
+        applicants : Applicants
+        owner : ndarray of shape (M,)
+            The applicant of each point.
+        targets : ndarray of shape (M, D)
+        request : Request
+        margin : float
+            Least mean score.
+        levels : ndarray of shape (M,), optional
+            What each row must reach.
+        """
+        raise NotImplementedError
+
+    def require_method(self, method: str) -> None:
+        """Raise if plans for this model cannot be corrected by a method."""
+        if method != "level" and not self.additive:
+            raise InvalidInputError(
+                f"method={method!r} moves options along the straight lines of a model that is linear in the columns, "
+                "and this one is not; method='level' searches from each option for a row that keeps the promise"
+            )
+
+    def require_audits(self) -> None:  # noqa: B027 - most strategies can
+        """Raise if plans made elsewhere cannot be bounded."""
+
+    def changes(self, before: "pd.DataFrame", after: "pd.DataFrame", points: tuple[Array, Array]) -> Array:  # noqa: ARG002 - for strategies whose points are not the rows
+        """How far M rows were moved, (M,): in the encoded units of their points before and after."""
+        return np.asarray(np.linalg.norm(points[1] - points[0], axis=1))
+
+    @abstractmethod
+    def pack(self) -> "Archive":
+        """What a saved planner holds of it, besides what all planners have."""
+
+    @classmethod
+    @abstractmethod
+    def unpack(
+        cls, archive: "Archive", schema: FeatureSchema, model: Any, path: "str | Path"
+    ) -> tuple[Self, dict[str, Any]]:
+        """Read what `pack` returned, for the model that it was fitted with.
+
+        Returns
+        -------
+        strategy : Strategy
+        settings : dict
+            Settings of the planner that follow from it.
+        """
+
+    @property
+    def schema(self) -> FeatureSchema:
+        """The schema, with the spreads that it was fitted with."""
+        return self.space.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Applicants:
+    """Applicants whose rows are good, as the table, the search and the model see them.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Where the search begins, one row each.
+    origins : DataFrame
+        The applicants as they are, whom the constraints are about; other rows than those of `table` where a search
+        begins at an option (`search_from_options`).
+    places : Places
+    encoded : ndarray of shape (N, D)
+    slack : ndarray of shape (N, R)
+        Of the rules.
+    """
+
+    table: "pd.DataFrame"
+    origins: "pd.DataFrame"
+    places: Places
+    encoded: Array
+    slack: Array
+
+    @classmethod
+    def read(cls, strategy: Strategy, table: "pd.DataFrame", encoded: Array | None = None) -> "Applicants":
+        """Read a checked table; an error, before any search, where it has no room for what options may hold.
+
+        Parameters
+        ----------
+        strategy : Strategy
+        table : DataFrame
+        encoded : ndarray, optional
+            What `strategy.encode` says of it.
+        """
+        table = make_room(strategy.space, table)
+        places = Places.read(strategy.space, table)
+        return cls(table, table, places, strategy.start(table, encoded), strategy.space.slack(table))
+
+    def take(self, rows: Any) -> "Applicants":
+        """Some of the applicants."""
+        table = self.table.iloc[rows]
+        origins = table if self.origins is self.table else self.origins.iloc[rows]
+        return Applicants(table, origins, self.places.take(rows), self.encoded[rows], self.slack[rows])
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The rows of N plans, M in all, and what the model in force says of them. Made in `planner.deliver` alone.
+
+    Attributes
+    ----------
+    table : DataFrame of M rows
+    owner : ndarray of shape (M,)
+    points : ndarray of shape (M, D)
+        Points of the ambiguity set.
+    accepted : ndarray of shape (M,)
+    effort : ndarray of shape (M,)
+    relaxed_effort : ndarray of shape (M,)
+        Before the values were rounded to steps.
+    """
+
+    table: "pd.DataFrame"
+    owner: Indices
+    points: Array
+    accepted: Flags
+    effort: Array
+    relaxed_effort: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a strategy found for N applicants.
+
+    Attributes
+    ----------
+    plans : Menus
+    options : Options
+        The rows of these plans.
+    relaxed : tuple of ndarray, optional
+        The plans before they became rows: points (M', D) and the applicant of each; None for those of the rows.
+    fidelity : ndarray of shape (N,), optional
+        Share of fresh rows near an applicant's options of which the surrogate says what the model says.
+    """
+
+    plans: Menus
+    options: Options
+    relaxed: tuple[Array, Indices] | None = None
+    fidelity: Array | None = None
+
+
+def option_positions(plans: Menus) -> tuple[Indices, Indices]:
+    """Applicant and position in the plan of every option of N plans, (M,) both."""
+    owner, option = np.nonzero(np.arange(plans.values.shape[1]) < plans.counts[:, None])
+    return owner, option
+
+
+def read_labels(y: Any, n_rows: int, classes: Any) -> Any:
+    """Check the labels of the training data, (n,)."""
+    require_unmasked(y, "y")
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
+    known = np.isin(labels, classes)
+    if not known.all():
+        row = int(np.argmin(known))
+        shown = " and ".join(repr(label) for label in np.asarray(classes).tolist())
+        raise InvalidInputError(f"y must hold the model's labels, {shown}, got {labels[row]!r} in row {row}")
+    return labels

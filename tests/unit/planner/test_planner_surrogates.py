@@ -1,0 +1,107 @@
+"""A surrogate of the caller's own: a subclass of `BlackBoxStrategy`, and nothing else."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import copa
+from copa import InvalidInputError
+from copa.planner.deliver import write_options
+from copa.planner.strategies.base import Found
+from copa.planner.strategies.black_box import BlackBoxStrategy
+from copa.search.neighbourhood import Draws, rows_around
+from copa.search.run import MET, UNREACHABLE, Menus
+from copa.uncertainty.score_retraining import standard_points
+from property.exact_judge import refusals
+from unit.planner import loans
+
+SPREAD = 0.3  # of every score, as this surrogate has it
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scattered(BlackBoxStrategy):
+    """Takes the model's score for the mean of the next ones, and the first accepted rows that it happens to draw."""
+
+    kind: ClassVar[str] = "scattered"
+    subject: ClassVar[str] = "surrogate"
+
+    def points(self, rows, owner, n_options, n_jobs=None):  # noqa: ARG002 - the signature of a strategy
+        return standard_points(self.model.scores(rows), SPREAD * np.eye(len(rows)), owner, n_options + 1)
+
+    def build(self, applicants, request):
+        space, n_draws = self.space, 200
+        plans = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
+        draws = Draws.make(n_draws, len(space.lines), len(space.choices), self.seed)
+        for i in range(len(applicants)):
+            here = applicants.take([i])
+            values, atoms = rows_around(space, here.places, here.places.values, here.places.atoms, draws)
+            drawn = Menus.empty(1, n_draws, len(space.lines), len(space.choices))
+            drawn.values[0], drawn.atoms[0], drawn.counts[0] = values, atoms, n_draws
+            options = write_options(self, here, drawn, request, lambda table, _: np.zeros((len(table), 1)))
+            good = options.accepted & self.schema.obeys(here.origins.iloc[options.owner], options.table)
+            chosen = np.flatnonzero(good)[: request.n_options]
+            plans.outcomes[i], plans.counts[i] = (MET if len(chosen) else UNREACHABLE), len(chosen)
+            plans.values[i, : len(chosen)], plans.atoms[i, : len(chosen)] = values[chosen], atoms[chosen]
+        return Found(plans, write_options(self, applicants, plans, request))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return loans.fitted_pipeline(RandomForestClassifier(20, min_samples_leaf=5, random_state=0))
+
+
+@pytest.fixture(scope="module")
+def planner(model):
+    return loans.planner(model, surrogate=Scattered, radius=0.5, n_options=3, guarantee=0.6)
+
+
+def test_a_strategy_from_outside_the_package_plans_and_is_judged_and_bounded_like_the_others(planner, model):
+    people = loans.people(60, 5)
+    people = people[~model.predict(people).astype(bool)].iloc[:12]
+    batch = planner.plan(people)
+    assert {"ok", "fragile"} & set(batch.status)
+    assert len(batch.options) > 12
+    assert refusals(planner.schema_, people.iloc[batch.owner], batch.options) == []
+    assert batch.accepted.all()
+    scores = planner.fitted_.model.scores(batch.options)
+    spread = np.full(len(scores), SPREAD)
+    expected = planner.fitted_.ambiguity(1).guarantee(scores, spread, 0.5 * spread)
+    np.testing.assert_allclose(batch.option_lower, expected, atol=1e-9)
+    lowest = [batch.option_lower[batch.owner == i].min(initial=1.0) for i in range(len(batch))]
+    reached = (batch.counts > 0) & (np.array(lowest) >= 0.6)
+    assert (reached == (batch.status == "ok")).all()
+
+
+def test_its_plans_can_be_audited_and_corrected(planner, model):
+    people = loans.people(60, 5)
+    batch = planner.plan(people[~model.predict(people).astype(bool)].iloc[:4])
+    audit = planner.audit(batch)
+    np.testing.assert_allclose(audit.option_lower, batch.option_lower, atol=1e-12)
+    assert (planner.correct(batch).lower_after >= 0.0).all()
+    with pytest.raises(InvalidInputError, match=r"method='ascent' moves options along the straight lines"):
+        planner.correct(batch, method="ascent")
+
+
+def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):
+    with pytest.raises(InvalidInputError, match=r"a strategy of your own, Scattered, cannot be saved"):
+        planner.save(tmp_path / "planner")
+
+
+@pytest.mark.parametrize("surrogate", [dict, object, RandomForestClassifier])
+def test_another_class_is_no_surrogate(model, surrogate):
+    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a subclass of BlackBoxStrategy"):
+        loans.planner(model, surrogate=surrogate)
+
+
+def test_a_surrogate_without_a_radius_of_its_own_needs_a_number(model):
+    with pytest.raises(InvalidInputError, match=r"Scattered needs a number for radius"):
+        loans.planner(model, surrogate=Scattered)
+
+
+def test_a_clone_has_the_same_surrogate(model):
+    from sklearn.base import clone
+
+    assert clone(copa.RecoursePlanner(model, surrogate=Scattered)).surrogate is Scattered
