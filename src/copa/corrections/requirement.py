@@ -84,58 +84,21 @@ def _require_reachable(highest: Array, mean: Array, margin: float, limits: Box, 
 
 def _project(options: Array, mean: Array, margin: float, low: Array, high: Array, free: Any) -> Array:
     """Project options (M, D), of which the highest score reaches the margin, onto half-space and box."""
+    from copa._core._kernels.projection import project_points
+
     projected = np.clip(options, low, high)
     short = projected @ mean < margin
     if not short.any():
         return projected
-    moved, slope = projected[short], mean[free]
-    path = _Path(options[short][:, free], slope, low[short][:, free], high[short][:, free])
-    # Aim above the margin by more than a score's rounding errors: whoever computes it again finds it met.
-    aim = np.full(len(moved), margin)
-    for _ in range(2):
-        aim = np.maximum(aim, margin + 2.0 * mean.size * EPS * (np.abs(moved * mean).sum(axis=1) + margin))
-        rest = np.delete(moved, free, axis=1) @ np.delete(mean, free)
-        moved[:, free] = path.at(path.time_of(aim - rest))
+    moved = options[short]
+    held = np.delete(np.arange(mean.size), free)
+    rest = moved[:, held] @ mean[held]
+    points, low, high = (np.ascontiguousarray(a[short][:, free]) for a in (options, low, high))
+    nearest, aim = np.empty_like(points), np.full(len(points), margin)
+    # Aim above the margin by more than the rounding errors on the way: whoever computes the score again finds it met.
+    for _ in range(2):  # errors are relative to the terms of the score, where the option comes from and where it ends
+        aim = np.maximum(aim, margin + (2 * mean.size + 10) * EPS * (np.abs(moved * mean).sum(axis=1) + margin))
+        project_points(points, mean[free], aim - rest, low, high, nearest)
+        moved[:, free] = nearest
     projected[short] = moved
     return projected
-
-
-class _Path:
-    """Points clip(x + t slope, low, high) for t >= 0: the projections of x (M, F) onto half-spaces and a box.
-
-    Their score slope'x grows piecewise linearly: a coordinate starts to move where it enters its box and stops where it
-    meets the far bound. `times` are these events in order, (M, 2 F + 2), with zero before and infinity after them.
-    """
-
-    def __init__(self, x: Array, slope: Array, low: Array, high: Array) -> None:
-        self.x, self.slope, self.low, self.high = x, slope, low, high
-        self.far = np.where(slope > 0.0, high, low)
-        near = np.where(slope > 0.0, low, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            events = [np.where(slope == 0.0, 0.0, np.maximum((b - x) / slope, 0.0)) for b in (near, self.far)]
-        self.enter, self.leave = events
-        start, end = np.zeros((len(x), 1)), np.full((len(x), 1), np.inf)
-        self.times = np.sort(np.concatenate([start, *events, end], axis=1), axis=1)
-
-    def at(self, time: Array) -> Array:
-        """Points at times (M,), infinity included."""
-        with np.errstate(invalid="ignore"):
-            along = np.where(np.isinf(time)[:, None], self.far, self.x + time[:, None] * self.slope)
-        return np.clip(np.where(self.slope == 0.0, self.x, along), self.low, self.high)
-
-    def time_of(self, score: Array) -> Array:
-        """Times (M,) at which the scores are reached, infinity where they are not."""
-        rows = np.arange(len(self.x))
-        before, after = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), self.times.shape[1] - 1)
-        while (after - before).max() > 1:  # halving: the last event before the score is reached
-            middle = (before + after) // 2
-            below = self.at(self.times[rows, middle]) @ self.slope < score
-            before, after = np.where(below, middle, before), np.where(below, after, middle)
-        time = self.times[rows, before]
-        moving = (self.enter <= time[:, None]) & (time[:, None] < self.leave)
-        speed = np.where(moving, self.slope**2, 0.0).sum(axis=1)
-        missing = score - self.at(time) @ self.slope
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wait = np.where(missing > 0.0, missing / speed, 0.0)
-        reached: Array = np.minimum(time + wait, self.times[rows, after])
-        return reached
