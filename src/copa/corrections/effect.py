@@ -17,7 +17,7 @@ from copa.uncertainty.ambiguity import MomentBall
 class CorrectionEffect:
     """A plan before and after a correction; for a batch each field has a leading N.
 
-    Parameters
+    Attributes
     ----------
     lower_before, lower_after : float
         The proven lower bound L* of the plan.

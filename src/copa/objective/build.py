@@ -24,7 +24,7 @@ CHUNK = 16  # applicants per task: some thirty milliseconds of work
 class PlanArrays:
     """Plans of N applicants.
 
-    Parameters
+    Attributes
     ----------
     points : ndarray of shape (N, J, D)
         Options. Where a plan is infeasible, its options are all the point of the box with the largest mean score; where
