@@ -31,13 +31,14 @@ test-slow: $(VENV)/.test
 
 # The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
 # rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;
-# but what a user would see of COPA's own calls is. Pages and examples are left out: they show what the newest packages print.
+# but what a user would see of COPA's own calls is. Pages, docstrings and examples are left out: they show what the newest
+# packages print.
 LOWEST := .venv-lowest
 TEST_LOWEST := $(ONE_THREAD) PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
   $(LOWEST)/bin/python -m pytest -o 'filterwarnings=error::FutureWarning:copa\.'
 
 test-lowest: $(LOWEST)/.test
-	$(TEST_LOWEST) -n 2 --ignore-glob='*/e2e/test_documentation*.py' --ignore=tests/e2e/test_examples.py
+	$(TEST_LOWEST) -n 2 --ignore-glob='*/e2e/test_doc*.py' --ignore=tests/e2e/test_examples.py
 
 test-lowest-quick: $(LOWEST)/.quick
 	$(TEST_LOWEST) tests/floors

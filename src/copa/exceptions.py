@@ -12,28 +12,95 @@ CompilationWarning      (a UserWarning)        the compiled kernels cannot be ke
 
 
 class CopaError(Exception):
-    """Root of every error that COPA raises on purpose."""
+    """Root of every error that COPA raises on purpose.
+
+    Examples
+    --------
+    >>> import copa
+    >>> try:
+    ...     copa.validity_bounds([[1.0, 2.0]], mean=[1.0], cov=[[1.0]])
+    ... except copa.CopaError as error:
+    ...     print(type(error).__name__)
+    InvalidInputError
+    """
 
 
 class InvalidInputError(CopaError, ValueError):
-    """An argument is outside what the call accepts; the message says what was received and what is allowed."""
+    """An argument is outside what the call accepts; the message says what was received and what is allowed.
+
+    Examples
+    --------
+    >>> import copa
+    >>> try:
+    ...     copa.requirement_correction([[1.0, 0.5]], mean=[0.0, 1.0], margin=-1.0)
+    ... except copa.InvalidInputError as error:
+    ...     print(error)
+    margin must be a finite number of at least 0, got -1.0
+    """
 
 
 class RetrainingError(CopaError, RuntimeError):
-    """A refit did not converge, or the data do not allow one."""
+    """A refit did not converge, or the data do not allow one.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]  # separated perfectly
+    >>> try:
+    ...     copa.retrained_parameters(LogisticRegression(C=float("inf")), X, y)
+    ... except copa.RetrainingError as error:
+    ...     print(str(error).split(":")[0])
+    a logistic fit has no unique finite solution
+    """
 
 
 class CertificateError(CopaError, ValueError):
-    """A certificate does not prove what it claims, or is not a certificate at all."""
+    """A certificate does not prove what it claims, or is not a certificate at all.
+
+    Examples
+    --------
+    >>> import copa
+    >>> try:
+    ...     copa.Certificate.from_json("{}")
+    ... except copa.CertificateError as error:
+    ...     print("refused")
+    refused
+    """
 
 
 class DataError(CopaError, RuntimeError):
-    """A data file is missing, or is not the one it should be."""
+    """A data file is missing, or is not the one it should be.
+
+    Examples
+    --------
+    >>> import copa
+    >>> try:
+    ...     copa.FeatureSchema.load("no-such-file.yaml")
+    ... except copa.DataError as error:
+    ...     print(error)
+    the schema no-such-file.yaml cannot be read: No such file or directory
+    """
 
 
 class MissingPackageError(CopaError, ImportError):
-    """What was asked for needs an optional package that is not installed; the message says how to install it."""
+    """What was asked for needs an optional package that is not installed; the message says how to install it.
+
+    Examples
+    --------
+    >>> from copa.exceptions import MissingPackageError
+    >>> issubclass(MissingPackageError, ImportError)
+    True
+    """
 
 
 class CompilationWarning(UserWarning):
-    """The compiled kernels work, but cannot be kept for the next process; the message says what to do."""
+    """The compiled kernels work, but cannot be kept for the next process; the message says what to do.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import CompilationWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", CompilationWarning)  # compile in every process, and say nothing
+    """

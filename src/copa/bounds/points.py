@@ -34,6 +34,18 @@ def read_plan(points: Any, dimension: int) -> Array:
     return plan
 
 
+def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
+    """Read one plan (J, D) or a batch as plans (N, J, D), and whether it was one; raise at the first bad plan."""
+    array = read_points(points, dimension)
+    if array.ndim == 2:
+        require_plan(array)
+        return array[None], True
+    for i, message in enumerate(complaints(array)):
+        if message:
+            raise InvalidInputError(f"plan {i}: {message}")
+    return array, False
+
+
 def require_plan(plan: Array) -> None:
     """Raise if the entries of a plan (J, D) are not finite, or an option is zero or of a size out of range."""
     require_finite(plan, "points")

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.box import Box
 from copa._core.reading import read_count, read_number
+from copa._core.records import ArrayRecord
 from copa.bounds.gradient import SHARP, envelope
+from copa.bounds.points import read_plans
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_plans
-from copa.corrections.mahalanobis import Moments, raise_ratios
+from copa.corrections.mahalanobis import Moments, heaviest, raise_ratios
 from copa.uncertainty.ambiguity import MomentBall
 
 WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
@@ -47,24 +48,46 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
 
     Parameters
     ----------
-    points : (J, D) one plan, or (N, J, D) a batch; coordinate 0 is the intercept
-    mean, cov : (D,), (D, D) nominal mean and covariance of the model's parameters
-    radius, drift : the ball for which L* is raised
-    budget : float >= 0, how far each option may move from where it was given (Euclidean)
-    n_corrections : how many options of a plan may move, those with the largest weights; None for all
-    fixed : (D,) mask or list of coordinates that must not move; the intercept never does
-    lower, upper : (D,) bounds of the free coordinates, or (N, D) with one row per plan; None is no bound
-    max_iter : greatest number of ascent steps from each start
-    n_jobs : threads for a batch, None for all cores; results do not depend on it
+    points : array_like of shape (J, D) or (N, J, D)
+        One plan, or a batch; coordinate 0 is the intercept.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Nominal mean and covariance of the model's parameters.
+    radius : float
+    drift : array_like of shape (D, D), optional
+        Size and shape of the ball for which L* is raised.
+    budget : float
+        How far each option may move from where it was given (Euclidean), at least 0.
+    n_corrections : int, optional
+        How many options of a plan may move, those with the largest weights; None for all.
+    fixed : array_like of shape (D,) or (K,), optional
+        Mask, or list of the coordinates, that must not move; the intercept never does.
+    lower, upper : array_like of shape (D,) or (N, D), optional
+        Bounds of the free coordinates, for all or with one row per plan; None is no bound.
+    max_iter : int
+        Greatest number of ascent steps from each start.
+    n_jobs : int, optional
+        Threads for a batch, None for all cores; results do not depend on it.
 
     Returns
     -------
-    points of the same shape
+    ndarray of shape (J, D) or (N, J, D)
+        The corrected points, of the shape of the given ones.
 
     Raises
     ------
     InvalidInputError
         For bad input, an option outside its bounds included (`requirement_correction` brings it into them).
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0, 2.0], [[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]]
+    >>> plan = [[1.0, 1.6, 0.2], [1.0, 0.2, 1.2]]
+    >>> for improved in (plan, copa.improve_bound(plan, mean, cov, budget=0.3)):
+    ...     print(f"{copa.validity_bounds(improved, mean, cov, 0.01).lower:.3f}")
+    0.662
+    0.783
     """
     ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
@@ -89,18 +112,14 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     return best[0] if single else best
 
 
-@dataclass(eq=False)
-class _State:
+@dataclass(frozen=True, eq=False)
+class _State(ArrayRecord):
     """Plans on their way up: (P, J, D) with L* (P,), its gradient, and the length of the next step (P,)."""
 
     plans: Array
     values: Array
     slopes: Array
     steps: Array
-
-    def rows(self, rows: npt.NDArray[Any]) -> "_State":
-        """Some of the plans, by mask or index."""
-        return _State(self.plans[rows], self.values[rows], self.slopes[rows], self.steps[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +150,7 @@ class _Ascent:
             moves = self._project(state.plans + state.steps[:, None, None] * state.slopes, rows) - state.plans
             promised = np.einsum("njd,njd->n", state.slopes, moves)
             keep = promised > WORTHWHILE
-            rows, state, moves, promised = rows[keep], state.rows(keep), moves[keep], promised[keep]
+            rows, state, moves, promised = rows[keep], state.take(keep), moves[keep], promised[keep]
             if rows.size == 0:
                 break
             risen, state = self._rise(state, moves, promised, rows)
@@ -160,12 +179,11 @@ class _Ascent:
         square = np.einsum("njd,njd->n", travelled, travelled)
         bend = np.einsum("njd,njd->n", travelled, state.slopes - new.slopes)
         with np.errstate(divide="ignore", invalid="ignore"):
-            new.steps = np.where(
-                bend > 0.0, np.clip(square / bend, 1e-3 * state.steps, 1e3 * state.steps), 4.0 * state.steps
-            )
+            length = np.clip(square / bend, 1e-3 * state.steps, 1e3 * state.steps)
+        new.steps[:] = np.where(bend > 0.0, length, 4.0 * state.steps)
         risen = np.ones(len(rows), dtype=bool)
         risen[waiting] = False
-        return risen, new.rows(risen)
+        return risen, new.take(risen)
 
     def _evaluate(self, plans: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
         """L* (P,) and its gradient (P, J, D) in what may move; zero where L* is."""

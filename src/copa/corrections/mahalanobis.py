@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.box import Box
-from copa._core.reading import read_number, read_word
+from copa._core.reading import read_count, read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
+from copa.bounds.points import read_plans
 from copa.bounds.validity import CertificateList, bound_plans
-from copa.corrections.arguments import heaviest, read_plans
 from copa.uncertainty.ambiguity import MomentBall
 
 CHUNK = 1024  # options per task: a few milliseconds of work
-RATIO_EPS = float(np.finfo(np.float64).eps)
+EPS = float(np.finfo(np.float64).eps)
+MOMENTS = ("nominal", "worst_case")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,47 +57,97 @@ def _lengths(rows: Array) -> Array:
     return lengths
 
 
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """The free block of a covariance in its eigenvectors, by a singular value decomposition of its root.
+def heaviest(weights: Array, n_corrections: Any) -> npt.NDArray[np.bool_]:
+    """Mark the `n_corrections` options with the largest weights (N, J); the first of equal ones, all for None."""
+    n_options = weights.shape[1]
+    if n_corrections is None:
+        return np.ones(weights.shape, dtype=bool)
+    count = read_count(n_corrections, "n_corrections", most=n_options)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    marked = np.zeros(weights.shape, dtype=bool)
+    np.put_along_axis(marked, order[:, :count], values=True, axis=1)
+    return marked
+
+
+class RatioSearch:
+    """The search for options of the largest ratio, within a budget in the free coordinates and within bounds.
+
+    The free block of the covariance is taken to its eigenvectors, by a singular value decomposition of its root. Moved
+    by y along them, an option has the variance |sigma y + r|^2 + rest^2.
+
+    Parameters
+    ----------
+    moments : Moments
+    free : ndarray of shape (F,)
+        Coordinates that may move.
+    budget : float
+        Greatest length of a move.
 
     Attributes
     ----------
-    vectors : (F, F) eigenvectors as columns
-    sigma : (F,) roots of the eigenvalues, zero where they are to rounding
-    roots : (D, F) takes an option to r; moved by y along the eigenvectors its variance is |sigma y + r|^2 + rest^2
-    held, rests : (H,), (H, D); the other coordinates, and what takes an option's to a vector of length rest, the spread
-        that no free coordinate can compensate
+    vectors : ndarray of shape (F, F)
+        Eigenvectors as columns.
+    sigma : ndarray of shape (F,)
+        Roots of the eigenvalues, zero where they are to rounding.
+    roots : ndarray of shape (D, F)
+        Takes an option to r.
+    held : ndarray of shape (H,)
+        The other coordinates.
+    rests : ndarray of shape (H, D)
+        Takes them to a vector of length rest, the spread that no free coordinate can compensate.
     """
 
-    vectors: Array
-    sigma: Array
-    roots: Array
-    held: npt.NDArray[np.int64]
-    rests: Array
-
-    @classmethod
-    def of(cls, root: Array, free: npt.NDArray[np.int64]) -> "Spectrum":
-        """Decompose the rows of the root that belong to free coordinates."""
-        vectors, sigma, axes = np.linalg.svd(root[free], full_matrices=False)
-        noise = 4.0 * len(root) * RATIO_EPS
-        sigma[sigma <= noise * sigma[0]] = 0.0
-        axes[sigma == 0.0] = 0.0
-        roots = root @ axes.T
-        held = np.delete(np.arange(len(root)), free)
-        rests = root[held] - roots[held] @ axes
+    def __init__(self, moments: Moments, free: Indices, budget: float) -> None:
+        self.moments, self.free, self.budget = moments, free, budget
+        root = moments.root
+        self.vectors, self.sigma, axes = np.linalg.svd(root[free], full_matrices=False)
+        noise = 4.0 * len(root) * EPS
+        self.sigma[self.sigma <= noise * self.sigma[0]] = 0.0
+        axes[self.sigma == 0.0] = 0.0
+        self.roots = root @ axes.T
+        self.held = np.delete(np.arange(len(root)), free)
+        self.rests = root[self.held] - self.roots[self.held] @ axes
         # What is left of a row that the axes explain is rounding, and must not look like a spread.
-        rests[_lengths(rests) <= noise * _lengths(root[held])] = 0.0
-        return cls(vectors, sigma, roots, held, rests)
+        self.rests[_lengths(self.rests) <= noise * _lengths(root[self.held])] = 0.0
+
+    def best_options(self, options: Array, lower: Array, upper: Array) -> Array:
+        """Options (M, D) moved to their largest ratio within budget and bounds (M, D)."""
+        from copa.corrections._kernels.spectral import best_steps
+
+        moments, free = self.moments, self.free
+        scores = options @ moments.mean
+        along = np.zeros((len(options), free.size))
+        rests = _lengths(options[:, self.held] @ self.rests)
+        slopes = moments.mean[free] @ self.vectors
+        best_steps(self.sigma, slopes, options @ self.roots, rests, scores, self.budget, along)
+        steps = along @ self.vectors.T
+        low, high = lower[:, free] - options[:, free], upper[:, free] - options[:, free]
+        blocked = ((steps < low) | (steps > high)).any(axis=1)
+        if blocked.any():
+            steps[blocked] = self._boxed_steps(options[blocked], steps[blocked], low[blocked], high[blocked])
+        moved = options.copy()
+        moved[:, free] += steps
+        moved = np.clip(moved, lower, upper)  # x + (upper - x) may miss upper in the last place
+        # Where an option is the best one already, rounding must not make it worse.
+        before, after = moments.ratios(options), moments.ratios(moved)
+        worse = ~(after > before) & ~((before < 0.0) & (moved @ moments.mean > scores))
+        moved[worse] = options[worse]
+        return moved
+
+    def _boxed_steps(self, options: Array, steps: Array, low: Array, high: Array) -> Array:
+        """Best steps (M, F) of options whose best step without bounds leaves them."""
+        from copa.corrections._kernels.active_set import best_boxed_steps
+
+        moments, free = self.moments, self.free
+        steps = np.clip(steps, low, high)
+        scores, roots = options @ moments.mean, options @ moments.root
+        block = moments.root[free], moments.cov[np.ix_(free, free)]
+        best_boxed_steps(scores, moments.mean[free], roots, *block, low, high, self.budget, steps)
+        return steps
 
 
 def raise_ratios(
-    plans: Array,
-    moving: npt.NDArray[np.bool_],
-    moments: Moments,
-    limits: Box,
-    budget: float,
-    n_jobs: int | None,
+    plans: Array, moving: npt.NDArray[np.bool_], moments: Moments, limits: Box, budget: float, n_jobs: int | None
 ) -> Array:
     """Move the options marked in `moving` (N, J) to their largest ratio; the others of plans (N, J, D) stay."""
     corrected = plans.copy()
@@ -104,79 +155,14 @@ def raise_ratios(
         return corrected
     options = plans[moving]
     lower, upper = (np.broadcast_to(bound[:, None], plans.shape)[moving] for bound in (limits.lower, limits.upper))
-    spectrum = Spectrum.of(moments.root, limits.free)
-    moved = options.copy()
+    search, moved = RatioSearch(moments, limits.free, budget), np.empty_like(options)
 
     def work(chunk: slice) -> None:
-        moved[chunk] = _best_options(options[chunk], lower[chunk], upper[chunk], moments, spectrum, limits.free, budget)
+        moved[chunk] = search.best_options(options[chunk], lower[chunk], upper[chunk])
 
     for_each_chunk(work, len(options), CHUNK, n_jobs if len(options) > CHUNK else 1)
     corrected[moving] = moved
     return corrected
-
-
-def _best_options(
-    options: Array,
-    lower: Array,
-    upper: Array,
-    moments: Moments,
-    spectrum: Spectrum,
-    free: npt.NDArray[np.int64],
-    budget: float,
-) -> Array:
-    """Options (M, D) moved to their largest ratio within budget and bounds."""
-    from copa.corrections._kernels.spectral import best_steps
-
-    slopes, scores = moments.mean[free], options @ moments.mean
-    along = np.zeros((len(options), free.size))
-    rests = _lengths(options[:, spectrum.held] @ spectrum.rests)
-    best_steps(spectrum.sigma, slopes @ spectrum.vectors, options @ spectrum.roots, rests, scores, budget, along)
-    steps = along @ spectrum.vectors.T
-    low, high = lower[:, free] - options[:, free], upper[:, free] - options[:, free]
-    blocked = ((steps < low) | (steps > high)).any(axis=1)
-    if blocked.any():
-        steps[blocked] = _boxed_steps(
-            options[blocked], steps[blocked], low[blocked], high[blocked], moments, free, budget
-        )
-    moved = options.copy()
-    moved[:, free] += steps
-    moved = np.clip(moved, lower, upper)  # x + (upper - x) may miss upper in the last place
-    # Where an option is the best one already, rounding must not make it worse.
-    before, after = moments.ratios(options), moments.ratios(moved)
-    worse = ~(after > before) & ~((before < 0.0) & (moved @ moments.mean > scores))
-    moved[worse] = options[worse]
-    return moved
-
-
-def _boxed_steps(
-    options: Array,
-    steps: Array,
-    low: Array,
-    high: Array,
-    moments: Moments,
-    free: npt.NDArray[np.int64],
-    budget: float,
-) -> Array:
-    """Best steps (M, F) of options whose best step without bounds leaves them."""
-    from copa.corrections._kernels.boxed import best_boxed_steps
-
-    steps = np.clip(steps, low, high)
-    best_boxed_steps(
-        options @ moments.mean,
-        moments.mean[free],
-        options @ moments.root,
-        moments.root[free],
-        moments.cov[np.ix_(free, free)],
-        low,
-        high,
-        budget,
-        steps,
-    )
-    return steps
-
-
-MOMENTS = ("nominal", "worst_case")
-EPS = float(np.finfo(np.float64).eps)
 
 
 def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
@@ -202,24 +188,49 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
 
     Parameters
     ----------
-    points : (J, D) one plan, or (N, J, D) a batch; coordinate 0 is the intercept
-    mean, cov : (D,), (D, D) nominal mean and covariance of the model's parameters
-    radius, drift : the ball in which the weights of the options, and worst-case moments, are computed
-    budget : float >= 0, how far each option may move (Euclidean; the paper's Delta)
-    n_corrections : how many options of a plan may move, those with the largest weights (the paper's K); None for all
-    fixed : (D,) mask or list of coordinates that must not move; the intercept never does
-    lower, upper : (D,) bounds of the free coordinates, or (N, D) with one row per plan; None is no bound
-    moments : "nominal", or "worst_case" for the mean and covariance of the distribution that attains the lower bound
-    n_jobs : threads for a batch, None for all cores; results do not depend on it
+    points : array_like of shape (J, D) or (N, J, D)
+        One plan, or a batch; coordinate 0 is the intercept.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Nominal mean and covariance of the model's parameters.
+    radius : float
+    drift : array_like of shape (D, D), optional
+        Size and shape of the ball in which the weights of the options, and worst-case moments, are computed.
+    budget : float
+        How far each option may move (Euclidean; the paper's Delta), at least 0.
+    n_corrections : int, optional
+        How many options of a plan may move, those with the largest weights (the paper's K); None for all.
+    fixed : array_like of shape (D,) or (K,), optional
+        Mask, or list of the coordinates, that must not move; the intercept never does.
+    lower, upper : array_like of shape (D,) or (N, D), optional
+        Bounds of the free coordinates, for all or with one row per plan; None is no bound.
+    moments : {"nominal", "worst_case"}
+        Whether the moments are the nominal ones, or those of the distribution that attains the lower bound.
+    n_jobs : int, optional
+        Threads for a batch, None for all cores; results do not depend on it.
 
     Returns
     -------
-    points of the same shape
+    ndarray of shape (J, D) or (N, J, D)
+        The corrected points, of the shape of the given ones.
 
     Raises
     ------
     InvalidInputError
         For bad input, an option outside its bounds included (`requirement_correction` brings it into them).
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0, 2.0], [[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]]
+    >>> plan = [[1.0, 0.8, 0.1], [1.0, 0.0, 0.6]]
+    >>> corrected = copa.mahalanobis_correction(plan, mean, cov, budget=0.1)
+    >>> corrected.round(3)
+    array([[1.   , 0.828, 0.196],
+           [1.   , 0.065, 0.676]])
+    >>> before, after = (copa.validity_bounds(p, mean, cov, 0.01).lower for p in (plan, corrected))
+    >>> print(f"{before:.3f} {after:.3f}")
+    0.305 0.501
     """
     ball = MomentBall.read(mean, cov, radius, drift)
     plans, single = read_plans(points, ball.dimension)
@@ -228,18 +239,16 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
-    read_word(moments, MOMENTS, "moments")
-    if moments == "nominal" and n_corrections is None:
-        moving = np.ones(plans.shape[:2], dtype=bool)
-        corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
-    else:
+    worst_case = read_word(moments, MOMENTS, "moments") == "worst_case"
+    moving = np.ones(plans.shape[:2], dtype=bool)
+    if worst_case or n_corrections is not None:
         bounds = bound_plans(plans, ball, n_jobs)
         moving = heaviest(bounds.weights, n_corrections)
-        if moments == "nominal":
-            corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
-        else:
-            certificates = CertificateList(plans, ball, bounds.proofs)
-            corrected = _raise_worst_ratios(plans, moving, certificates, limits, budget, n_jobs)
+    if worst_case:
+        certificates = CertificateList(plans, ball, bounds.proofs)
+        corrected = _raise_worst_ratios(plans, moving, certificates, limits, budget, n_jobs)
+    else:
+        corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
     return corrected[0] if single else corrected
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import SMALLEST, Array, as_vector, require_size
+from copa._core.arrays import SMALLEST, Array, Indices, as_vector, require_size
 from copa._core.box import Box, option_name
 from copa._core.reading import read_number
-from copa.corrections.arguments import read_plans
+from copa.bounds.points import read_plans
 from copa.exceptions import InvalidInputError
 
 EPS = float(np.finfo(np.float64).eps)
@@ -23,20 +23,35 @@ def requirement_correction(
 
     Parameters
     ----------
-    points : (J, D) one plan, or (N, J, D) a batch; coordinate 0 is the intercept
-    mean : (D,) nominal mean of the model's parameters
-    margin : float >= 0, score that every option must reach (the paper's epsilon)
-    fixed : (D,) mask or list of coordinates that must not move; the intercept never does
-    lower, upper : (D,) bounds of the free coordinates, or (N, D) with one row per plan; None is no bound
+    points : array_like of shape (J, D) or (N, J, D)
+        One plan, or a batch; coordinate 0 is the intercept.
+    mean : array_like of shape (D,)
+        Nominal mean of the model's parameters.
+    margin : float
+        Score that every option must reach (the paper's epsilon), at least 0.
+    fixed : array_like of shape (D,) or (K,), optional
+        Mask, or list of the coordinates, that must not move; the intercept never does.
+    lower, upper : array_like of shape (D,) or (N, D), optional
+        Bounds of the free coordinates, for all or with one row per plan; None is no bound.
 
     Returns
     -------
-    points of the same shape
+    ndarray of shape (J, D) or (N, J, D)
+        The corrected points, of the shape of the given ones.
 
     Raises
     ------
     InvalidInputError
         For bad input, and where an option cannot reach the margin: the message names it and the highest score there is.
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean = [-0.5, 1.0, 2.0]
+    >>> plan = [[1.0, 0.5, 0.0], [1.0, 0.0, 0.5]]  # scores 0 and 0.5
+    >>> copa.requirement_correction(plan, mean, margin=0.25).round(3)
+    array([[1.  , 0.55, 0.1 ],
+           [1.  , 0.  , 0.5 ]])
     """
     mean = as_vector(mean, "mean")
     require_size(mean, "mean", SMALLEST)
@@ -47,95 +62,54 @@ def requirement_correction(
     corrected = plans.copy()
     needed = ~((plans @ mean >= margin) & limits.inside(plans))
     if needed.any():
-        places = np.argwhere(needed)
-        low, high = (np.broadcast_to(bound[:, None], plans.shape)[needed] for bound in (limits.lower, limits.upper))
-        free = limits.free
-        highest = _highest(plans[needed], mean, low, high, free)
-        _require_reachable(highest, mean, margin, limits, places, single=single)
-        corrected[needed] = _project(plans[needed], mean, margin, low, high, free)
+        places, options = np.argwhere(needed), plans[needed]
+        low, high = limits.lower[places[:, 0]], limits.upper[places[:, 0]]
+        highest = _highest_scores(options, mean, low, high, limits.free)
+        if (short := highest < margin).any():
+            name = option_name(*places[short][0], single=single)
+            raise InvalidInputError(_out_of_reach(name, highest[short][0], mean, margin, limits.free))
+        corrected[needed] = _project(options, mean, margin, low, high, limits.free)
     return corrected[0] if single else corrected
 
 
-def _highest(options: Array, mean: Array, low: Array, high: Array, free: Any) -> Array:
-    """Options (M, D) with their free coordinates where the score is highest; infinite where nothing stops them."""
-    best = np.clip(options, low, high)
-    up, down = free[mean[free] > 0.0], free[mean[free] < 0.0]
-    best[:, up] = high[:, up]
-    best[:, down] = low[:, down]
-    return best
+def _highest_scores(options: Array, mean: Array, low: Array, high: Array, free: Indices) -> Array:
+    """Highest scores (M,) that options (M, D) can reach with their free coordinates."""
+    best = options.copy()
+    used = free[mean[free] != 0.0]
+    best[:, used] = np.where(mean[used] > 0.0, high[:, used], low[:, used])
+    scores: Array = best @ mean
+    return scores
 
 
-def _require_reachable(highest: Array, mean: Array, margin: float, limits: Box, places: Any, *, single: bool) -> None:
-    """Raise if even the highest score of an option (M, D) is below the margin, and say what would help."""
-    scores = highest @ mean
-    short = np.flatnonzero(scores < margin)
-    if short.size == 0:
-        return
-    n, j = places[short[0]]
-    blocking = [int(i) for i in limits.free if mean[i] != 0.0]
-    held = [i for i in range(1, mean.size) if i not in limits.free and mean[i] != 0.0]
+def _out_of_reach(name: str, highest: float, mean: Array, margin: float, free: Indices) -> str:
+    """Say that an option's highest score is below the margin, and what would help."""
+    blocking = [int(i) for i in free if mean[i] != 0.0]
+    held = [i for i in range(1, mean.size) if i not in free and mean[i] != 0.0]
     helps = [f"widen the bounds of coordinates {blocking}"] if blocking else []
     helps += [f"let some of the fixed coordinates {held} move"] if held else []
-    raise InvalidInputError(
-        f"{option_name(n, j, single=single)} can reach a score of at most {scores[short[0]]:.6g} with its free "
-        f"coordinates, below the margin {margin:g}; " + ", or ".join([*helps, "ask for a smaller margin"])
+    return (
+        f"{name} can reach a score of at most {highest:.6g} with its free coordinates, below the margin {margin:g}; "
+        + ", or ".join([*helps, "ask for a smaller margin"])
     )
 
 
-def _project(options: Array, mean: Array, margin: float, low: Array, high: Array, free: Any) -> Array:
+def _project(options: Array, mean: Array, margin: float, low: Array, high: Array, free: Indices) -> Array:
     """Project options (M, D), of which the highest score reaches the margin, onto half-space and box."""
+    from copa._core._kernels.projection import project_points
+
     projected = np.clip(options, low, high)
     short = projected @ mean < margin
     if not short.any():
         return projected
-    moved, slope = projected[short], mean[free]
-    path = _Path(options[short][:, free], slope, low[short][:, free], high[short][:, free])
-    # Aim above the margin by more than a score's rounding errors: whoever computes it again finds it met.
-    aim = np.full(len(moved), margin)
-    for _ in range(2):
-        aim = np.maximum(aim, margin + 2.0 * mean.size * EPS * (np.abs(moved * mean).sum(axis=1) + margin))
-        rest = np.delete(moved, free, axis=1) @ np.delete(mean, free)
-        moved[:, free] = path.at(path.time_of(aim - rest))
+    moved = options[short]
+    held = np.delete(np.arange(mean.size), free)
+    rest = moved[:, held] @ mean[held]
+    points, low, high = (np.ascontiguousarray(a[short][:, free]) for a in (options, low, high))
+    nearest, aim = np.empty_like(points), np.full(len(points), margin)
+    # Aim above the margin by more than the rounding errors on the way: whoever computes the score again finds it met.
+    for _ in range(2):  # errors are relative to the terms of the score, where the option comes from and where it ends
+        aim = np.maximum(aim, margin + (2 * mean.size + 10) * EPS * (np.abs(moved * mean).sum(axis=1) + margin))
+        project_points(points, mean[free], aim - rest, low, high, nearest)
+        moved[:, free] = nearest
     projected[short] = moved
     return projected
-
-
-class _Path:
-    """Points clip(x + t slope, low, high) for t >= 0: the projections of x (M, F) onto half-spaces and a box.
-
-    Their score slope'x grows piecewise linearly: a coordinate starts to move where it enters its box and stops where it
-    meets the far bound. `times` are these events in order, (M, 2 F + 2), with zero before and infinity after them.
-    """
-
-    def __init__(self, x: Array, slope: Array, low: Array, high: Array) -> None:
-        self.x, self.slope, self.low, self.high = x, slope, low, high
-        self.far = np.where(slope > 0.0, high, low)
-        near = np.where(slope > 0.0, low, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            events = [np.where(slope == 0.0, 0.0, np.maximum((b - x) / slope, 0.0)) for b in (near, self.far)]
-        self.enter, self.leave = events
-        start, end = np.zeros((len(x), 1)), np.full((len(x), 1), np.inf)
-        self.times = np.sort(np.concatenate([start, *events, end], axis=1), axis=1)
-
-    def at(self, time: Array) -> Array:
-        """Points at times (M,), infinity included."""
-        with np.errstate(invalid="ignore"):
-            along = np.where(np.isinf(time)[:, None], self.far, self.x + time[:, None] * self.slope)
-        return np.clip(np.where(self.slope == 0.0, self.x, along), self.low, self.high)
-
-    def time_of(self, score: Array) -> Array:
-        """Times (M,) at which the scores are reached, infinity where they are not."""
-        rows = np.arange(len(self.x))
-        before, after = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), self.times.shape[1] - 1)
-        while (after - before).max() > 1:  # halving: the last event before the score is reached
-            middle = (before + after) // 2
-            below = self.at(self.times[rows, middle]) @ self.slope < score
-            before, after = np.where(below, middle, before), np.where(below, after, middle)
-        time = self.times[rows, before]
-        moving = (self.enter <= time[:, None]) & (time[:, None] < self.leave)
-        speed = np.where(moving, self.slope**2, 0.0).sum(axis=1)
-        missing = score - self.at(time) @ self.slope
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wait = np.where(missing > 0.0, missing / speed, 0.0)
-        reached: Array = np.minimum(time + wait, self.times[rows, after])
-        return reached

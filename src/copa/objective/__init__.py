@@ -1,4 +1,4 @@
-"""Building plans: the objective, the search for it, and rows that a person can follow."""
+"""The paper's weighted objective of a plan, and plans that minimise it."""
 
 from copa.objective.build import PlanArrays, build_plans
 from copa.objective.objective import plan_objective

@@ -1,4 +1,4 @@
-"""`build_plans`: a menu of options for every applicant, by the paper's objective (paper, Section 4)."""
+"""`build_plans`: a plan for every applicant, by the paper's objective (paper, Section 4)."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -26,13 +26,29 @@ class PlanArrays:
 
     Attributes
     ----------
-    points : (N, J, D) options. Where a plan is infeasible, its options are all the point of the box with the largest
-        mean score; where it is invalid, NaN.
-    objective : (N,) the paper's objective of each plan, NaN where there is none
-    status : (N,) "ok" (every option obeys every constraint), "infeasible" (no point of the applicant's box reaches the
-        margin) or "invalid" (the applicant's row or bounds are not usable)
-    message : (N,) why a plan is not ok, else empty
-    seconds : (N,) time spent, averaged over applicants that were served together
+    points : ndarray of shape (N, J, D)
+        Options. Where a plan is infeasible, its options are all the point of the box with the largest mean score; where
+        it is invalid, NaN.
+    objective : ndarray of shape (N,)
+        The paper's objective of each plan, NaN where there is none.
+    status : ndarray of str of shape (N,)
+        "ok" (every option obeys every constraint), "infeasible" (no point of the applicant's box reaches the margin) or
+        "invalid" (the applicant's row or bounds are not usable).
+    message : ndarray of str of shape (N,)
+        Why a plan is not ok, else empty.
+    seconds : ndarray of shape (N,)
+        Time spent, averaged over applicants that were served together.
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0, 2.0], [[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]]
+    >>> applicants = [[1.0, 0.1, 0.1], [1.0, -9.0, 0.0]]
+    >>> plans = copa.build_plans(applicants, mean, cov, n_options=2, fixed=[1], upper=[1.0, 1.0, 0.5])
+    >>> len(plans), plans.status.tolist()
+    (2, ['ok', 'infeasible'])
+    >>> print(plans.message[1].split(";")[0])
+    the largest mean score within the bounds is -8.5, below the margin 0.1
     """
 
     points: Array
@@ -73,19 +89,34 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
 
     Parameters
     ----------
-    origins : (N, D) applicants; vectors include the intercept as coordinate 0, value 1
-    mean, cov : (D,), (D, D) moments of the model's parameters
-    n_options : J, at most 79: the largest plan whose bounds are proven in any dimension (`copa._core.solve_time`)
-    validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2
-    margin : float >= 0, least mean score of an option
-    fixed : boolean mask (D,) or indices of the coordinates that must not change; the intercept never does
-    lower, upper : (D,) or (N, D) bounds, infinite where there are none; not looked at for fixed coordinates
-    cost : "l2", the weighted Euclidean distance, or "l1", the sum of the weighted absolute changes
-    cost_weights : (D,) positive, what a unit of each coordinate costs; None is 1 for all
-    n_starts : starts of the search; a quarter of them, the most promising one included, are followed to the end
-    max_iter : most steps of a descent
-    random_state : None, int, Generator or RandomState; how the starts are turned, the same for all applicants
-    n_jobs : threads, None for all cores; results do not depend on it
+    origins : array_like of shape (N, D)
+        Applicants; vectors include the intercept as coordinate 0, value 1.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Mean and covariance of the model's parameters.
+    n_options : int
+        Options of a plan, J, at most 79: the largest plan whose bounds are proven in any dimension
+        (`copa._core.solve_time`).
+    validity_weight, diversity_weight : float
+        The paper's lambda_1 and lambda_2, at least 0.
+    margin : float
+        Least mean score of an option, at least 0.
+    fixed : array_like of shape (D,) or (K,), optional
+        Mask, or list of the coordinates, that must not change; the intercept never does.
+    lower, upper : array_like of shape (D,) or (N, D), optional
+        Bounds of the free coordinates, for all or with one row per applicant; infinite where there are none.
+    cost : {"l2", "l1"}
+        The weighted Euclidean distance, or the sum of the weighted absolute changes.
+    cost_weights : array_like of shape (D,), optional
+        What a unit of each coordinate costs, positive; None is 1 for all.
+    n_starts : int
+        Starts of the search; a quarter of them, the most promising one included, are followed to the end.
+    max_iter : int
+        Most steps of a descent.
+    random_state : int, Generator or RandomState, optional
+        How the starts are turned, the same for all applicants.
+    n_jobs : int, optional
+        Threads, None for all cores; results do not depend on it.
 
     Returns
     -------
@@ -95,6 +126,17 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
     ------
     InvalidInputError
         For arguments that concern the whole batch. A bad row, NaN or without its intercept, gets the status "invalid".
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0, 2.0], [[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]]
+    >>> plans = copa.build_plans([[1.0, 0.1, 0.1]], mean, cov, n_options=2, random_state=0)
+    >>> plans.points[0].round(2)
+    array([[ 1.  , -0.21,  1.53],
+           [ 1.  ,  1.1 ,  0.45]])
+    >>> plans.objective.round(3)
+    array([-4.203])
     """
     objective = Objective.read(
         mean,

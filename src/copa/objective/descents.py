@@ -1,7 +1,6 @@
-"""The search for plans: rough descents from every start, sharp ones from where some of them lead to."""
+"""The search for plans: L-BFGS descents from every start, interior-point descents from where some of them lead to."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,9 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa._core.threads import interruption
 from copa.objective.objective import Objective
+
+if TYPE_CHECKING:
+    from copa.objective._kernels.objective import Problems
 
 SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
 ROWS = 4  # one start in so many is a row
@@ -109,24 +111,11 @@ def flat_axes(gain: Array, curvature: Array) -> Array:
 # Temperatures of the soft minimum over the options; the objective bends over values of about one.
 WARM, COOL = np.array([0.1]), np.array([0.02])
 COLD = np.array([0.02, 0.005, 0.005, 0.005])
-ROUGH_STEPS = 30  # most steps at one temperature
-COLD_STEPS = 200  # the same where no sharp descent follows
-LARGEST_SYSTEM = 400  # unknowns of a Newton system; beyond, the descents stay rough and become cold
+LBFGS_STEPS = 30  # most steps at one temperature
+COLD_STEPS = 200  # the same where no interior-point descent follows
+LARGEST_SYSTEM = 400  # unknowns of a Newton system; beyond, plans are descended with L-BFGS alone, to cold temperatures
 REFINED = 4  # one start in so many is followed to the end
 SINGLE_REACHES = np.array([0.0, 1.0, 4.0])  # how far up the search for a single option starts
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """What N applicants may do, in moves z = weights * (x - origin) of the n free coordinates."""
-
-    scores: Array  # (N, 3) mean score, its variance, what the moves must add to the mean score
-    tilts: Array  # (N, n) half of the variance's slope at the applicant
-    bounds: Array  # (N, 2, n) box
-
-    def of(self, rows: npt.NDArray[np.intp]) -> "Moves":
-        """The same for some of the applicants."""
-        return Moves(self.scores[rows], self.tilts[rows], self.bounds[rows])
 
 
 class PlanSearch:
@@ -134,11 +123,16 @@ class PlanSearch:
 
     Parameters
     ----------
-    objective : what plans are judged by
-    margin : least mean score of an option
-    free : (n,) coordinates that may change
-    n_options, n_starts, max_iter : options of a plan, starts, most steps of a descent
-    rng : how the starts are turned
+    objective : Objective
+        What plans are judged by.
+    margin : float
+        Least mean score of an option.
+    free : ndarray of shape (n,)
+        Coordinates that may change.
+    n_options, n_starts, max_iter : int
+        Options of a plan, starts, most steps of a descent.
+    rng : numpy.random.Generator
+        How the starts are turned.
     """
 
     def __init__(
@@ -174,59 +168,53 @@ class PlanSearch:
         Where none does, all options are the point of the box with the largest mean score.
         """
         from copa.objective._kernels.moves import deliver_options, read_applicants
+        from copa.objective._kernels.objective import Problems
 
-        n_applicants, n = len(origins), self.free.size
-        moves = Moves(np.empty((n_applicants, 3)), np.empty((n_applicants, n)), np.empty((n_applicants, 2, n)))
+        n_applicants, n, judge = len(origins), self.free.size, self.objective
+        scores, tilts, bounds = np.empty((n_applicants, 3)), np.empty((n_applicants, n)), np.empty((n_applicants, 2, n))
         feasible = np.empty(n_applicants, dtype=bool)
-        mean, cov = self.objective.mean, self.objective.cov
-        described = (moves.scores, moves.tilts, moves.bounds, feasible)
-        read_applicants(origins, mean, cov, self.free, self.scale, lower, upper, self.margin, *described)
+        box = (self.free, self.scale, lower, upper, self.margin)
+        read_applicants(origins, judge.mean, judge.cov, *box, scores, tilts, bounds, feasible)
         plans = np.zeros((n_applicants, self.n_options, n))
-        rows = np.flatnonzero(feasible)
         if n > 0:
-            plans[rows] = self._search(moves.of(rows))
-        points = np.empty((n_applicants, self.n_options, mean.size))
-        deliver_options(origins, mean, self.free, self.scale, lower, upper, self.margin, plans, points)
+            weights = (judge.validity_weight, judge.diversity_weight, judge.manhattan)
+            applicants = (scores[feasible], tilts[feasible], bounds[feasible])
+            plans[feasible] = self._search(Problems(self.curvature, self.gain, *applicants, *weights))
+        points = np.empty((n_applicants, self.n_options, judge.dimension))
+        deliver_options(origins, judge.mean, *box, plans, points)
         return points, feasible
 
-    def _search(self, moves: Moves) -> Array:
+    def _search(self, problems: "Problems") -> Array:
         """Best plans (N, J, n) that the starts lead to."""
-        n_applicants = len(moves.scores)
+        single = problems._replace(diversity_weight=0.0)
         starts = SINGLE_REACHES[:, None, None] * self.ascent
-        singles, levels = self._descend(moves, np.tile(starts, (n_applicants, 1, 1, 1)), diversity_weight=0.0)
-        option, least = _best(singles, levels)
+        option, least = _best(*self._descend(single, np.tile(starts, (len(problems.scores), 1, 1, 1))))
         # J options in one place have no diversity, and no better place than the best single one.
         equal: Array = np.repeat(option, self.n_options, axis=1)
-        weight = self.objective.diversity_weight
-        if self.n_options == 1 or weight == 0.0:
+        if self.n_options == 1 or problems.diversity_weight == 0.0:
             return equal
-        plans, values = self._descend(moves, option[:, None] + self.spreads, diversity_weight=weight)
-        best, value = _best(plans, values)
+        best, value = _best(*self._descend(problems, option[:, None] + self.spreads))
         return np.where((value < least)[:, None, None], best, equal)
 
-    def _descend(self, moves: Moves, starts: Array, diversity_weight: float) -> tuple[Array, Array]:
+    def _descend(self, problems: "Problems", starts: Array) -> tuple[Array, Array]:
         """Where the most promising of the starts (N, S, J, n) lead, and the objectives there: (N, R, J, n), (N, R)."""
-        from copa.objective._kernels.interior_point import descend_sharply
-        from copa.objective._kernels.lbfgs_descent import descend_roughly
+        from copa.objective._kernels.interior_point import interior_point_descents
+        from copa.objective._kernels.lbfgs_descent import lbfgs_descents
 
-        roughly: Any = descend_roughly
-        sharply: Any = descend_sharply
         n_applicants, n_starts, n_options, n = starts.shape
-        shared: tuple[Any, ...] = (self.curvature, self.gain, moves.scores, moves.tilts, moves.bounds)
-        shared += (self.objective.validity_weight, diversity_weight, self.objective.manhattan)
         values = np.empty((n_applicants, n_starts))
-        rough, stop = min(self.max_iter, ROUGH_STEPS), interruption()
-        roughly(*shared, WARM, rough, stop, starts, values)
+        few, stop = min(self.max_iter, LBFGS_STEPS), interruption()
+        lbfgs_descents(problems, WARM, few, stop, starts, values)
         # The best one, and others all down the order: its neighbours in it mostly lead to the same place.
         order = np.argsort(values, axis=1, kind="stable")[:, :: 1 if n_options == 1 else REFINED]
         plans = np.take_along_axis(starts, order[:, :, None, None], axis=1)
         values = np.take_along_axis(values, order, axis=1)
-        sharp = n_options * n < LARGEST_SYSTEM
-        if not sharp:
-            roughly(*shared, COLD, min(self.max_iter, COLD_STEPS), stop, plans, values)
+        fits = n_options * n < LARGEST_SYSTEM
+        if not fits:
+            lbfgs_descents(problems, COLD, min(self.max_iter, COLD_STEPS), stop, plans, values)
         elif n_options > 1:
-            roughly(*shared, COOL, rough, stop, plans, values)
-        sharply(*shared, self.max_iter if sharp else 0, stop, plans, values)
+            lbfgs_descents(problems, COOL, few, stop, plans, values)
+        interior_point_descents(problems, self.max_iter if fits else 0, stop, plans, values)
         return plans, values
 
 

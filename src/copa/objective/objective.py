@@ -28,10 +28,14 @@ class Objective:
 
     Attributes
     ----------
-    mean, cov : (D,), (D, D) moments of the parameters
-    validity_weight, diversity_weight : the paper's lambda_1 and lambda_2
-    manhattan : whether the cost is a sum of absolute changes, and not the length of the change
-    cost_weights : (D,) what a unit of each coordinate costs
+    mean, cov : ndarray of shape (D,), (D, D)
+        Moments of the parameters.
+    validity_weight, diversity_weight : float
+        The paper's lambda_1 and lambda_2.
+    manhattan : bool
+        Whether the cost is a sum of absolute changes, and not the length of the change.
+    cost_weights : ndarray of shape (D,)
+        What a unit of each coordinate costs.
     """
 
     mean: Array
@@ -104,17 +108,34 @@ def plan_objective(
 
     Parameters
     ----------
-    points : (J, D) one plan, or (N, J, D) a batch; vectors include the intercept as coordinate 0, value 1
-    origins : (D,) the applicant of every plan, or (N, D) one for each
-    mean, cov : (D,), (D, D) moments of the model's parameters
-    validity_weight, diversity_weight : float >= 0, the paper's lambda_1 and lambda_2; a term of weight 0 counts nothing
-    cost : "l2", the weighted Euclidean distance |w (x - y)|, or "l1", the sum of w |x - y|
-    cost_weights : (D,) positive, what a unit of each coordinate costs; None is 1 for all
+    points : array_like of shape (J, D) or (N, J, D)
+        One plan, or a batch; vectors include the intercept as coordinate 0, value 1.
+    origins : array_like of shape (D,) or (N, D)
+        The applicant of every plan, or one for each.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Mean and covariance of the model's parameters.
+    validity_weight, diversity_weight : float
+        The paper's lambda_1 and lambda_2, at least 0; a term of weight 0 counts nothing.
+    cost : {"l2", "l1"}
+        The weighted Euclidean distance |w (x - y)|, or the sum of w |x - y|.
+    cost_weights : array_like of shape (D,), optional
+        What a unit of each coordinate costs, positive; None is 1 for all.
 
     Returns
     -------
-    float for one plan, (N,) for a batch; minus infinity where no option's score deviates from a positive mean, and NaN
-    where a plan or its applicant holds NaN
+    float or ndarray of shape (N,)
+        Minus infinity where no option's score deviates from a positive mean, and NaN where a plan or its applicant
+        holds NaN.
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0, 2.0], [[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]]
+    >>> plan = [[1.0, 0.7, 0.1], [1.0, 0.1, 0.4]]
+    >>> value = copa.plan_objective(plan, [1.0, 0.1, 0.1], mean, cov, validity_weight=0.5, diversity_weight=5.0)
+    >>> print(f"{value:.4f}")
+    -3.2039
     """
     objective = Objective.read(
         mean,

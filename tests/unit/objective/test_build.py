@@ -206,12 +206,12 @@ def test_a_singular_covariance_is_fine(origins, moments):
 
 
 def test_a_plan_too_large_for_newton_systems_is_nearly_as_good(origins, moments, monkeypatch):
-    sharp = build_plans(origins, *moments, random_state=0)
+    refined = build_plans(origins, *moments, random_state=0)
     monkeypatch.setattr(descents, "LARGEST_SYSTEM", 0)
     cold = build_plans(origins, *moments, random_state=0)
     assert (cold.status == "ok").all()
-    assert (cold.objective != sharp.objective).all()
-    np.testing.assert_allclose(cold.objective, sharp.objective, atol=0.02)
+    assert (cold.objective != refined.objective).all()
+    np.testing.assert_allclose(cold.objective, refined.objective, atol=0.02)
 
 
 @pytest.mark.parametrize(

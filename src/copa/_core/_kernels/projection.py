@@ -1,4 +1,4 @@
-"""Euclidean projection onto a half-space and a box together (compiled)."""
+"""Euclidean projection onto a box together with a half-space, or with a ball (compiled)."""
 
 import math
 
@@ -83,6 +83,18 @@ def project(point, normal, needed, lower, upper, out):
         multiplier = above
         place(point, normal, multiplier, lower, upper, out)
     return multiplier
+
+
+PROJECT_SIGNATURE = (
+    "void(float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+)
+
+
+@njit(PROJECT_SIGNATURE, **options)
+def project_points(points, normal, needed, lower, upper, projected):
+    """Project every point (M, F) onto its half-space {normal'x >= needed} and its box."""
+    for m in range(points.shape[0]):
+        project(points[m], normal, needed[m], lower[m], upper[m], projected[m])
 
 
 @njit(**options)

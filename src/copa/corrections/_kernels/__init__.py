@@ -1,4 +1,4 @@
-"""Compiled kernels of the corrections; the entry points are `spectral.best_steps` and `boxed.best_boxed_steps`."""
+"""Compiled kernels of the corrections; the entry points are `spectral.best_steps` and `active_set.best_boxed_steps`."""
 
 from pathlib import Path
 

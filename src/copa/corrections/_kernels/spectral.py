@@ -1,4 +1,7 @@
-"""Largest score per standard deviation within a budget, in the eigenvectors of the covariance (compiled).
+"""Largest score per standard deviation within a budget: the secular equation, in eigenvectors (compiled).
+
+The best step has the length of the budget, or needs less. For a multiplier tau of the budget it is y(tau), whose length
+falls in tau; Newton's method finds the tau at which the length is the budget.
 
 In these coordinates an option moved by y has the score a + b'y and the variance |sigma y + r|^2 + rest^2: sums of
 squares, so nothing is lost to cancellation and a singular covariance is no special case of the arithmetic.
@@ -23,6 +26,19 @@ def variance_per_score(a, b, c):
     if b > 0.0:
         return 2.0 * c / (b + spread), spread
     return ((spread - b) / (2.0 * a) if a > 0.0 else math.inf), spread
+
+
+@njit(**options)
+def balance(tau, products, linear, variance):
+    """Variance per score kappa of the point y = kappa u - w at a multiplier tau, and its derivative in tau.
+
+    u and w solve M u = b and M w = S y_0 for M = S + tau; `products` are u'u, u'w, u'M^{-1}u, u'M^{-1}w, w'M^{-1}w,
+    `linear` and `variance` the score and the variance at -w.
+    """
+    uu, uw, u_u, u_w, w_w = products
+    kappa, spread = variance_per_score(tau * uu, linear - 2.0 * tau * uw, variance)
+    slope = 2.0 * tau * w_w - kappa * (4.0 * tau * u_w - uw) - kappa * kappa * (uu - 2.0 * tau * u_u)
+    return kappa, (slope / spread if spread > 0.0 else 0.0)
 
 
 @njit(**options)
@@ -86,8 +102,8 @@ def stationary_point(sigma, b, r, rest, a, budget, y):
 @njit(**options)
 def point_at(tau, sigma, b, r, rest, a, inverse, y):
     """Write y(tau); return its length and the derivative of the length."""
-    uu, uw, u_u, u_w, w_w, c = 0.0, 0.0, 0.0, 0.0, 0.0, rest * rest
-    b_term = a
+    uu, uw, u_u, u_w, w_w = 0.0, 0.0, 0.0, 0.0, 0.0
+    linear, variance = a, rest * rest
     for i in range(sigma.size):
         inverse[i] = 1.0 / (sigma[i] * sigma[i] + tau)
         u, w = b[i] * inverse[i], sigma[i] * r[i] * inverse[i]
@@ -97,11 +113,9 @@ def point_at(tau, sigma, b, r, rest, a, inverse, y):
         u_u += u * u * inverse[i]
         u_w += u * w * inverse[i]
         w_w += w * w * inverse[i]
-        c += left * left
-        b_term -= b[i] * w
-    kappa, spread = variance_per_score(tau * uu, b_term - 2.0 * tau * uw, c)
-    kappa_slope = 2.0 * tau * w_w - kappa * (4.0 * tau * u_w - uw) - kappa * kappa * (uu - 2.0 * tau * u_u)
-    kappa_slope = kappa_slope / spread if spread > 0.0 else 0.0
+        variance += left * left
+        linear -= b[i] * w
+    kappa, kappa_slope = balance(tau, (uu, uw, u_u, u_w, w_w), linear, variance)
     square, along, weighted = 0.0, 0.0, 0.0
     for i in range(sigma.size):
         u = b[i] * inverse[i]
@@ -135,8 +149,9 @@ def best_step(sigma, b, r, rest, a, budget, inverse, y):
         square += b[i] * b[i]
     norm = math.sqrt(square)
     if a + budget * norm <= 0.0:  # no positive score within the budget: as high as possible
-        for i in range(b.size):
-            y[i] = budget / norm * b[i] if norm > 0.0 else 0.0
+        y[:] = 0.0
+        if norm > 0.0:
+            y[:] = budget / norm * b
         return
     if stationary_point(sigma, b, r, rest, a, budget, y):
         return
@@ -155,8 +170,7 @@ def best_step(sigma, b, r, rest, a, budget, inverse, y):
             break
         tau = guess
     if length > budget:
-        for i in range(b.size):
-            y[i] *= budget / length
+        y *= budget / length
 
 
 SIGNATURE = "void(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1], float64, float64[:, ::1])"
@@ -168,12 +182,16 @@ def best_steps(sigma, slopes, roots, rests, scores, budget, steps):
 
     Parameters
     ----------
-    sigma : (F,) standard deviations along the eigenvectors
-    slopes : (F,) the mean's coordinates b
-    roots, rests : (M, F), (M,); r and rest of every option
-    scores : (M,) a of every option
-    budget : greatest length of a step, > 0
-    steps : (M, F); receives y
+    sigma : ndarray of shape (F,)
+        Standard deviations along the eigenvectors.
+    slopes : ndarray of shape (F,)
+        The mean's coordinates b.
+    roots, rests, scores : ndarray of shape (M, F), (M,), (M,)
+        r, rest and a of every option.
+    budget : float
+        Greatest length of a step, positive.
+    steps : ndarray of shape (M, F)
+        Receives y.
     """
     inverse = np.empty(sigma.size)
     for m in range(roots.shape[0]):

@@ -1,4 +1,4 @@
-"""Sharp descent: a primal-dual interior-point method for the exact problem (compiled).
+"""Descent with the objective itself: a primal-dual interior-point method (compiled).
 
 A step solves the Newton system of the barrier problem with the multipliers eliminated, shifted until it is positive
 definite (the determinant is not concave), stays strictly inside the constraints and lowers the barrier function.
@@ -7,22 +7,23 @@ definite (the determinant is not concave), stays strictly inside the constraints
 import math
 
 import numpy as np
-from numba import njit
+from numba import float64, int64, njit, types
 
 from copa._core._kernels.compiling import inner, options
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import copy_matrix, solve_cholesky
 from copa.objective._kernels.barrier import (
+    BOX,
+    SCORE,
     allocate_interior,
     barrier_function,
     set_changes,
     set_gradient,
     set_system,
     solve_system,
-    start_pulls,
 )
 from copa.objective._kernels.moves import largest_score
-from copa.objective._kernels.objective import Problem, allocate_parts, hard_objective
+from copa.objective._kernels.objective import MATRIX, PROBLEMS, allocate_parts, hard_objective, problem_of
 
 LAST_BARRIER = 1e-9  # about what the objective may miss its minimum by
 SHRINK = 0.2  # of the barrier, once a step promises less than the barrier itself
@@ -36,25 +37,22 @@ MAX_TRIALS = 12  # steps tried along one direction
 LONGEST_STEP = 2.0  # of an option
 ARMIJO = 1e-4
 TRUST = 1e8  # how far a multiplier may stray from barrier / slack
-
-
-@njit(**inner)
-def share_left(values, changes):
-    """Largest step along `changes` that leaves a share of every positive value."""
-    step = 1.0
-    for j in range(values.size):
-        if changes[j] < 0.0:
-            step = min(step, (CLOSEST - 1.0) * values[j] / changes[j])
-    return step
+BARRIERS = (1e-2, 1e-4)  # first ones, in turn: a high one gets ahead, a low one cannot push a plan out of its valley
+LOWEST_INSET = 1e-6  # how far inside its constraints a descent starts at least
+KINK = 0.05  # distance from the applicant within which an option may end up there
+ROUNDED = (1e-3, 1e-3, 0.0, 1e-5)  # rounding of kinks by stage: at first it is not known which coordinates stay there
+NEAR = 5e-3  # distance from the applicant's own value at which a coordinate is taken to stay there
+SNAP = 1e-6  # distance within which a coordinate is put onto a bound, or back to the applicant's own value
+NO_LOSS = 1e-9  # relative; what that may cost
 
 
 @njit(**inner)
 def longest_steps(problem, ws):
     """Largest steps of the plan and of the multipliers that leave a share of every slack and multiplier."""
     n_options, n = ws.plan.shape
-    primal = 1.0
-    dual = min(share_left(ws.level_pull, ws.level_change), share_left(ws.score_pull, ws.score_change))
+    primal, dual = 1.0, 1.0
     for j in range(n_options):
+        slack, multiplier, change = ws.slack[j], ws.multiplier[j], ws.change[j]
         square = 0.0
         along_gain = 0.0
         for k in range(n):
@@ -62,15 +60,16 @@ def longest_steps(problem, ws):
             square += step * step
             along_gain += problem.gain[k] * step
             if step < 0.0:
-                primal = min(primal, (CLOSEST - 1.0) * ws.box_slack[0, j, k] / step)
+                primal = min(primal, (CLOSEST - 1.0) * slack[BOX + 2 * k] / step)
             elif step > 0.0:
-                primal = min(primal, (1.0 - CLOSEST) * ws.box_slack[1, j, k] / step)
+                primal = min(primal, (1.0 - CLOSEST) * slack[BOX + 2 * k + 1] / step)
         if along_gain < 0.0:
-            primal = min(primal, (CLOSEST - 1.0) * ws.score_slack[j] / along_gain)
+            primal = min(primal, (CLOSEST - 1.0) * slack[SCORE] / along_gain)
         if square * primal * primal > LONGEST_STEP**2:
             primal = LONGEST_STEP / math.sqrt(square)
-        for side in range(2):
-            dual = min(dual, share_left(ws.box_pull[side, j], ws.box_change[side, j]))
+        for i in range(change.size):
+            if change[i] < 0.0:
+                dual = min(dual, (CLOSEST - 1.0) * multiplier[i] / change[i])
     return primal, dual
 
 
@@ -85,25 +84,25 @@ def try_step(problem, step, barrier, rounding, parts, ws):
 
 
 @njit(**inner)
-def bend_step(step, parts, ws):
+def add_second_order_correction(step, parts, ws):
     """Add to the Newton step what cancels the ratios' deviation, at the trial, from their linear course."""
     n_options, n = ws.plan.shape
     last = n_options * n
-    ws.bend[last] = 0.0
+    ws.correction[last] = 0.0
     for j in range(n_options):
         push = ws.stiffness[j] * (parts.ratio[j] - ws.ratio[j] - step * ws.ratio_step[j]) / step
-        ws.bend[last] += push
+        ws.correction[last] += push
         for k in range(n):
-            ws.bend[j * n + k] = -push * ws.rise[j, k] if not ws.held[j, k] else 0.0
-    solve_cholesky(ws.factor, ws.bend)
+            ws.correction[j * n + k] = -push * ws.rise[j, k] if not ws.held[j, k] else 0.0
+    solve_cholesky(ws.factor, ws.correction)
     for i in range(last + 1):
-        ws.step[i] += ws.bend[i]
+        ws.step[i] += ws.correction[i]
 
 
 @njit(**inner)
 def line_search(problem, value, decrease, step, barrier, rounding, parts, ws):
     """Halve the step until the barrier function falls; return the step (0 if none does), the new value, determinant."""
-    bent = False
+    corrected = False
     for trial in range(MAX_TRIALS):
         lower, determinant = try_step(problem, step, barrier, rounding, parts, ws)
         if lower <= value - ARMIJO * step * decrease:
@@ -111,53 +110,53 @@ def line_search(problem, value, decrease, step, barrier, rounding, parts, ws):
         if trial == 0 and problem.validity_weight > 0.0 and lower < math.inf:
             # The ratios' curvature bends the path that keeps them level: follow it to second order before giving up
             # length.
-            bend_step(step, parts, ws)
-            bent = True
+            add_second_order_correction(step, parts, ws)
+            corrected = True
             continue
-        if bent:
+        if corrected:
             for i in range(ws.step.size):
-                ws.step[i] -= ws.bend[i]
-            bent = False
+                ws.step[i] -= ws.correction[i]
+            corrected = False
         step *= 0.5
     return 0.0, value, 0.0
 
 
 @njit(**inner)
-def trusted(pull, slack, barrier):
-    """The multiplier, kept within reach of barrier / slack."""
-    middle = barrier / slack
-    return min(max(pull, middle / TRUST), middle * TRUST)
+def start_multipliers(barrier, ws):
+    """Multipliers barrier / slack."""
+    for j in range(ws.slack.shape[0]):
+        for i in range(ws.slack.shape[1]):
+            ws.multiplier[j, i] = barrier / ws.slack[j, i]
 
 
 @njit(**inner)
-def change_pulls(problem, step, barrier, ws):
-    """Step of the multipliers, at the new slacks."""
-    n_options, n = ws.plan.shape
-    for j in range(n_options):
-        if problem.validity_weight > 0.0:
-            pull = ws.level_pull[j] + step * ws.level_change[j]
-            ws.level_pull[j] = trusted(pull, ws.level_slack[j], barrier)
-        ws.score_pull[j] = trusted(ws.score_pull[j] + step * ws.score_change[j], ws.score_slack[j], barrier)
-        for side in range(2):
-            for k in range(n):
-                pull = ws.box_pull[side, j, k] + step * ws.box_change[side, j, k]
-                ws.box_pull[side, j, k] = trusted(pull, ws.box_slack[side, j, k], barrier)
+def step_multipliers(step, barrier, ws):
+    """Step of the multipliers, kept within reach of barrier / slack at the new slacks."""
+    for j in range(ws.slack.shape[0]):
+        for i in range(ws.slack.shape[1]):
+            middle = barrier / ws.slack[j, i]
+            moved = ws.multiplier[j, i] + step * ws.change[j, i]
+            ws.multiplier[j, i] = min(max(moved, middle / TRUST), middle * TRUST)
 
 
 @njit(**inner)
-def sharpen(problem, barrier, rounding, max_steps, stop, parts, ws):
+def interior_point(problem, barrier, rounding, max_steps, stop, parts, ws):
     """Lower the objective from the strictly feasible `ws.plan`, in place; return the number of steps taken.
 
     Parameters
     ----------
-    barrier : the first one
-    rounding : of kinks, at least; they are rounded by the barrier before
-    stop : (1,) not zero once the descent is not wanted any more
+    problem : Problem
+    barrier : float
+        The first one.
+    rounding : float
+        Rounding of kinks, at least; they are rounded by the barrier before.
+    max_steps : int
+    stop : ndarray of shape (1,)
+        Not zero once the descent is not wanted any more.
+    parts : Parts
+    ws : Interior
     """
-    for side in range(2):
-        for j in range(ws.plan.shape[0]):
-            for k in range(ws.plan.shape[1]):
-                ws.box_slack[side, j, k] = math.inf
+    ws.slack[:, :] = math.inf
     shift = 0.0
     at_level = 0
     value, determinant = math.inf, 1.0
@@ -171,7 +170,7 @@ def sharpen(problem, barrier, rounding, max_steps, stop, parts, ws):
             if not value < math.inf:
                 return count
             if count == 0:
-                start_pulls(problem, barrier, ws)
+                start_multipliers(barrier, ws)
         changed = False
         set_gradient(problem, parts, ws)
         set_system(problem, determinant, barrier, rounded, parts, ws)
@@ -187,7 +186,7 @@ def sharpen(problem, barrier, rounding, max_steps, stop, parts, ws):
         if step == 0.0:
             return count
         copy_matrix(ws.trial, ws.plan)
-        change_pulls(problem, dual, barrier, ws)
+        step_multipliers(dual, barrier, ws)
         at_level += 1
         close = decrease <= barrier or (step == 1.0 and decrease <= min(NEARLY * barrier, FLAT * FLAT))
         settled = close and shift <= SADDLE
@@ -198,15 +197,6 @@ def sharpen(problem, barrier, rounding, max_steps, stop, parts, ws):
             at_level = 0
             changed = True
     return max_steps
-
-
-BARRIERS = (1e-2, 1e-4)  # first ones, in turn: a high one gets ahead, a low one cannot push a plan out of its valley
-LOWEST_INSET = 1e-6  # how far inside its constraints a descent starts at least
-KINK = 0.05  # distance from the applicant within which an option may end up there
-ROUNDED = (1e-3, 1e-3, 0.0, 1e-5)  # rounding of kinks by stage: at first it is not known which coordinates stay there
-NEAR = 5e-3  # distance from the applicant's own value at which a coordinate is taken to stay there
-SNAP = 1e-6  # distance within which a coordinate is put onto a bound, or back to the applicant's own value
-NO_LOSS = 1e-9  # relative; what that may cost
 
 
 @njit(**inner)
@@ -283,27 +273,57 @@ def snap(problem, plan, box, out):
     return True
 
 
-SIGNATURE = (
-    "void(float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64, float64,"
-    " boolean, int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])"
-)
+@njit(**inner)
+def polish(problem, max_steps, stop, plan, value, box, trial, parts, interior):
+    """Lower the objective of an allowed plan, in place, and return it.
+
+    A descent; another one if it came to nothing; with kinks, one that holds what is close to them and one that does
+    not; the snapping. Each is kept only if the objective does not rise.
+    """
+    kinks = has_kinks(problem, plan)
+    improved = False
+    for stage in range(5):
+        loss = 0.0
+        if stage == 4:
+            loss = NO_LOSS
+            found = snap(problem, plan, box, trial)
+        else:
+            barrier = BARRIERS[min(stage, 1)]
+            wanted = stage == 0 or (kinks if stage >= 2 else not improved)
+            found = max_steps > 0 and wanted
+            found = found and step_inside(problem, plan, NEAR if stage == 2 else -1.0, barrier, box, interior)
+            if found:
+                interior_point(problem, barrier, ROUNDED[stage] if kinks else 0.0, max_steps, stop, parts, interior)
+                for j in range(plan.shape[0]):
+                    project(interior.plan[j], problem.gain, problem.needed, problem.lower, problem.upper, trial[j])
+        if found:
+            reached = hard_objective(problem, trial, parts)
+            if reached <= value + loss * (1.0 + abs(reached)):
+                improved = True
+                value = reached
+                copy_matrix(trial, plan)
+    return value
+
+
+SIGNATURE = types.void(PROBLEMS, int64, int64[::1], float64[:, :, :, ::1], MATRIX)
 
 
 @njit(SIGNATURE, **options)
-def descend_sharply(
-    curvature, gain, scores, tilts, bounds, validity_weight, diversity_weight, manhattan, max_steps, stop, plans, values
-):
+def interior_point_descents(problems, max_steps, stop, plans, values):
     """Descend from every allowed plan to where the objective, with all its kinks, cannot be lowered.
 
     Parameters
     ----------
-    curvature, gain : (n, n), (n,) covariance and mean of the parameters, for moves
-    scores, tilts, bounds : (N, 3), (N, n), (N, 2, n) what applicants may do, from `read_applicants`
-    validity_weight, diversity_weight, manhattan : of the objective
-    max_steps : most Newton steps; 0 only puts coordinates onto the bounds and own values that they all but have
-    stop : (1,) not zero once the descents are not wanted any more
-    plans : (N, S, J, n) plans of every applicant; receives where they lead to
-    values : (N, S) their objectives; receives the new ones
+    problems : Problems
+        What N applicants may do, and what plans are judged by.
+    max_steps : int
+        Most Newton steps; 0 only puts coordinates onto the bounds and own values that they all but have.
+    stop : ndarray of shape (1,)
+        Not zero once the descents are not wanted any more.
+    plans : ndarray of shape (N, S, J, n)
+        Plans of every applicant; receives where they lead to.
+    values : ndarray of shape (N, S)
+        Their objectives; receives the new ones.
     """
     n_applicants, n_starts, n_options, n = plans.shape
     parts = allocate_parts(n_options, n)
@@ -312,42 +332,6 @@ def descend_sharply(
     trial = np.zeros((n_options, n))
     box = np.zeros((2, n))
     for p in range(n_applicants):
-        problem = Problem(
-            curvature,
-            gain,
-            tilts[p],
-            scores[p, 0],
-            scores[p, 1],
-            scores[p, 2],
-            bounds[p, 0],
-            bounds[p, 1],
-            validity_weight,
-            diversity_weight,
-            manhattan,
-        )
+        problem = problem_of(problems, p)
         for s in range(n_starts):
-            plan = plans[p, s]
-            kinks = has_kinks(problem, plan)
-            improved = False
-            # A descent; another one if it came to nothing; with kinks, one that holds what is close to them and one
-            # that does not; the snapping. Each is kept only if the objective does not rise.
-            for stage in range(5):
-                found = False
-                if stage == 4:
-                    found = snap(problem, plan, box, trial)
-                elif max_steps > 0 and (stage == 0 or (stage == 1 and not improved) or (stage >= 2 and kinks)):
-                    near = NEAR if stage == 2 else -1.0
-                    barrier = BARRIERS[min(stage, 1)]
-                    if step_inside(problem, plan, near, barrier, box, interior):
-                        rounding = ROUNDED[stage] if kinks else 0.0
-                        sharpen(problem, barrier, rounding, max_steps, stop, parts, interior)
-                        for j in range(n_options):
-                            project(interior.plan[j], gain, problem.needed, problem.lower, problem.upper, trial[j])
-                        found = True
-                if found:
-                    value = hard_objective(problem, trial, parts)
-                    loss = NO_LOSS * (1.0 + abs(value)) if stage == 4 else 0.0
-                    if value <= values[p, s] + loss:
-                        improved = True
-                        values[p, s] = value
-                        copy_matrix(trial, plan)
+            values[p, s] = polish(problem, max_steps, stop, plans[p, s], values[p, s], box, trial, parts, interior)

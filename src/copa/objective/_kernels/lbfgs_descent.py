@@ -1,4 +1,4 @@
-"""Rough descent from one start: a limited-memory quasi-Newton method on the faces of the constraints (compiled).
+"""Descent with a smoothed objective: a limited-memory quasi-Newton method on the faces of the constraints (compiled).
 
 The minimum over the options is softened at a falling temperature. Which constraints are active is read off a projected
 gradient step; the quasi-Newton step lies in their tangent space and is followed along its projection.
@@ -8,12 +8,19 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import float64, int64, njit, types
 
 from copa._core._kernels.compiling import inner, options
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import dot
-from copa.objective._kernels.objective import Problem, allocate_parts, hard_objective, smooth_objective
+from copa.objective._kernels.objective import (
+    MATRIX,
+    PROBLEMS,
+    allocate_parts,
+    hard_objective,
+    problem_of,
+    smooth_objective,
+)
 
 MEMORY = 8  # pairs of steps and gradient changes that stand for the curvature
 PROBE = 0.1  # length of the gradient step that tells active constraints from others
@@ -24,6 +31,8 @@ ARMIJO = 1e-4
 CURVATURE = 1e-8  # least cosine between a step and its gradient change
 PATIENCE = 3  # steps of little progress in a row that end the descent
 LEAST_SHARE = 1e-6  # of an option in the next soft minimum
+ROUNDING = 1e-3  # of the kinks of the costs
+TOLERANCE = 1e-3  # speed of the gradient step at which a plan counts as stationary
 FACE = 1e-9  # relative distance from the half-space's face within which an option is on it
 
 
@@ -96,7 +105,7 @@ def find_active(problem, moves, search):
 
 
 @njit(**inner)
-def into_tangent(gain, search):
+def project_onto_tangent(gain, search):
     """Remove from the direction what would leave the active constraints."""
     n_options, n = search.direction.shape
     for j in range(n_options):
@@ -122,7 +131,7 @@ def choose_direction(gain, search, count):
     gradient = search.gradient.reshape(-1)
     for i in range(direction.size):
         direction[i] = -gradient[i]
-    into_tangent(gain, search)
+    project_onto_tangent(gain, search)
     oldest = max(0, count - MEMORY)
     for age in range(count - oldest):
         q = (count - 1 - age) % MEMORY
@@ -142,7 +151,7 @@ def choose_direction(gain, search, count):
         q = i % MEMORY
         share = dot(search.changes[q], direction) * search.inverse_products[q]
         add_scaled(direction, search.shares[q] - share, search.steps[q])
-    into_tangent(gain, search)
+    project_onto_tangent(gain, search)
     longest = 0.0
     for j in range(search.direction.shape[0]):
         longest = max(longest, dot(search.direction[j], search.direction[j]))
@@ -152,7 +161,7 @@ def choose_direction(gain, search, count):
 
 
 @njit(**inner)
-def follow(problem, moves, value, temperature, prior, rounding, parts, search):
+def line_search(problem, moves, value, temperature, prior, parts, search):
     """Try shorter and shorter steps along the projected direction; return the new value, infinite if none is lower."""
     step = 1.0
     for _ in range(MAX_TRIALS):
@@ -164,7 +173,7 @@ def follow(problem, moves, value, temperature, prior, rounding, parts, search):
             for k in range(moves.shape[1]):
                 expected += search.gradient[j, k] * (search.trial[j, k] - moves[j, k])
         trial_value = smooth_objective(
-            problem, search.trial, temperature, prior, rounding, parts, search.trial_gradient
+            problem, search.trial, temperature, prior, ROUNDING, parts, search.trial_gradient
         )
         if expected < 0.0 and trial_value <= value + ARMIJO * expected:
             return trial_value
@@ -175,7 +184,7 @@ def follow(problem, moves, value, temperature, prior, rounding, parts, search):
 
 
 @njit(**inner)
-def remember(moves, search, count):
+def update_memory(moves, search, count):
     """Step to the trial, and keep the pair if it says something about the curvature; return how many pairs are kept."""
     q = count % MEMORY
     steps, changes = search.steps[q], search.changes[q]
@@ -194,30 +203,30 @@ def remember(moves, search, count):
 
 
 @njit(**inner)
-def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, stop, parts, search):
+def descend(problem, moves, temperature, prior, max_steps, stop, parts, search):
     """Lower the smooth objective from `moves`, in place.
 
-    `prior` is replaced by the options' shares at the end, the prior of a next, sharper descent.
+    `prior` is replaced by the options' shares at the end, the prior of a descent at a lower temperature.
     """
-    value = smooth_objective(problem, moves, temperature, prior, rounding, parts, search.gradient)
+    value = smooth_objective(problem, moves, temperature, prior, ROUNDING, parts, search.gradient)
     count = 0
     idle = 0
     for j in range(prior.size):
         search.final[j] = prior[j]
     for _ in range(max_steps):
-        if stop[0] != 0 or find_active(problem, moves, search) <= tolerance:
+        if stop[0] != 0 or find_active(problem, moves, search) <= TOLERANCE:
             break
         choose_direction(problem.gain, search, count)
-        lower = follow(problem, moves, value, temperature, prior, rounding, parts, search)
+        lower = line_search(problem, moves, value, temperature, prior, parts, search)
         if not lower < value:
             if count == 0:
                 break
             count = 0
             continue
-        count = remember(moves, search, count)
+        count = update_memory(moves, search, count)
         for j in range(prior.size):
             search.final[j] = max(parts.share[j], LEAST_SHARE)
-        idle = idle + 1 if value - lower <= 0.01 * tolerance * (1.0 + abs(value)) else 0
+        idle = idle + 1 if value - lower <= 0.01 * TOLERANCE * (1.0 + abs(value)) else 0
         value = lower
         if idle >= PATIENCE:
             break
@@ -225,71 +234,41 @@ def descend(problem, moves, temperature, prior, rounding, max_steps, tolerance, 
         prior[j] = search.final[j]
 
 
-ROUNDING = 1e-3  # of kinks
-TOLERANCE = 1e-3
-
-SIGNATURE = (
-    "void(float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64, float64,"
-    " boolean, float64[::1], int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])"
-)
+SIGNATURE = types.void(PROBLEMS, float64[::1], int64, int64[::1], float64[:, :, :, ::1], MATRIX)
 
 
 @njit(SIGNATURE, **options)
-def descend_roughly(
-    curvature,
-    gain,
-    scores,
-    tilts,
-    bounds,
-    validity_weight,
-    diversity_weight,
-    manhattan,
-    temperatures,
-    max_steps,
-    stop,
-    plans,
-    values,
-):
+def lbfgs_descents(problems, temperatures, max_steps, stop, plans, values):
     """Project every start onto what is allowed and descend from it, at one temperature after another.
 
     Parameters
     ----------
-    curvature, gain : (n, n), (n,) covariance and mean of the parameters, for moves
-    scores, tilts, bounds : (N, 3), (N, n), (N, 2, n) what applicants may do, from `read_applicants`
-    validity_weight, diversity_weight, manhattan : of the objective
-    temperatures : (T,) falling
-    max_steps : most steps at one temperature
-    stop : (1,) not zero once the descents are not wanted any more
-    plans : (N, S, J, n) starts of every applicant; receives where they lead to
-    values : (N, S); receives their objectives
+    problems : Problems
+        What N applicants may do, and what plans are judged by.
+    temperatures : ndarray of shape (T,)
+        Temperatures of the soft minimum, falling.
+    max_steps : int
+        Most steps at one temperature.
+    stop : ndarray of shape (1,)
+        Not zero once the descents are not wanted any more.
+    plans : ndarray of shape (N, S, J, n)
+        Starts of every applicant; receives where they lead to.
+    values : ndarray of shape (N, S)
+        Receives their objectives.
     """
     n_applicants, n_starts, n_options, n = plans.shape
     parts = allocate_parts(n_options, n)
     search = allocate_search(n_options, n)
     prior = np.zeros(n_options)
-    line = np.zeros(n)
     for p in range(n_applicants):
-        lower, upper, needed = bounds[p, 0], bounds[p, 1], scores[p, 2]
-        problem = Problem(
-            curvature,
-            gain,
-            tilts[p],
-            scores[p, 0],
-            scores[p, 1],
-            needed,
-            lower,
-            upper,
-            validity_weight,
-            diversity_weight,
-            manhattan,
-        )
+        problem = problem_of(problems, p)
         for s in range(n_starts):
             plan = plans[p, s]
             for j in range(n_options):
                 prior[j] = 1.0
                 for k in range(n):
-                    line[k] = plan[j, k]
-                project(line, gain, needed, lower, upper, plan[j])
+                    search.line[k] = plan[j, k]
+                project(search.line, problem.gain, problem.needed, problem.lower, problem.upper, plan[j])
             for temperature in temperatures:
-                descend(problem, plan, temperature, prior, ROUNDING, max_steps, TOLERANCE, stop, parts, search)
+                descend(problem, plan, temperature, prior, max_steps, stop, parts, search)
             values[p, s] = hard_objective(problem, plan, parts)

@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import boolean, float64, njit, types
 
 from copa._core._kernels.compiling import inner, options
 from copa._core._kernels.small_matrices import invert_from_cholesky
@@ -32,6 +32,34 @@ class Problem(NamedTuple):
     validity_weight: float
     diversity_weight: float
     manhattan: bool
+
+
+class Problems(NamedTuple):
+    """The problems of N applicants, as the descents take them."""
+
+    curvature: np.ndarray  # (n, n) A
+    gain: np.ndarray  # (n,) m
+    scores: np.ndarray  # (N, 3) mean score, variance, least m'z
+    tilts: np.ndarray  # (N, n) b
+    bounds: np.ndarray  # (N, 2, n) box for every move
+    validity_weight: float
+    diversity_weight: float
+    manhattan: bool
+
+
+MATRIX = float64[:, ::1]
+PROBLEMS = types.NamedTuple(
+    (MATRIX, float64[::1], MATRIX, MATRIX, float64[:, :, ::1], float64, float64, boolean), Problems
+)
+
+
+@njit(**inner)
+def problem_of(problems, p):
+    """The problem of applicant p."""
+    scores, bounds = problems.scores[p], problems.bounds[p]
+    applicant = (problems.tilts[p], scores[0], scores[1], scores[2], bounds[0], bounds[1])
+    weights = (problems.validity_weight, problems.diversity_weight, problems.manhattan)
+    return Problem(problems.curvature, problems.gain, *(applicant + weights))
 
 
 class Parts(NamedTuple):
@@ -254,7 +282,7 @@ def cost_between(first, second, weights, manhattan):
 
 
 @njit(**inner)
-def surety(point, mean, cov):
+def score_ratio(point, mean, cov):
     """Mean score over its standard deviation; infinite where there is no deviation, NaN where there is neither."""
     score = 0.0
     variance = 0.0
@@ -310,7 +338,7 @@ def plan_values(points, origins, mean, cov, weights, validity_weight, diversity_
         if validity_weight > 0.0:
             least = math.inf
             for j in range(n_options):
-                ratio = surety(points[p, j], mean, cov)
+                ratio = score_ratio(points[p, j], mean, cov)
                 least = ratio if not ratio >= least else least  # NaN stays
             value -= validity_weight * least
         if diversity_weight > 0.0:

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from planning_kernels import callable_from_python, determinant, differences, draw_problem, ratios, rounded_norms
 
-from copa.objective._kernels import curvature, objective
+from copa.objective._kernels import barrier, objective
 
 allocate_parts = callable_from_python(objective.allocate_parts)
 fill_proximity = callable_from_python(objective.proximity)
 fill_ratios = callable_from_python(objective.ratios)
 fill_diversity = callable_from_python(objective.diversity)
-add_proximity = callable_from_python(curvature.add_proximity)
-add_ratios = callable_from_python(curvature.add_ratios)
-add_diversity = callable_from_python(curvature.add_diversity)
+add_proximity = callable_from_python(barrier.add_proximity)
+add_ratios = callable_from_python(barrier.add_ratios)
+add_diversity = callable_from_python(barrier.add_diversity)
 
 ROUNDING = 0.1
 SECOND_STEP = 1e-4  # second differences: rounding 1e-16 / step^2, and the squared step times fourth derivatives (~1e3)
@@ -58,14 +58,14 @@ def test_the_curvature_of_the_determinant(n_options, n, manhattan):
 def test_the_curvature_of_the_ratios_and_their_barrier():
     problem, moves, parts, matrix = draw(2, 3, 2, manhattan=False)
     fill_ratios(problem, moves, parts)
-    pulls, slacks = np.array([0.3, 0.0, 1.2]), np.array([0.5, 0.1, 2.0])
-    add_ratios(problem, parts, pulls, slacks, matrix)
-    expected = hessian(lambda z: -pulls @ ratios(problem, z), moves)
-    # A slack ratio_j - t has gradient (slope of the ratio, -1); the barrier adds pull / slack times its square.
+    multipliers, slacks = np.array([0.3, 0.0, 1.2]), np.array([0.5, 0.1, 2.0])
+    add_ratios(problem, parts, multipliers, slacks, matrix)
+    expected = hessian(lambda z: -multipliers @ ratios(problem, z), moves)
+    # A slack ratio_j - t has gradient (slope of the ratio, -1); the barrier adds multiplier / slack times its square.
     slopes = np.zeros((3, 7))
     for j in range(3):
         slopes[j, :6] = differences(lambda z, j=j: ratios(problem, z)[j], moves).ravel()
         slopes[j, 6] = -1.0
-    barrier = slopes.T @ (slopes * (pulls / slacks)[:, None])
-    np.testing.assert_allclose(symmetric(matrix), expected + barrier[:6, :6], atol=CLOSE)
-    np.testing.assert_allclose(matrix[6], barrier[6], atol=1e-6)
+    stiffness = slopes.T @ (slopes * (multipliers / slacks)[:, None])
+    np.testing.assert_allclose(symmetric(matrix), expected + stiffness[:6, :6], atol=CLOSE)
+    np.testing.assert_allclose(matrix[6], stiffness[6], atol=1e-6)

@@ -1,4 +1,4 @@
-"""Reading the arguments that the corrections share: plans, budgets, and how many options may move."""
+"""What a correction did to a plan: its lower bound before and after, and how far its options moved."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,35 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.reading import read_count
-from copa.bounds.points import complaints, read_points, require_plan
+from copa.bounds.points import read_plans
 from copa.bounds.validity import bound_plans
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
-
-
-def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
-    """Read one plan (J, D) or a batch as plans (N, J, D), and whether it was one; raise at the first bad plan."""
-    array = read_points(points, dimension)
-    if array.ndim == 2:
-        require_plan(array)
-        return array[None], True
-    for i, message in enumerate(complaints(array)):
-        if message:
-            raise InvalidInputError(f"plan {i}: {message}")
-    return array, False
-
-
-def heaviest(weights: Array, n_corrections: Any) -> npt.NDArray[np.bool_]:
-    """Mark the `n_corrections` options with the largest weights (N, J); the first of equal ones, all for None."""
-    n_options = weights.shape[1]
-    if n_corrections is None:
-        return np.ones(weights.shape, dtype=bool)
-    count = read_count(n_corrections, "n_corrections", most=n_options)
-    order = np.argsort(-weights, axis=1, kind="stable")
-    marked = np.zeros(weights.shape, dtype=bool)
-    np.put_along_axis(marked, order[:, :count], values=True, axis=1)
-    return marked
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +19,21 @@ class CorrectionEffect:
 
     Attributes
     ----------
-    lower_before, lower_after : float, the proven lower bound L* of the plan
-    moved : (J,) Euclidean distances that the options were moved
-    changed : (J,) whether an option is another one than before, to the last bit
+    lower_before, lower_after : float
+        The proven lower bound L* of the plan.
+    moved : ndarray of shape (J,)
+        Euclidean distances that the options were moved.
+    changed : ndarray of shape (J,)
+        Whether an option is another one than before, to the last bit.
+
+    Examples
+    --------
+    >>> import copa
+    >>> effect = copa.correction_effect(
+    ...     [[1.0, 1.0]], [[1.0, 1.5]], mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05
+    ... )
+    >>> effect.moved, effect.changed
+    (array([0.5]), array([ True]))
     """
 
     lower_before: Array
@@ -62,9 +49,16 @@ def correction_effect(
 
     Parameters
     ----------
-    before, after : (J, D) or (N, J, D), of one shape
-    mean, cov, radius, drift : the ball for which the lower bounds are computed
-    n_jobs : threads for a batch, None for all cores; results do not depend on it
+    before, after : array_like of shape (J, D) or (N, J, D)
+        Plans of one shape.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Nominal mean and covariance of the model's parameters.
+    radius : float
+    drift : array_like of shape (D, D), optional
+        Size and shape of the ball for which the lower bounds are computed.
+    n_jobs : int, optional
+        Threads for a batch, None for all cores; results do not depend on it.
 
     Returns
     -------
@@ -74,6 +68,15 @@ def correction_effect(
     ------
     InvalidInputError
         For bad input, or plans of different shapes.
+
+    Examples
+    --------
+    >>> import copa
+    >>> mean, cov = [-0.5, 1.0], [[0.1, 0.0], [0.0, 0.1]]
+    >>> plan = [[1.0, 1.0]]
+    >>> effect = copa.correction_effect(plan, copa.requirement_correction(plan, mean, margin=1.0), mean, cov, 0.05)
+    >>> print(f"{effect.lower_before:.3f} {effect.lower_after:.3f}")
+    0.450 0.684
     """
     ball = MomentBall.read(mean, cov, radius, drift)
     old, single = read_plans(before, ball.dimension)

@@ -1,4 +1,4 @@
-"""Largest score per standard deviation within a budget and a box (compiled).
+"""Largest score per standard deviation within a budget and a box: an active-set method (compiled).
 
 A working set of coordinates is held at their bounds; the others are free, which is the problem without a box in fewer
 coordinates. A step towards its solution never lowers the ratio, because the ratio is quasi-concave where the score is
@@ -15,11 +15,13 @@ from numba import njit
 from copa._core._kernels.compiling import options
 from copa._core._kernels.projection import farthest_on_ray
 from copa._core._kernels.small_matrices import cholesky, solve_cholesky
-from copa.corrections._kernels.spectral import MATCH, MAX_EVALUATIONS, next_guess, variance_per_score
+from copa.corrections._kernels.spectral import MATCH, MAX_EVALUATIONS, balance, next_guess
 
 EPS = 2.2e-16
 REFINEMENTS = 2
 LEAST_SHARE = 1e-10  # of the budget is left to the free coordinates, so that its price is a number
+PULL = 1e-10  # a pull back inside below this share of the forces it is a difference of is rounding
+GAIN = 1e-14  # a ratio that grows by less, relatively, does not grow
 
 
 class Problem(NamedTuple):
@@ -57,22 +59,21 @@ class Workspace(NamedTuple):
 @njit(**options)
 def allocate(n, length):
     """Room for n coordinates and variances of `length` terms."""
-    return Workspace(
-        np.zeros(n, dtype=np.bool_),
-        np.empty(n, dtype=np.int64),
-        np.empty((n, n)),
-        np.empty((n, n)),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(length),
-        np.empty(length),
-        np.empty(n),
-        np.empty(n),
-    )
+    matrices = (np.empty((n, n)), np.empty((n, n)))
+    solutions = (np.empty(n), np.empty(n), np.empty(n), np.empty(n))
+    sides = (np.empty(n), np.empty(n))
+    roots = (np.empty(length), np.empty(length))
+    points = (np.empty(n), np.empty(n))
+    held, free = np.zeros(n, dtype=np.bool_), np.empty(n, dtype=np.int64)
+    return Workspace(held, free, *(matrices + solutions + sides + roots + points))
+
+
+@njit(**options)
+def plus_product(total, row, vector):
+    """Total + row'vector, added from the first entry to the last."""
+    for k in range(row.size):
+        total += row[k] * vector[k]
+    return total
 
 
 @njit(**options)
@@ -112,29 +113,32 @@ def forward(factor, rhs, n, out):
 
 
 @njit(**options)
+def residual(problem, n, ws):
+    """Write base - F'w into `ws.left`; return the variance |base - F'w|^2 at -w."""
+    variance = 0.0
+    for k in range(ws.base.size):
+        ws.left[k] = ws.base[k]
+        for i in range(n):
+            ws.left[k] -= problem.root[ws.free[i], k] * ws.w[i]
+        variance += ws.left[k] * ws.left[k]
+    return variance
+
+
+@njit(**options)
 def refine(tau, problem, n, factor, ws):
-    """Correct w by what is left of its equation, F (base - F'w) = tau w; return the variance |base - F'w|^2 at -w.
+    """Correct w by what is left of its equation, F (base - F'w) = tau w; return the variance at -w.
 
     In directions without variance a nearly singular system leaves an error of w's own size. Its equation does not:
     there it says tau w = 0 to the last digit.
     """
-    variance = 0.0
-    for repeat in range(REFINEMENTS + 1):
-        variance = 0.0
-        for k in range(ws.base.size):
-            ws.left[k] = ws.base[k]
-            for i in range(n):
-                ws.left[k] -= problem.root[ws.free[i], k] * ws.w[i]
-            variance += ws.left[k] * ws.left[k]
-        if repeat == REFINEMENTS:
-            break
+    variance = residual(problem, n, ws)
+    for _ in range(REFINEMENTS):
         for i in range(n):
-            ws.lw[i] = -tau * ws.w[i]
-            for k in range(ws.base.size):
-                ws.lw[i] += problem.root[ws.free[i], k] * ws.left[k]
+            ws.lw[i] = plus_product(-tau * ws.w[i], problem.root[ws.free[i]], ws.left)
         solve_cholesky(factor, ws.lw[:n])
         for i in range(n):
             ws.w[i] += ws.lw[i]
+        variance = residual(problem, n, ws)
     return variance
 
 
@@ -166,9 +170,7 @@ def point_at(tau, problem, score, n, ws, y):
         u_w += ws.lu[i] * ws.lw[i]
         w_w += ws.lw[i] * ws.lw[i]
         linear -= ws.slope[i] * ws.w[i]
-    kappa, spread = variance_per_score(tau * uu, linear - 2.0 * tau * uw, variance)
-    kappa_slope = 2.0 * tau * w_w - kappa * (4.0 * tau * u_w - uw) - kappa * kappa * (uu - 2.0 * tau * u_u)
-    kappa_slope = kappa_slope / spread if spread > 0.0 else 0.0
+    kappa, kappa_slope = balance(tau, (uu, uw, u_u, u_w, w_w), linear, variance)
     square, along = 0.0, 0.0
     for i in range(n):
         y[i] = kappa * ws.u[i] - ws.w[i]
@@ -193,9 +195,7 @@ def solve_free(problem, y, n, tau, noise, ws):
     score, variance = score_and_variance(problem, ws.target, ws.base)
     for i in range(n):
         ws.slope[i] = problem.b[ws.free[i]]
-        ws.pull[i] = 0.0
-        for k in range(ws.base.size):
-            ws.pull[i] += problem.root[ws.free[i], k] * ws.base[k]
+        ws.pull[i] = plus_product(0.0, problem.root[ws.free[i]], ws.base)
         trace += problem.cov[ws.free[i], ws.free[i]]
     # A budget that does not bind at the least multiplier does not bind.
     least = noise * trace + 1e-30 * variance / (budget * budget) + 1e-300
@@ -244,13 +244,8 @@ def find_target(problem, y, n, tau, ws):
             break
         noise *= 100.0
     if not reached >= ratio:
-        for i in range(y.size):
-            ws.target[i] = y[i]
+        ws.target[:] = y
     return tau
-
-
-PULL = 1e-10  # a pull back inside below this share of the forces it is a difference of is rounding
-GAIN = 1e-14  # a ratio that grows by less, relatively, does not grow
 
 
 @njit(**options)
@@ -277,8 +272,7 @@ def move_towards_target(problem, y, ws):
         ws.trial[i] = min(max(ws.target[i], problem.low[i]), problem.high[i])
         inside = inside and ws.trial[i] == ws.target[i]
     if inside:
-        for i in range(n):
-            y[i] = ws.target[i]
+        y[:] = ws.target
         return False
     if ratio_at(problem, ws.trial, ws.base) > ratio_at(problem, y, ws.base):
         for i in range(n):
@@ -305,9 +299,7 @@ def strongest_pull(problem, y, tau, ws):
     for i in range(y.size):
         if not ws.held[i] or problem.low[i] == problem.high[i]:
             continue
-        slope = 0.0
-        for k in range(ws.base.size):
-            slope += problem.root[i, k] * ws.base[k]
+        slope = plus_product(0.0, problem.root[i], ws.base)
         force = kappa * problem.b[i] - slope - tau * y[i]
         inwards = force if y[i] <= problem.low[i] else -force
         if inwards > PULL * (abs(kappa * problem.b[i]) + abs(slope) + abs(tau * y[i])) and inwards > strongest:
@@ -323,12 +315,10 @@ def choose_start(problem, y, ws):
     score is not positive.
     """
     proposed = ratio_at(problem, y, ws.base)
-    for i in range(y.size):
-        ws.trial[i] = 0.0
+    ws.trial[:] = 0.0
     unmoved = ratio_at(problem, ws.trial, ws.base)
     if unmoved > 0.0 and not proposed > unmoved:
-        for i in range(y.size):
-            y[i] = 0.0
+        y[:] = 0.0
         proposed = unmoved
     if not proposed > 0.0:
         farthest_on_ray(problem.b, problem.low, problem.high, problem.budget, math.inf, y)
@@ -342,9 +332,7 @@ def hold_start(problem, y, ws):
     score, variance = score_and_variance(problem, y, ws.base)
     square = 0.0
     for i in range(y.size):
-        slope = 0.0
-        for k in range(ws.base.size):
-            slope += problem.root[i, k] * ws.base[k]
+        slope = plus_product(0.0, problem.root[i], ws.base)
         force = variance / score * problem.b[i] - slope
         at_low, at_high = y[i] <= problem.low[i], y[i] >= problem.high[i]
         ws.held[i] = (at_low and force <= 0.0) or (at_high and force >= 0.0) or (at_low and at_high)
@@ -387,12 +375,18 @@ def best_boxed_steps(scores, slopes, roots, root, cov, low, high, budget, steps)
 
     Parameters
     ----------
-    scores, roots : (M,), (M, K); score and root vector of every option, the latter's squared length its variance
-    slopes : (F,) mean of the free coordinates
-    root, cov : (F, K), (F, F); rows of the covariance's root, and the covariance, of the free coordinates
-    low, high : (M, F) least and greatest step of each coordinate, low <= 0 <= high
-    budget : greatest length of a step, > 0
-    steps : (M, F); holds proposals inside box and budget, receives the steps
+    scores, roots : ndarray of shape (M,), (M, K)
+        Score and root vector of every option, the latter's squared length its variance.
+    slopes : ndarray of shape (F,)
+        Mean of the free coordinates.
+    root, cov : ndarray of shape (F, K), (F, F)
+        Rows of the covariance's root, and the covariance, of the free coordinates.
+    low, high : ndarray of shape (M, F)
+        Least and greatest step of each coordinate, low <= 0 <= high.
+    budget : float
+        Greatest length of a step, positive.
+    steps : ndarray of shape (M, F)
+        Holds proposals inside box and budget, receives the steps.
     """
     ws = allocate(slopes.size, root.shape[1])
     for m in range(steps.shape[0]):

@@ -1,18 +1,19 @@
-"""The sharp descent on problems with known minimisers."""
+"""The interior-point descent on problems with known minimisers."""
 
 import math
 
 import numpy as np
 import pytest
 
-from copa.objective._kernels.interior_point import descend_sharply
-from copa.objective._kernels.lbfgs_descent import descend_roughly
+from copa.objective._kernels.interior_point import interior_point_descents
+from copa.objective._kernels.lbfgs_descent import lbfgs_descents
+from copa.objective._kernels.objective import Problems
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
 
-def descend(gain, needed, starts, *, weights=(0.0, 0.0), manhattan=False, bounds=None, max_steps=100, rough_steps=5):
-    """Plans and values after the sharp descent of one applicant whose parameters have unit covariance."""
+def descend(gain, needed, starts, *, weights=(0.0, 0.0), manhattan=False, bounds=None, max_steps=100, lbfgs_steps=5):
+    """Plans and values after the interior-point descent of one applicant whose parameters have unit covariance."""
     n = len(gain)
     gain = np.array(gain, dtype=float)
     # An applicant of variance 1 and mean score 1 - needed: the options need a mean score of 1.
@@ -20,11 +21,11 @@ def descend(gain, needed, starts, *, weights=(0.0, 0.0), manhattan=False, bounds
     box = np.array([[[-np.inf] * n, [np.inf] * n]]) if bounds is None else np.array([bounds], dtype=float)
     plans = np.array([starts], dtype=float)
     values = np.empty(plans.shape[:2])
-    shared = (np.eye(n), gain, scores, np.zeros((1, n)), box, *weights, manhattan)
-    descend_roughly(*shared, np.array([0.1]), rough_steps, GO, plans, values)
-    rough = values.copy()
-    descend_sharply(*shared, max_steps, GO, plans, values)
-    assert (values <= rough + 1e-9 * (1.0 + np.abs(rough))).all()
+    problems = Problems(np.eye(n), gain, scores, np.zeros((1, n)), box, *weights, manhattan)
+    lbfgs_descents(problems, np.array([0.1]), lbfgs_steps, GO, plans, values)
+    before = values.copy()
+    interior_point_descents(problems, max_steps, GO, plans, values)
+    assert (values <= before + 1e-9 * (1.0 + np.abs(before))).all()
     return plans[0], values[0]
 
 
@@ -87,11 +88,11 @@ def test_the_ratios_of_diverse_options_are_level_at_the_minimum():
 def test_without_steps_only_coordinates_that_are_all_but_there_move():
     bounds = [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]
     start = [1e-8, 0.5, -1.0 + 1e-10]
-    plans, _ = descend([1.0, 1.0, 1.0], -5.0, [[start]], bounds=bounds, max_steps=0, rough_steps=0)
+    plans, _ = descend([1.0, 1.0, 1.0], -5.0, [[start]], bounds=bounds, max_steps=0, lbfgs_steps=0)
     np.testing.assert_array_equal(plans[0, 0], [0.0, 0.5, -1.0])
 
 
 def test_snapping_that_costs_too_much_is_undone():
     # A unit of coordinate 0 adds a thousand to the score: giving up 5e-7 of it takes 5e-4 of coordinate 1.
-    plans, _ = descend([1000.0, 1.0], 1.0, [[[5e-7, 1.0 - 5e-4]]], max_steps=0, rough_steps=0)
+    plans, _ = descend([1000.0, 1.0], 1.0, [[[5e-7, 1.0 - 5e-4]]], max_steps=0, lbfgs_steps=0)
     np.testing.assert_allclose(plans[0, 0], [5e-7, 1.0 - 5e-4], rtol=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copa.corrections._kernels.boxed import best_boxed_steps
+from copa.corrections._kernels.active_set import best_boxed_steps
 from unit.corrections.kernels import reference_ratio as reference
 
 
