@@ -9,14 +9,14 @@ from copa._core.reading import read_count
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
-from copa.schema.checks import complaints
+from copa.schema.checks import row_messages
 from copa.schema.columns import Codes, Flags, column_codes, read_table
 from copa.schema.feature import Feature
 from copa.schema.fields import is_absent
 from copa.schema.inference import infer_feature, spread_of
-from copa.schema.region import Limits, limits_of
+from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
-from copa.schema.violations import obeying, read_origins, rows_of, violations_of
+from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,12 +148,12 @@ class FeatureSchema:
     def check(self, X: "pd.DataFrame") -> list[str]:
         """Say what is wrong with each row of a table; "" where nothing is.
 
-        A missing column is an error at once. A row is wrong where a choice is none of the known values, a line is no
-        finite number or not whole although its kind is integer, a changeable value is missing (or one that a rule
+        A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
+        number or not whole although its kind is integer, a changeable value is missing (or one that a rule
         needs), or one is too large for the multiples of its step to be exact.
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
-        return complaints(self.features, needed, read_table(X, self.names))
+        return row_messages(self.features, needed, read_table(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.
@@ -167,9 +167,9 @@ class FeatureSchema:
             )
         return column_codes(feature, read_table(X, (column,))[column])
 
-    def limits(self, X: "pd.DataFrame") -> Limits:
+    def limits(self, X: "pd.DataFrame") -> FeasibleRegion:
         """Where the options of each row's applicant may go, column by column."""
-        return limits_of(self.features, read_table(X, self.names))
+        return FeasibleRegion.of(self.features, read_table(X, self.names))
 
     def violations(self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
         """Say for each option in what it breaks the schema; an empty list where it obeys.
@@ -181,8 +181,15 @@ class FeatureSchema:
 
         Returns
         -------
-        One list of complaints per option
+        list of list of str
+            One list of sentences for each option.
         """
+        return [[str(violation) for violation in found] for found in self.find_violations(origin, options)]
+
+    def find_violations(
+        self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame"
+    ) -> list[list[Violation]]:
+        """Return what `violations` says as records: column, constraint, limit, and what the option has instead."""
         table = read_table(options, self.names, "options")
         starts = read_origins(origin, self.names, len(table))
         return [
