@@ -7,6 +7,7 @@ import pytest
 
 import copa
 from copa.datasets import load_german, load_south_german
+from copa.datasets.loaders import SHA256
 
 
 def test_it_has_the_published_size_and_classes():
