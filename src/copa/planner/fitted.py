@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, Indices, as_symmetric, require_unmasked
+from copa._core.arrays import Array, Indices, as_symmetric
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.calibration import base_classifier
@@ -145,7 +145,7 @@ def fit_planner(
     rng = np.random.default_rng(settings.seed)
     n_models = N_MODELS if settings.n_models is None else settings.n_models
     encoded = model.encode(X)
-    labels = None if y is None else _labels(model, y, len(X))
+    labels = None if y is None else model.read_labels(y, len(X))
     estimator = _to_refit(model.classifier)
     raw = settings.moments
     if raw is None:
@@ -184,19 +184,6 @@ def fit_planner(
 def _to_refit(classifier: Any) -> Any:
     """The estimator whose refits stand for the next models."""
     return base_classifier(classifier)
-
-
-def _labels(model: LinearModel, y: Any, n_rows: int) -> Any:
-    require_unmasked(y, "y")
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
-    unknown = ~np.isin(labels, model.classifier.classes_)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        shown = " and ".join(repr(label) for label in model.classifier.classes_.tolist())
-        raise InvalidInputError(f"y must hold the model's labels, {shown}, got {labels[row]!r} in row {row}")
-    return labels
 
 
 def _required(labels: Any) -> Any:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import require_unmasked
 from copa._core.progress import progress_bar
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
@@ -139,13 +138,5 @@ def read_target(model: BlackBox, y: Any, n_rows: int) -> Any:
     """1.0 where the label is the favourable one, (n,); needed to retrain."""
     if y is None:
         raise InvalidInputError("y is needed to retrain the model: how its answers vary is what a promise rests on")
-    require_unmasked(y, "y")
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
-    known = np.isin(labels, model.estimator.classes_)
-    if not known.all():
-        row = int(np.argmin(known))
-        shown = " and ".join(repr(label) for label in model.estimator.classes_.tolist())
-        raise InvalidInputError(f"y must hold the model's labels, {shown}, got {labels[row]!r} in row {row}")
+    labels = model.read_labels(y, n_rows)
     return (labels == model.favourable).astype(np.float64)
