@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""What can go wrong, as one tree. Each error is also one of Python's own, so that either can be caught.
 
 CopaError
 ├── InvalidInputError   (also a ValueError)    an argument is outside what the call accepts
@@ -12,7 +12,17 @@ CompilationWarning      (a UserWarning)        the compiled kernels cannot be ke
 
 
 class CopaError(Exception):
-    """Root of every error that COPA raises on purpose."""
+    """Root of every error that COPA raises on purpose.
+
+    Examples
+    --------
+    >>> import copa
+    >>> try:
+    ...     copa.LinearRule.parse("income => debt")
+    ... except copa.CopaError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    InvalidInputError True
+    """
 
 
 class InvalidInputError(CopaError, ValueError):

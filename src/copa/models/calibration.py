@@ -30,7 +30,7 @@ def calibrated_parameters(classifier: Any, sign: float, threshold: float | None)
     """Oriented parameters and cutoff of a CalibratedClassifierCV over a linear classifier.
 
     Of several members (one per fold) these are the means: the average of their probabilities is not a function of one
-    score, so the mean decides the search, and the classifier itself is asked about every row delivered.
+    score, so the mean decides the search, and the classifier itself judges every row delivered.
     """
     wanted = 0.5 if threshold is None else threshold
     thetas, cutoffs = [], []

@@ -29,10 +29,17 @@ class LinearRule:
 
     Parameters
     ----------
-    coefficients : mapping from column to number
+    coefficients : mapping of str to float
+        From a column to its coefficient.
     upper : float
+        What the sum must not exceed.
     text : str, optional
         The rule as a person reads it, in the form that `parse` understands; made from the numbers if left out.
+
+    Examples
+    --------
+    >>> LinearRule({"debt": 1.0, "monthly income": -0.5}, 10).text
+    'debt - 0.5*`monthly income` <= 10'
     """
 
     coefficients: Mapping[str, float]
@@ -56,6 +63,20 @@ class LinearRule:
         """Read a rule: sums of columns, numbers and number*column on both sides of one <= or >=.
 
         A column whose name is not one word stands in backticks, a backtick in its name is doubled.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        LinearRule
+
+        Examples
+        --------
+        >>> rule = LinearRule.parse("2*debt + 1 >= `monthly income`")
+        >>> dict(rule.coefficients), rule.upper
+        ({'debt': -2.0, 'monthly income': 1.0}, 1.0)
         """
         coefficients, upper = _parsed(text)
         return cls(coefficients, upper, text.strip())
