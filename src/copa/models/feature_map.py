@@ -122,8 +122,13 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         Parameters
         ----------
         function : callable
-            From a tensor (N, Q) to a tensor (N, P), differentiable, each row by itself. It gets double precision, or the precision of its own parameters if it is a module; a module with dropout
-            or batch statistics must be in its `eval` mode.
+            From a tensor (N, Q) to a tensor (N, P), differentiable, each row by itself. It gets double precision, or
+            the precision of its own parameters if it is a module; a module with dropout or batch statistics must be in
+            its `eval` mode.
+
+        Returns
+        -------
+        FeatureMap
         """
         require_torch()
         return cls(TorchFunction(function), TorchJacobian(function))

@@ -38,10 +38,9 @@ class FeatureSchema:
     Examples
     --------
     >>> import pandas as pd
-    >>> schema = FeatureSchema(
-    ...     [Feature("age", "integer", immutable=True), Feature("debt", "numeric", lower=0), Feature("income", "numeric")],
-    ...     rules=["debt <= 2*income"],
-    ... )
+    >>> age = Feature("age", "integer", immutable=True)
+    >>> columns = [age, Feature("debt", "numeric", lower=0), Feature("income", "numeric")]
+    >>> schema = FeatureSchema(columns, rules=["debt <= 2*income"])
     >>> applicant = pd.DataFrame({"age": [41], "debt": [90.0], "income": [30.0]})
     >>> option = applicant.assign(age=40, debt=70.0)
     >>> for sentence in schema.violations(applicant, option)[0]:
