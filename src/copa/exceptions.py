@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""What can go wrong, as one tree. Each error is also one of Python's own, so that either can be caught.
 
 CopaError
 ├── InvalidInputError   (also a ValueError)    an argument is outside what the call accepts
@@ -18,10 +18,10 @@ class CopaError(Exception):
     --------
     >>> import copa
     >>> try:
-    ...     copa.validity_bounds([[1.0, 2.0]], mean=[1.0], cov=[[1.0]])
+    ...     copa.LinearRule.parse("income => debt")
     ... except copa.CopaError as error:
-    ...     print(type(error).__name__)
-    InvalidInputError
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    InvalidInputError True
     """
 
 

@@ -26,8 +26,8 @@ def is_inside(schema, limits, options, name, row, own):
     if options[name].iloc[row] == own:  # staying is always possible
         return True
     if feature.is_categorical:
-        return bool(limits.choice[name][0, schema.codes(options, name)[row]])
-    lower, upper = limits.line[name]
+        return bool(limits.categorical[name][0, schema.codes(options, name)[row]])
+    lower, upper = limits.numeric[name]
     return bool(lower[0] <= options[name].iloc[row] <= upper[0])
 
 
@@ -119,10 +119,10 @@ def test_words_change_what_is_said_and_not_what_is_allowed(data):
     plain, told = schema.violations(table, options), spoken.violations(table, options)
     assert [len(found) for found in told] == [len(found) for found in plain]
     limits, same = schema.limits(table), spoken.limits(table)
-    for name, (lower, upper) in limits.line.items():
-        np.testing.assert_array_equal(same.line[name], (lower, upper))
-    for name, mask in limits.choice.items():
-        np.testing.assert_array_equal(same.choice[name], mask)
+    for name, (lower, upper) in limits.numeric.items():
+        np.testing.assert_array_equal(same.numeric[name], (lower, upper))
+    for name, mask in limits.categorical.items():
+        np.testing.assert_array_equal(same.categorical[name], mask)
 
 
 @check
@@ -138,7 +138,9 @@ def test_codes_and_limits_do_not_depend_on_the_coding(data):
         for column in recodings(table[feature.name]):
             recoded = table.assign(**{feature.name: column})
             assert schema.codes(recoded, feature.name).tolist() == expected
-            np.testing.assert_array_equal(schema.limits(recoded).choice[feature.name], limits.choice[feature.name])
+            np.testing.assert_array_equal(
+                schema.limits(recoded).categorical[feature.name], limits.categorical[feature.name]
+            )
 
 
 @check
@@ -212,4 +214,4 @@ def test_tables_without_rows_have_no_complaints(n_rows):
     table = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
     schema = FeatureSchema.infer(table)
     assert schema.check(table.iloc[:n_rows]) == [""] * n_rows
-    assert schema.limits(table.iloc[:n_rows]).choice["b"].shape == (n_rows, 2)
+    assert schema.limits(table.iloc[:n_rows]).categorical["b"].shape == (n_rows, 2)

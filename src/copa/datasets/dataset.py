@@ -21,16 +21,32 @@ class Dataset:
 
     Attributes
     ----------
-    features : DataFrame, one row per applicant
-    favourable : Series of bool, the outcome a person wants
-    source : where the data come from, and under which licence
-    schema : FeatureSchema, what the columns are and what an applicant can change
+    features : DataFrame
+        One row per applicant.
+    favourable : Series of bool
+        Whether the outcome was the one that a person wants.
+    source : str
+        Where the data come from, and under which licence.
+    schema : FeatureSchema
+        What the columns are and what an applicant can change.
+
+    Examples
+    --------
+    >>> from copa.datasets import load_student
+    >>> data = load_student()
+    >>> data.schema["G2"].direction
+    'increase'
     """
 
     features: "pd.DataFrame"
     favourable: "pd.Series[bool]"
     source: str
     schema: FeatureSchema
+
+    @classmethod
+    def described(cls, features: "pd.DataFrame", favourable: "pd.Series[bool]", source: str, schema: str) -> "Dataset":
+        """Return a table with the schema that is bundled in a file, the spreads being those of the table."""
+        return cls(features, favourable.rename("favourable"), source, bundled_schema(schema).with_spreads(features))
 
 
 def published_bytes(file: str, sha256: str) -> bytes:

@@ -4,12 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.words import hint, require_text, shown
 from copa.exceptions import InvalidInputError
-from copa.models.calibration import thawed
+from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,70 +20,43 @@ LOOKED_AT = 2000  # rows of the data at most, to see how close
 
 @dataclass
 class Calls:
-    """How often a model was asked, and about how many rows."""
+    """How often a model was called, and with how many rows."""
 
     calls: int = 0
     rows: int = 0
 
+    def count(self, n_rows: int) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.rows += n_rows
+
 
 @dataclass(frozen=True, eq=False)
-class BlackBox:
-    """A fitted binary classifier that is only asked for its probabilities.
+class BlackBox(Model):
+    """A fitted binary classifier that is only queried for its probabilities.
 
     Attributes
     ----------
-    estimator : the classifier or pipeline
-    columns : raw columns, in the model's order
-    named : whether the estimator was fitted to a DataFrame, and so wants one
-    favourable : the label a person wants
-    position : of the favourable label in `classes_`
-    threshold : probability from which on the model accepts; None where `predict` decides
-    sharpest : where probabilities are cut off, and at 1 minus it
-    asked : calls of the model so far
-    typical : rows by which it can be told from other models, see `typical_rows`; None where nobody asked for them
+    sharpest : float
+        Where probabilities are cut off, and at 1 minus it.
+    calls : Calls
+        Calls of the model so far, those of its refits included.
+    typical : DataFrame or None
+        Rows by which it can be told from other models, see `typical_rows`; None where nobody needs them.
     """
 
-    estimator: Any
-    columns: tuple[str, ...]
-    named: bool
-    favourable: Any
-    position: int
-    threshold: float | None
     sharpest: float = COARSEST
-    asked: Calls = field(default_factory=Calls, repr=False)
+    calls: Calls = field(default_factory=Calls, repr=False)
     typical: "pd.DataFrame | None" = field(default=None, repr=False)
 
     @classmethod
     def read(cls, estimator: Any, columns: Any, *, threshold: Any = None, favourable: Any = None) -> "BlackBox":
-        """Take a fitted classifier, or say at once why it cannot be used.
-
-        Parameters
-        ----------
-        estimator : fitted classifier with `predict_proba` and two classes; of a search over settings, the best one
-        columns : names of the raw columns that it is given
-        threshold : probability of the favourable label from which on it accepts; None: what `predict` says
-        favourable : label; None for `classes_[1]`
-        """
-        estimator = thawed(getattr(estimator, "best_estimator_", estimator))
+        """Take a fitted classifier with `predict_proba`, or say why that cannot be; parameters as in `Model.read`."""
+        estimator = thawed(best_of(estimator))
         _require_probabilities(estimator)
-        classes = list(getattr(estimator, "classes_", ()))
-        if len(classes) != 2:
-            raise InvalidInputError(
-                f"the model must be fitted and choose between 2 classes, it has {len(classes)}; for more outcomes, "
-                "fit a model of the favourable one against the rest"
-            )
-        position = 1 if favourable is None else _position(classes, favourable)
-        named = getattr(estimator, "feature_names_in_", None)
-        used = require_text(columns if named is None else named)
-        given = [str(name) for name in columns]
-        for name in used:
-            if name not in given:
-                raise InvalidInputError(f"the model needs column {name!r}, which the table lacks; {hint(name, given)}")
-        if threshold is not None and not (isinstance(threshold, (int, float)) and 0.0 < threshold < 1.0):
-            raise InvalidInputError(
-                f"threshold is a probability of the favourable label, in (0, 1), got {shown(threshold)}"
-            )
-        return cls(estimator, used, named is not None, classes[position], position, threshold)
+        classes, position = read_classes(estimator, favourable)
+        used, named = read_columns(estimator, columns)
+        return cls(estimator, used, named, classes, position, read_threshold(threshold, probability=True))
 
     def replaced(self, estimator: Any) -> "BlackBox":
         """The same for another fit of the model, whose calls are counted together with this one's."""
@@ -104,11 +75,6 @@ class BlackBox:
         smallest = float(away[away > 0.0].min(initial=1.0))
         return replace(self, sharpest=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
 
-    def as_input(self, frame: "pd.DataFrame") -> Any:
-        """The raw columns in the form that the estimator was fitted to."""
-        rows = frame[list(self.columns)]
-        return rows if self.named else rows.to_numpy()
-
     def scores(self, frame: "pd.DataFrame") -> Array:
         """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
 
@@ -117,8 +83,7 @@ class BlackBox:
         """
         if len(frame) == 0:
             return np.zeros(0)
-        self.asked.calls += 1
-        self.asked.rows += len(frame)
+        self.calls.count(len(frame))
         chance = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
         scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
@@ -126,16 +91,11 @@ class BlackBox:
             scores[scores == 0.0] = -TIE
         return scores
 
-    def accepts(self, frame: "pd.DataFrame") -> npt.NDArray[np.bool_]:
-        """What the estimator itself says of raw rows, (N,)."""
-        if len(frame) == 0:
-            return np.zeros(0, dtype=bool)
-        self.asked.calls += 1
-        self.asked.rows += len(frame)
-        rows = self.as_input(frame)
-        if self.threshold is None:
-            return np.asarray(np.asarray(self.estimator.predict(rows)) == self.favourable)
-        return np.asarray(self.estimator.predict_proba(rows)[:, self.position] >= self.threshold)
+    def accepts(self, frame: "pd.DataFrame") -> Flags:
+        """Return what the estimator itself says of raw rows, (N,)."""
+        if len(frame) > 0:
+            self.calls.count(len(frame))
+        return super().accepts(frame)
 
 
 def log_odds(chance: Array, sharpest: float) -> Array:
@@ -156,11 +116,3 @@ def _require_probabilities(estimator: Any) -> None:
             f"the model must be linear or have predict_proba, and {type(last).__name__} is neither; fit it with "
             "probabilities, or wrap it in CalibratedClassifierCV"
         )
-
-
-def _position(classes: list[Any], favourable: Any) -> int:
-    for k, label in enumerate(classes):
-        if label == favourable:
-            return k
-    labels = " and ".join(shown(label) for label in classes)
-    raise InvalidInputError(f"favourable must be a label of the model, {labels}, got {shown(favourable)}")

@@ -6,6 +6,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
+from copa.models.base import thawed
 from copa.models.parameters import parameter_vector
 
 HALVINGS = 80
@@ -15,13 +16,6 @@ WIDEST = 1e6  # scores beyond are no scores
 def is_calibrated(classifier: Any) -> bool:
     """Whether a classifier is scikit-learn's CalibratedClassifierCV."""
     return hasattr(classifier, "calibrated_classifiers_")
-
-
-def thawed(estimator: Any) -> Any:
-    """The estimator inside scikit-learn's FrozenEstimator, whose own `fit` does nothing; any other as it is."""
-    while type(estimator).__name__ == "FrozenEstimator":  # by name: scikit-learn has it from 1.6 on
-        estimator = estimator.estimator
-    return estimator
 
 
 def base_classifier(classifier: Any) -> Any:
@@ -36,7 +30,7 @@ def calibrated_parameters(classifier: Any, sign: float, threshold: float | None)
     """Oriented parameters and cutoff of a CalibratedClassifierCV over a linear classifier.
 
     Of several members (one per fold) these are the means: the average of their probabilities is not a function of one
-    score, so the mean decides the search, and the classifier itself is asked about every row delivered.
+    score, so the mean decides the search, and the classifier itself judges every row delivered.
     """
     wanted = 0.5 if threshold is None else threshold
     thetas, cutoffs = [], []

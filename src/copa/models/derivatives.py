@@ -1,7 +1,6 @@
 """The derivative of any fitted transformer: exact where we know its formula, by central differences otherwise."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from copa.models.differences import as_table, columns_of, difference_tangents, n
 if TYPE_CHECKING:
     import pandas as pd
 
-
-Rule = Callable[[Any, Any, Array], Array]
+    from copa.models.transformer_rules import Rule
 
 
 def jacobian_of(transformer: Any, rows: Any) -> Array:
@@ -33,8 +31,9 @@ def jacobian_of(transformer: Any, rows: Any) -> Array:
 
     Parameters
     ----------
-    transformer : fitted scikit-learn transformer
-    rows : DataFrame, array or sparse matrix of shape (N, Q)
+    transformer : object
+        Fitted scikit-learn transformer.
+    rows : DataFrame, ndarray or sparse matrix of shape (N, Q)
         As its `transform` takes them. Columns of texts or categories are held: their derivative is zero, unless they
         are passed on unchanged. So are missing values.
 
@@ -46,6 +45,16 @@ def jacobian_of(transformer: Any, rows: Any) -> Array:
     ------
     InvalidInputError
         Where there is no finite derivative: at jumps and kinks of an unknown transformer, or outside its domain.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> rows = np.array([[2.0, 3.0]])
+    >>> products = PolynomialFeatures(degree=2, include_bias=False).fit(rows)
+    >>> products.transform(rows).tolist()
+    [[2.0, 3.0, 4.0, 6.0, 9.0]]
+    >>> jacobian_of(products, rows)[0].T.tolist()
+    [[1.0, 0.0, 4.0, 3.0, 0.0], [0.0, 1.0, 0.0, 2.0, 6.0]]
     """
     table = as_table(rows)
     n_rows, n_inputs = table.shape
@@ -60,8 +69,11 @@ def tangents_of(transformer: Any, rows: Any, tangents: Array) -> Array:
 
     Parameters
     ----------
-    transformer, rows : as in `jacobian_of`
-    tangents : (N, Q, C) directions in which the input columns move
+    transformer : object
+    rows : DataFrame, ndarray or sparse matrix of shape (N, Q)
+        Both as in `jacobian_of`.
+    tangents : ndarray of shape (N, Q, C)
+        Directions in which the input columns move.
 
     Returns
     -------
@@ -70,7 +82,7 @@ def tangents_of(transformer: Any, rows: Any, tangents: Array) -> Array:
     name = type(transformer).__name__
     if not hasattr(transformer, "transform"):
         raise InvalidInputError(f"a transformer has a transform method, {name} has none; give a fitted transformer")
-    rule = _rules().get(type(transformer))
+    rule = _rule_of(transformer)
     try:
         if rule is None:
             moved = difference_tangents(transformer.transform, rows, tangents, name=name)
@@ -85,38 +97,15 @@ def tangents_of(transformer: Any, rows: Any, tangents: Array) -> Array:
     return moved
 
 
-@cache
-def _rules() -> dict[type, Rule]:
-    """From the exact type of a transformer to its rule; a subclass may transform in another way."""
-    from sklearn import compose, decomposition, impute, pipeline, preprocessing
+def _rule_of(transformer: Any) -> "Rule | None":
+    """Rule for the exact type of a transformer, None where there is none: a subclass may transform in another way."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import FeatureUnion, Pipeline
 
-    from copa.models import transformer_rules as categories
-    from copa.models import transformer_rules as functions
-    from copa.models import transformer_rules as projections
-    from copa.models import transformer_rules as scalers
-    from copa.models.feature_map import FeatureMap
-    from copa.models.transformer_rules import polynomial_tangents, spline_tangents
+    from copa.models.transformer_rules import rules
 
-    return {
-        preprocessing.PolynomialFeatures: polynomial_tangents,
-        preprocessing.SplineTransformer: spline_tangents,
-        preprocessing.StandardScaler: scalers.dividing_tangents,
-        preprocessing.RobustScaler: scalers.dividing_tangents,
-        preprocessing.MinMaxScaler: scalers.minmax_tangents,
-        preprocessing.MaxAbsScaler: scalers.maxabs_tangents,
-        preprocessing.FunctionTransformer: functions.function_tangents,
-        preprocessing.OneHotEncoder: categories.category_tangents,
-        preprocessing.OrdinalEncoder: categories.category_tangents,
-        preprocessing.TargetEncoder: categories.category_tangents,
-        preprocessing.KBinsDiscretizer: categories.category_tangents,
-        impute.SimpleImputer: categories.imputer_tangents,
-        decomposition.PCA: projections.pca_tangents,
-        decomposition.TruncatedSVD: projections.svd_tangents,
-        compose.ColumnTransformer: columns_tangents,
-        pipeline.Pipeline: pipeline_tangents,
-        pipeline.FeatureUnion: union_tangents,
-        FeatureMap: FeatureMap.tangents_at,
-    }
+    composed = {Pipeline: pipeline_tangents, FeatureUnion: union_tangents, ColumnTransformer: columns_tangents}
+    return composed.get(type(transformer)) or rules().get(type(transformer))
 
 
 def chain_tangents(steps: Iterable[Any], rows: Any, tangents: Array) -> Array:
@@ -186,11 +175,11 @@ def _positions(transformer: Any, columns: Any, table: Any) -> Positions:
     if names is None or not hasattr(table, "columns"):
         return fitted
     # A DataFrame is read by name: the order may differ, and there may be more columns.
-    places = {name: place for place, name in enumerate(table.columns)}
-    missing = [name for name in names[fitted] if name not in places]
+    there = {name: position for position, name in enumerate(table.columns)}
+    missing = [name for name in names[fitted] if name not in there]
     if missing:
         raise InvalidInputError(f"the rows lack column {missing[0]!r}, which the ColumnTransformer was fitted to")
-    return np.array([places[name] for name in names[fitted]], dtype=np.intp)
+    return np.array([there[name] for name in names[fitted]], dtype=np.intp)
 
 
 def _fitted_positions(columns: Any, n_columns: int, names: Any) -> Positions:
@@ -221,12 +210,13 @@ def raw_jacobian(transformers: Sequence[Any], frame: "pd.DataFrame", columns: Se
 
     Parameters
     ----------
-    transformers : fitted transformers, applied in this order
-        The steps of a pipeline before its classifier: `LinearModel.transformers`.
-    frame : DataFrame with N rows
-        The model's raw columns. Where the first transformer was fitted to a DataFrame, it may have more columns and in
-        any order; else its columns are those of the array that it was fitted to.
-    columns : C names of columns that hold numbers
+    transformers : sequence
+        Fitted transformers in their order: the steps of a pipeline before its classifier, `LinearModel.transformers`.
+    frame : DataFrame
+        N rows of the model's raw columns. Where the first transformer was fitted to a DataFrame, it may have more
+        columns and in any order; else its columns are those of the array that it was fitted to.
+    columns : sequence of str
+        C names of columns that hold numbers.
 
     Returns
     -------
@@ -238,8 +228,7 @@ def raw_jacobian(transformers: Sequence[Any], frame: "pd.DataFrame", columns: Se
         raise InvalidInputError(f"raw_jacobian needs a DataFrame with at least one row, got {_shown(frame)}")
     names = getattr(transformers[0], "feature_names_in_", None) if transformers else None
     rows = frame if names is None else _in_order(frame, names)
-    places = _places(rows, columns)
-    moves = np.eye(rows.shape[1])[:, places]
+    moves = np.eye(rows.shape[1])[:, _numeric_positions(rows, columns)]
     blocks = []
     for start in range(0, len(rows), BLOCK):
         block = rows.iloc[start : start + BLOCK]
@@ -257,24 +246,24 @@ def _in_order(frame: "pd.DataFrame", names: Any) -> "pd.DataFrame":
     return frame[list(names)]
 
 
-def _places(rows: "pd.DataFrame", columns: Sequence[str]) -> list[int]:
+def _numeric_positions(rows: "pd.DataFrame", columns: Sequence[str]) -> list[int]:
     """Positions of the named columns, all of them numbers."""
     if isinstance(columns, str):
         raise InvalidInputError(f"columns must be a list of names, got the text {columns!r}; write [{columns!r}]")
     known = [str(name) for name in rows.columns]
     numeric = set(numeric_columns(rows))
-    places = []
+    positions = []
     for name in columns:
         if name not in known:
             raise InvalidInputError(f"the model has no column {name!r}; {hint(name, known)}")
-        place = known.index(name)
-        if place not in numeric:
+        position = known.index(name)
+        if position not in numeric:
             raise InvalidInputError(
-                f"column {name!r} holds {rows.dtypes.iloc[place]} values; only columns of numbers have a derivative, "
-                "leave it out of columns to hold it"
+                f"column {name!r} holds {rows.dtypes.iloc[position]} values; only columns of numbers have a "
+                "derivative, leave it out of columns to hold it"
             )
-        places.append(place)
-    return places
+        positions.append(position)
+    return positions
 
 
 def _shown(frame: Any) -> str:

@@ -1,4 +1,4 @@
-"""What each raw column does to the encoded vector, found by asking the fitted pipeline itself.
+"""What each raw column does to the encoded vector, found by probing the fitted pipeline itself.
 
 Nothing is assumed about the transformers: each column is varied by itself and the pipeline's own `transform` says what
 becomes of it. One-hot (with or without `drop`), ordinal codes, scaling, pass-through, bins, imputation of other columns
@@ -28,7 +28,7 @@ SLACK = 1e-8  # relative to the largest encoded entry
 
 
 class NotStraightError(InvalidInputError):
-    """The encoded vector is not a sum of straight lines over the columns that may change."""
+    """The encoded vector is not linear in the columns that may change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,11 @@ class Encoding:
 
     Attributes
     ----------
-    lines : from a numeric or integer column to its direction (D,): the change of the encoded vector per raw unit
-    choices : from an ordinal, categorical or binary column to codes (V, D): differences of them are the change of the
-        encoded vector
+    lines : mapping of str to ndarray of shape (D,)
+        From a numeric or integer column to its direction: the change of the encoded vector per raw unit.
+    choices : mapping of str to ndarray of shape (V, D)
+        From an ordinal, categorical or binary column to codes of its values: differences of them are the change of the
+        encoded vector.
     """
 
     lines: Mapping[str, Array]
@@ -47,7 +49,7 @@ class Encoding:
 
     @classmethod
     def probe(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":
-        """Ask the pipeline about every column of the schema that the model uses.
+        """Probe the pipeline with every column of the schema that the model uses.
 
         A column that cannot be probed is left out if it is immutable, and is an error otherwise.
         """
@@ -71,7 +73,7 @@ class Encoding:
     def without_directions(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":
         """The columns that may change, for a model in which what they do depends on where one stands.
 
-        A line along which the encoded vector jumps (bins) has no slope to follow, and is refused.
+        A numeric column along which the encoded vector jumps (bins) has no slope to follow, and is refused.
         """
         bases = _bases(schema, table)
         changeable = [f for f in schema.features if f.name in model.columns and not f.immutable]
@@ -89,7 +91,7 @@ class Encoding:
 
 
 def _require_slope(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> None:
-    """Raise if the encoded vector changes along a line, but only in jumps."""
+    """Raise if the encoded vector changes along a numeric column, but only in jumps."""
     rows = _vary(model, bases, feature.name, spell_numbers(feature, _test_numbers(feature, column), column))
     if np.ptp(rows, axis=1).max() <= SLACK * max(1.0, float(np.abs(rows).max())):
         return
@@ -127,7 +129,7 @@ def _vary(model: LinearModel, bases: "pd.DataFrame", name: str, entries: "pd.Ser
 
 
 def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
-    """The change of the encoded vector per raw unit of a line."""
+    """The change of the encoded vector per raw unit of a numeric column."""
     numbers = _test_numbers(feature, column)
     like = column.astype(np.float64) if column.dtype.kind == "f" else column  # single precision looks crooked
     entries = spell_numbers(feature, numbers, like)
@@ -145,7 +147,7 @@ def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", co
 
 
 def _test_numbers(feature: "Feature", column: "pd.Series[Any]") -> Array:
-    """Four different values of a line within its range: the ends, and two between them."""
+    """Four different values of a numeric column within its range: the ends, and two between them."""
     seen = column.dropna().astype(float)
     low = float(seen.min()) if feature.lower is None else feature.lower
     high = float(seen.max()) if feature.upper is None else feature.upper
@@ -156,7 +158,7 @@ def _test_numbers(feature: "Feature", column: "pd.Series[Any]") -> Array:
 
 
 def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
-    """Encoded vectors of a choice's values, up to a vector that all of them share."""
+    """Encoded vectors of a categorical column's values, up to a vector that all of them share."""
     rows = _vary(model, bases, feature.name, _spelled_values(feature, column))
     codes = rows - rows[:, :1]
     _require_one_answer(feature.name, codes, max(1.0, float(np.abs(rows).max())))
@@ -164,7 +166,7 @@ def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column
 
 
 def _spelled_values(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """All values of a choice, as the column spells them."""
+    """All values of a categorical column, as the column spells them."""
     n_values = len(feature.values or ())
     present = column.dropna() if column.notna().any() else column
     return spell_choices(feature, np.arange(n_values), present.iloc[[0] * n_values])

@@ -88,15 +88,18 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     Parameters
     ----------
-    function : callable from an array (N, Q) to an array (N, P)
-        Each output row is made of its own input row only.
-    jacobian : callable from an array (N, Q) to an array (N, P, Q), optional
-        Its derivative at each row. Without one, central differences of `function` (see `jacobian_of`).
+    function : callable
+        From an array (N, Q) to an array (N, P); each output row is made of its own input row only.
+    jacobian : callable, optional
+        From an array (N, Q) to an array (N, P, Q): its derivative at each row. Without one, central differences of
+        `function` (see `jacobian_of`).
 
     Attributes
     ----------
-    n_features_in_ : number of input columns Q
-    feature_names_in_ : their names, where `fit` got a DataFrame
+    n_features_in_ : int
+        Number of input columns Q.
+    feature_names_in_ : ndarray of shape (Q,)
+        Their names, where `fit` got a DataFrame.
 
     Examples
     --------
@@ -118,9 +121,14 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
         Parameters
         ----------
-        function : callable from a tensor (N, Q) to a tensor (N, P), differentiable, each row by itself
-            It gets double precision, or the precision of its own parameters if it is a module; a module with dropout
-            or batch statistics must be in its `eval` mode.
+        function : callable
+            From a tensor (N, Q) to a tensor (N, P), differentiable, each row by itself. It gets double precision, or
+            the precision of its own parameters if it is a module; a module with dropout or batch statistics must be in
+            its `eval` mode.
+
+        Returns
+        -------
+        FeatureMap
         """
         require_torch()
         return cls(TorchFunction(function), TorchJacobian(function))

@@ -126,7 +126,7 @@ class CategoryWords:
 def with_room(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
     """A column with room for every value that an option may move to: its categories, if it has such, are opened.
 
-    The list of categories is open for a choice by the values of the schema that it lacks; numbers of a line are not a
+    The categories of a categorical column are opened for the values of the schema that it lacks; numbers are not a
     list, and become plain ones.
     """
     import pandas as pd
@@ -142,7 +142,7 @@ def with_room(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def spell_numbers(feature: "Feature", numbers: Any, like: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Numbers of a line as a column of the type of `like`, or of the next wider type that holds them exactly.
+    """Numbers as a column of the type of `like`, or of the next wider type that holds them exactly.
 
     A column of single or half precision keeps it: each number becomes the nearest one that it can hold, so that a row
     whose score matters in the eighth digit has to be checked after it is written. Numbers kept as categories become

@@ -1,4 +1,4 @@
-"""A linear stand-in for any model near some rows: weighted Bayesian linear regression, for many models at once."""
+"""A linear surrogate of any model near some rows: weighted Bayesian linear regression, for many models at once."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,21 @@ PRIOR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class LocalFit:
-    """Linear stand-ins of K models, fitted to the same rows.
+    """Linear surrogates of K models, fitted to the same rows.
 
     Attributes
     ----------
-    weights : (K, D) parameters of each, the intercept first
-    cov : (D, D) posterior covariance of the first one's parameters, from the misfit at the rows
+    weights : ndarray of shape (K, D)
+        Parameters of each, the intercept first.
+    cov : ndarray of shape (D, D)
+        Posterior covariance of the first one's parameters, from the misfit at the rows.
     """
 
     weights: Array
     cov: Array
 
     def scores(self, rows: Array) -> Array:
-        """What the stand-ins say of rows (M, D), as (K, M)."""
+        """What the surrogates say of rows (M, D), as (K, M)."""
         found: Array = self.weights @ rows.T
         return found
 
@@ -34,9 +36,16 @@ def fit_locally(rows: Array, scores: Array, nearness: Array) -> LocalFit:
 
     Parameters
     ----------
-    rows : (M, D) with a leading 1
-    scores : (K, M) of each model
-    nearness : (M,) weights, not negative
+    rows : ndarray of shape (M, D)
+        With a leading 1.
+    scores : ndarray of shape (K, M)
+        Of each model.
+    nearness : ndarray of shape (M,)
+        Weights, not negative.
+
+    Returns
+    -------
+    LocalFit
     """
     share = nearness / max(nearness.sum(), 1e-300)
     weighted = rows * share[:, None]

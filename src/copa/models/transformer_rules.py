@@ -1,5 +1,11 @@
-"""Derivatives of the scalers: every column is multiplied by its own number."""
+"""Derivatives of scikit-learn's transformers, as one table of short functions.
 
+A rule takes the fitted transformer, its rows (N, Q) and the directions (N, Q, C) in which its input moves, and returns
+how its output moves, (N, P, C).
+"""
+
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -7,6 +13,34 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats
 from copa.models.differences import as_table, difference_tangents, numbers_of
+
+Rule = Callable[[Any, Any, Array], Array]
+
+
+@cache
+def rules() -> dict[type, Rule]:
+    """From the exact type of a transformer to its rule; a subclass may transform in another way."""
+    from sklearn import decomposition, impute, preprocessing
+
+    from copa.models.feature_map import FeatureMap
+
+    return {
+        preprocessing.StandardScaler: by_entry(division_slopes),
+        preprocessing.RobustScaler: by_entry(division_slopes),
+        preprocessing.MinMaxScaler: by_entry(minmax_slopes),
+        preprocessing.MaxAbsScaler: by_entry(maxabs_slopes),
+        preprocessing.PolynomialFeatures: polynomial_tangents,
+        preprocessing.SplineTransformer: spline_tangents,
+        preprocessing.FunctionTransformer: function_tangents,
+        preprocessing.OneHotEncoder: category_tangents,
+        preprocessing.OrdinalEncoder: category_tangents,
+        preprocessing.TargetEncoder: category_tangents,
+        preprocessing.KBinsDiscretizer: category_tangents,
+        impute.SimpleImputer: imputer_tangents,
+        decomposition.PCA: projection_tangents,
+        decomposition.TruncatedSVD: projection_tangents,
+        FeatureMap: FeatureMap.tangents_at,
+    }
 
 
 def scaled(slopes: Any, tangents: Array) -> Array:
@@ -18,29 +52,36 @@ def scaled(slopes: Any, tangents: Array) -> Array:
         return np.where(tangents == 0.0, 0.0, np.asarray(slopes)[..., None] * tangents)
 
 
-def dividing_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
+def by_entry(slopes: Callable[[Any, Any], Any]) -> Rule:
+    """Rule of a transformer that multiplies every column by its own number."""
+
+    def rule(transformer: Any, rows: Any, tangents: Array) -> Array:
+        require_width(transformer, rows)
+        return scaled(slopes(transformer, rows), tangents)
+
+    return rule
+
+
+def division_slopes(transformer: Any, _rows: Any) -> Any:
     """StandardScaler and RobustScaler: division by `scale_`, or by nothing where that is switched off."""
-    require_width(transformer, rows)
-    return tangents if transformer.scale_ is None else scaled(1.0 / np.asarray(transformer.scale_), tangents)
+    scale = transformer.scale_
+    return np.ones(transformer.n_features_in_) if scale is None else 1.0 / np.asarray(scale)
 
 
-def minmax_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
+def minmax_slopes(transformer: Any, rows: Any) -> Any:
     """MinMaxScaler: multiplication by `scale_`; with `clip`, zero where the result is cut off."""
-    require_width(transformer, rows)
     slopes = np.asarray(transformer.scale_)
-    if transformer.clip:
-        low, high = transformer.feature_range
-        slopes = slopes * _within(_floats(rows) * slopes + transformer.min_, low, high)
-    return scaled(slopes, tangents)
+    if not transformer.clip:
+        return slopes
+    low, high = transformer.feature_range
+    return slopes * _within(_floats(rows) * slopes + transformer.min_, low, high)
 
 
-def maxabs_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
+def maxabs_slopes(transformer: Any, rows: Any) -> Any:
     """MaxAbsScaler: division by `scale_`; with `clip` (newer versions have it), zero beyond -1 and 1."""
-    require_width(transformer, rows)
     slopes = 1.0 / np.asarray(transformer.scale_)
-    if getattr(transformer, "clip", False):
-        slopes = slopes * _within(_floats(rows) * slopes, -1.0, 1.0)
-    return scaled(slopes, tangents)
+    clipped = getattr(transformer, "clip", False)
+    return slopes * _within(_floats(rows) * slopes, -1.0, 1.0) if clipped else slopes
 
 
 def require_width(transformer: Any, rows: Any) -> None:
@@ -56,6 +97,16 @@ def _floats(rows: Any) -> Array:
 
 def _within(values: Array, low: float, high: float) -> Any:
     return (values >= low) & (values <= high)
+
+
+def projection_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
+    """PCA and TruncatedSVD: the components, of a PCA that whitens each divided by its spread."""
+    require_width(transformer, rows)
+    matrix = np.asarray(transformer.components_)
+    if getattr(transformer, "whiten", False):
+        spread = np.sqrt(transformer.explained_variance_)
+        matrix = matrix / np.maximum(spread, np.finfo(spread.dtype).eps)[:, None]  # never by zero, as PCA itself has it
+    return np.asarray(matrix @ tangents)
 
 
 def polynomial_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
@@ -114,22 +165,6 @@ def _slopes(spline: Any, values: Array, extrapolation: str) -> Array:
         slopes = np.asarray(spline(inside, nu=1))
         return slopes if extrapolation == "linear" else slopes * (inside == values)[:, None]
     return np.asarray(spline(values, nu=1))
-
-
-def pca_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
-    """PCA: its components, each divided by its spread where it whitens."""
-    require_width(transformer, rows)
-    matrix = np.asarray(transformer.components_)
-    if transformer.whiten:
-        spread = np.sqrt(transformer.explained_variance_)
-        matrix = matrix / np.maximum(spread, np.finfo(spread.dtype).eps)[:, None]  # never by zero, as PCA itself has it
-    return np.asarray(matrix @ tangents)
-
-
-def svd_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:
-    """TruncatedSVD: its components."""
-    require_width(transformer, rows)
-    return np.asarray(transformer.components_ @ tangents)
 
 
 def category_tangents(transformer: Any, rows: Any, tangents: Array) -> Array:

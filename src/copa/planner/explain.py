@@ -6,6 +6,7 @@ from copa._core.arrays import Array
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants
 from copa.planner.strategies.parametric import Parametric
+from copa.schema import Violation
 from copa.search.problem import Places
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
@@ -93,7 +94,7 @@ def name_obstacles(
             found.values[met, 0],
             found.atoms[met, 0],
         )
-        for i, faults in zip(some[met].tolist(), strategy.schema.violations(here.table, rows), strict=True):
+        for i, faults in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
             sentences[i] = _sentence(faults)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 
@@ -112,6 +113,6 @@ def _at_the_surest_rows(strategy: Parametric, applicants: Applicants, plans: Men
     return surest, start, slack
 
 
-def _sentence(faults: list[str]) -> str:
+def _sentence(faults: list[Violation]) -> str:
     # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
-    return "; ".join(fault.replace(", got ", ", would have to be ") for fault in faults) or "the search found no way"
+    return "; ".join(fault.sentence("would have to be") for fault in faults) or "the search found no way"

@@ -1,8 +1,12 @@
 """What a feature is and what may happen to it."""
 
+from copa._core.deprecation import renamed_exports
 from copa.schema.feature import Feature
 from copa.schema.feature_schema import FeatureSchema
-from copa.schema.region import Limits
+from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
+from copa.schema.violations import Violation
 
-__all__ = ["Feature", "FeatureSchema", "Limits", "LinearRule"]
+__all__ = ["FeasibleRegion", "Feature", "FeatureSchema", "LinearRule", "Violation"]
+
+__getattr__ = renamed_exports(__name__, {"Limits": "FeasibleRegion"})

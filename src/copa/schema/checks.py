@@ -14,24 +14,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def complaints(features: tuple[Feature, ...], needed: frozenset[str], table: "pd.DataFrame") -> list[str]:
+def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "pd.DataFrame") -> list[str]:
     """Say for every row what is wrong with it, "" where nothing is.
 
     Parameters
     ----------
-    features : of the schema
-    needed : columns that must not be missing although no option changes them
-    table : with all columns of the schema
+    features : tuple of Feature
+    needed : frozenset of str
+        Columns that must not be missing although no option changes them.
+    table : DataFrame
+        With all columns of the schema.
+
+    Returns
+    -------
+    list of str
     """
     found: dict[int, list[str]] = {}
     for feature in features:
         column = table[feature.name]
-        faulty = np.zeros(len(table), dtype=np.bool_)
-        for flags, wish in _faults(feature, column, may_be_missing=feature.immutable and feature.name not in needed):
-            rows = np.flatnonzero(flags & ~faulty)  # one complaint per column is enough
+        said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
+        may_be_missing = feature.immutable and feature.name not in needed
+        for flags, wish in _requirements(feature, column, may_be_missing=may_be_missing):
+            rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
-            faulty |= flags
+            said |= flags
     messages = [""] * len(table)
     labels = table.index.tolist() if found else []
     for row, parts in found.items():
@@ -39,8 +46,8 @@ def complaints(features: tuple[Feature, ...], needed: frozenset[str], table: "pd
     return messages
 
 
-def _faults(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
-    """Yield flags (N,) of the rows with a fault, and what the column should be instead."""
+def _requirements(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+    """Yield flags (N,) of the rows that break a requirement, and the requirement."""
     missing: Flags = column.isna().to_numpy(dtype=np.bool_)
     if not may_be_missing:
         yield missing, f"must not be missing ({_allowed(feature)})"

@@ -90,10 +90,8 @@ def holds_dates(column: "pd.Series[Any]") -> bool:
 
 def _as_number(entry: Any) -> float:
     """Return an entry as a float, NaN if it is no number."""
-    if not isinstance(entry, (numbers.Real, Decimal, np.bool_)) or isinstance(
-        entry, np.timedelta64
-    ):  # an integer to numpy
-        return np.nan
+    if isinstance(entry, np.timedelta64) or not isinstance(entry, (numbers.Real, Decimal, np.bool_)):
+        return np.nan  # a duration is an integer to numpy
     try:
         return float(entry)
     except OverflowError:

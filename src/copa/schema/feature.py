@@ -20,17 +20,26 @@ from copa.schema.fields import (
     read_some_of,
     read_title,
     read_transitions,
-    read_values,
 )
 from copa.tables.steps import MOST_DIGITS, largest_exact, whole_and_digits
-from copa.tables.values import Scalar, ValueIndex
+from copa.tables.values import Scalar, ValueIndex, as_scalars
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
 Direction = Literal["both", "increase", "decrease"]
 
-LINE_KINDS = ("numeric", "integer")
-CHOICE_KINDS = ("ordinal", "categorical", "binary")
+NUMERIC_KINDS = ("numeric", "integer")
+CATEGORICAL_KINDS = ("ordinal", "categorical", "binary")
+KINDS = NUMERIC_KINDS + CATEGORICAL_KINDS
 DIRECTIONS = ("both", "increase", "decrease")
+# Defaults that depend on the kind, and fields that mean nothing for it.
+KIND_DEFAULTS = {"integer": {"step": 1.0}, "categorical": {"spread": 1.0}, "binary": {"spread": 1.0}}
+FOREIGN = {
+    "numeric": ("values", "allowed", "transitions"),
+    "integer": ("values", "allowed", "transitions"),
+    "ordinal": ("step",),
+    "categorical": ("step", "lower", "upper"),
+    "binary": ("step", "lower", "upper"),
+}
 
 
 @dataclass(frozen=True)
@@ -42,18 +51,19 @@ class Feature:
     Parameters
     ----------
     name : str
-    kind : "numeric", "integer", "ordinal", "categorical" or "binary"
-        The first two are lines, the others choices from `values`.
+        The column's name in the table.
+    kind : {"numeric", "integer", "ordinal", "categorical", "binary"}
+        The first two hold numbers, the others levels from a list of `values`.
     immutable : bool
-        No option changes it.
+        Whether no option changes it.
     lower, upper : float, optional
-        Range of a line, or of an ordinal whose values are numbers: a value that an option changes must lie in it.
-    direction : "both", "increase" or "decrease"
+        Range of numbers, or of an ordinal whose values are numbers: a value that an option changes must lie in it.
+    direction : {"both", "increase", "decrease"}
         Where an option may go, seen from the applicant; for an ordinal or a binary along the order of `values`.
     step : float, optional
-        New values of a line are multiples of it. 1 for integers, unless said otherwise.
+        New numbers are multiples of it. 1 for integers, unless said otherwise.
     values : tuple, optional
-        Known values of a choice; for an ordinal in their order.
+        Known values of an ordinal, categorical or binary column; for an ordinal in their order.
     allowed : tuple, optional
         Values that an option may move to; all of them if nothing is said.
     transitions : mapping, optional
@@ -61,7 +71,7 @@ class Feature:
     weight : float
         How much a unit of effort costs, compared with other columns.
     spread : float, optional
-        What a unit of effort is: for lines in raw units, for ordinals in ranks; 1 change for the other choices.
+        What a unit of effort is: numbers in raw units, ordinals in ranks; 1 change for the other kinds.
     title : str
         What people call the column; its own name if nothing is said.
     labels : mapping
@@ -71,6 +81,15 @@ class Feature:
     -----
     `title` and `labels` are for sentences and cards only: no option, check or table depends on them.
     Staying is always possible, whatever `direction`, `step`, `allowed` and `transitions` say.
+
+    Examples
+    --------
+    >>> income = Feature("income", "numeric", lower=0, direction="increase", step=100, title="Income (EUR)")
+    >>> income.is_numeric, income.heading
+    (True, 'Income (EUR)')
+    >>> grade = Feature("grade", "ordinal", values=("low", "mid", "high"), transitions={"low": ["mid"]})
+    >>> grade.replace(allowed=["high"]).stated()["allowed"]
+    ('high',)
     """
 
     name: str
@@ -93,16 +112,15 @@ class Feature:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInputError(f"the name of a column must be text, got {shown(self.name)}; rename it")
         where = f"column {self.name!r}:"
-        self._set("kind", read_word(self.kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind"))
-        self._set("immutable", read_flag(False if is_absent(self.immutable) else self.immutable, f"{where} immutable"))
-        direction = "both" if is_absent(self.direction) else self.direction
-        self._set("direction", read_word(direction, DIRECTIONS, f"{where} direction"))
-        for name in ("lower", "upper"):
-            self._set(name, optional_number(getattr(self, name), f"{where} {name}"))
-        for name in ("step", "weight", "spread"):
-            self._set(name, optional_number(getattr(self, name), f"{where} {name}", positive=True))
+        self._set("kind", read_word(self.kind, KINDS, f"{where} kind"))
+        for name, read in (("immutable", read_flag), ("direction", _read_direction)):
+            given = getattr(self, name)
+            self._set(name, FIELD_DEFAULTS[name] if is_absent(given) else read(given, f"{where} {name}"))
+        for name in ("lower", "upper", "step", "weight", "spread"):
+            positive = name not in ("lower", "upper")
+            self._set(name, optional_number(getattr(self, name), f"{where} {name}", positive=positive))
         self._set("weight", 1.0 if self.weight is None else self.weight)
-        values = read_values(self.values, f"{where} values")
+        values = None if is_absent(self.values) else as_scalars(self.values, f"{where} values")
         index = ValueIndex(values or (), f"{where} values")
         self._set("values", values)
         self._set("index", index)
@@ -110,29 +128,17 @@ class Feature:
         self._set("transitions", read_transitions(self.transitions, values or (), index, f"{where} transitions"))
         self._set("title", read_title(self.title, f"{where} title"))
         self._set("labels", read_labels(self.labels, values, index, f"{where} labels"))
-        self._fill_defaults()
+        for name, default in KIND_DEFAULTS.get(self.kind, {}).items():
+            self._set(name, default if getattr(self, name) is None else getattr(self, name))
         self._require_what_the_kind_needs(where)
         self._require_range_and_step(where)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    def _fill_defaults(self) -> None:
-        if self.kind == "integer" and self.step is None:
-            self._set("step", 1.0)
-        if self.kind in ("categorical", "binary") and self.spread is None:
-            self._set("spread", 1.0)
-
     def _require_what_the_kind_needs(self, where: str) -> None:
         """Raise if a field is missing that the kind needs, or one is given that means nothing for it."""
-        foreign = {
-            "numeric": ("values", "allowed", "transitions"),
-            "integer": ("values", "allowed", "transitions"),
-            "ordinal": ("step",),
-            "categorical": ("step", "lower", "upper"),
-            "binary": ("step", "lower", "upper"),
-        }[self.kind]
-        for name in foreign:
+        for name in FOREIGN[self.kind]:
             if getattr(self, name) is not None:
                 raise InvalidInputError(f"{where} {name} means nothing for kind {self.kind!r}; leave it out")
         if self.kind == "categorical" and self.direction != "both":
@@ -171,12 +177,12 @@ class Feature:
     @property
     def is_numeric(self) -> bool:
         """Whether it is numeric or integer."""
-        return self.kind in LINE_KINDS
+        return self.kind in NUMERIC_KINDS
 
     @property
     def is_categorical(self) -> bool:
         """Whether it is ordinal, categorical or binary."""
-        return self.kind in CHOICE_KINDS
+        return self.kind in CATEGORICAL_KINDS
 
     is_line = renamed_property("is_line", "is_numeric")
     is_choice = renamed_property("is_choice", "is_categorical")
@@ -208,7 +214,7 @@ class Feature:
 
     @cached_property
     def numbers(self) -> Array:
-        """The values of a choice as numbers, (V,); an error if they are text."""
+        """Its values as numbers, (V,); an error if they are text."""
         self.require_numbers("taking them as numbers")
         numbers = np.array([float(value) for value in self.values or ()])
         numbers.setflags(write=False)
@@ -221,12 +227,13 @@ class Feature:
 
     def stated(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, without the name."""
-        defaults = {f.name: f.default for f in fields(self) if f.name in FIELDS and f.default is not MISSING}
-        if self.kind == "integer":
-            defaults["step"] = 1.0
-        if self.kind in ("categorical", "binary"):
-            defaults["spread"] = 1.0
+        defaults = FIELD_DEFAULTS | KIND_DEFAULTS.get(self.kind, {})
         return {name: getattr(self, name) for name in FIELDS if getattr(self, name) != defaults.get(name)}
 
 
 FIELDS = tuple(f.name for f in fields(Feature) if f.init and f.name != "name")
+FIELD_DEFAULTS = {f.name: f.default for f in fields(Feature) if f.name in FIELDS and f.default is not MISSING}
+
+
+def _read_direction(value: Any, where: str) -> str:
+    return read_word(value, DIRECTIONS, where)

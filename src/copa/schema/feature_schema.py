@@ -9,14 +9,14 @@ from copa._core.reading import read_count
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
-from copa.schema.checks import complaints
+from copa.schema.checks import row_messages
 from copa.schema.columns import Codes, Flags, column_codes, read_table
 from copa.schema.feature import Feature
 from copa.schema.fields import is_absent
 from copa.schema.inference import infer_feature, spread_of
-from copa.schema.region import Limits, limits_of
+from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
-from copa.schema.violations import obeying, read_origins, rows_of, violations_of
+from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,10 +29,24 @@ class FeatureSchema:
     Parameters
     ----------
     features : sequence of Feature
-    rules : sequence of LinearRule or of their texts, optional
-        What every option must obey, across columns.
+        One for each column.
+    rules : sequence of LinearRule or of str, optional
+        What every option must obey, across columns; as rules or as their texts.
     max_changes : int, optional
         How many columns an option may change.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> age = Feature("age", "integer", immutable=True)
+    >>> columns = [age, Feature("debt", "numeric", lower=0), Feature("income", "numeric")]
+    >>> schema = FeatureSchema(columns, rules=["debt <= 2*income"])
+    >>> applicant = pd.DataFrame({"age": [41], "debt": [90.0], "income": [30.0]})
+    >>> option = applicant.assign(age=40, debt=70.0)
+    >>> for sentence in schema.violations(applicant, option)[0]:
+    ...     print(sentence)
+    age: is immutable at 41, got 40
+    rule debt <= 2*income does not hold: 10 is above 0
     """
 
     features: tuple[Feature, ...]
@@ -93,9 +107,24 @@ class FeatureSchema:
         Parameters
         ----------
         X : DataFrame
-        immutable : list of columns that no option changes, optional
-        features : mapping from column to some of its fields, which then are as said and not as seen, optional
-        rules, max_changes : of the schema
+        immutable : list of str, optional
+            Columns that no option changes.
+        features : mapping of str to mapping, optional
+            From a column to some of its fields, which then are as said and not as seen.
+        rules : sequence of LinearRule or of str, optional
+        max_changes : int, optional
+
+        Returns
+        -------
+        FeatureSchema
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = pd.DataFrame({"age": [23, 41, 35], "housing": ["rent", "own", "free"]})
+        >>> schema = FeatureSchema.infer(seen, immutable=["age"])
+        >>> schema["housing"].values, schema["age"].immutable
+        (('free', 'own', 'rent'), True)
         """
         changes = {name: dict(some) for name, some in _read_changes(features).items()}
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
@@ -118,7 +147,25 @@ class FeatureSchema:
     def replace(
         self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
     ) -> "FeatureSchema":
-        """Return a copy with some fields of some columns changed: `schema.replace({"age": {"immutable": True}})`."""
+        """Return a copy with some fields of some columns changed.
+
+        Parameters
+        ----------
+        changes : mapping of str to mapping, optional
+            From a column to some of its fields.
+        **more : mapping
+            The same, by the name of the column.
+
+        Returns
+        -------
+        FeatureSchema
+
+        Examples
+        --------
+        >>> schema = FeatureSchema([Feature("age", "integer")])
+        >>> schema.replace(age={"immutable": True})["age"].immutable
+        True
+        """
         both = _read_changes(changes) | _read_changes(more)
         require_known(both, self.names, "column")
         features = tuple(f.replace(**both[f.name]) if f.name in both else f for f in self.features)
@@ -148,17 +195,35 @@ class FeatureSchema:
     def check(self, X: "pd.DataFrame") -> list[str]:
         """Say what is wrong with each row of a table; "" where nothing is.
 
-        A missing column is an error at once. A row is wrong where a choice is none of the known values, a line is no
-        finite number or not whole although its kind is integer, a changeable value is missing (or one that a rule
+        A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
+        number or not whole although its kind is integer, a changeable value is missing (or one that a rule
         needs), or one is too large for the multiples of its step to be exact.
+
+        Parameters
+        ----------
+        X : DataFrame
+
+        Returns
+        -------
+        list of str
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
-        return complaints(self.features, needed, read_table(X, self.names))
+        return row_messages(self.features, needed, read_table(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.
 
         The same for numbers, true and false, text and categoricals that hold the same values.
+
+        Parameters
+        ----------
+        X : DataFrame
+        column : str
+            Of an ordinal, categorical or binary feature.
+
+        Returns
+        -------
+        ndarray of shape (N,)
         """
         feature = self[column]
         if not feature.is_categorical:
@@ -167,22 +232,41 @@ class FeatureSchema:
             )
         return column_codes(feature, read_table(X, (column,))[column])
 
-    def limits(self, X: "pd.DataFrame") -> Limits:
-        """Where the options of each row's applicant may go, column by column."""
-        return limits_of(self.features, read_table(X, self.names))
+    def limits(self, X: "pd.DataFrame") -> FeasibleRegion:
+        """Where the options of each row's applicant may go, column by column.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One row per applicant.
+
+        Returns
+        -------
+        FeasibleRegion
+        """
+        return FeasibleRegion.of(self.features, read_table(X, self.names))
 
     def violations(self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
         """Say for each option in what it breaks the schema; an empty list where it obeys.
 
         Parameters
         ----------
-        origin : Series or DataFrame with one row, the applicant as he or she is; or with one row per option
-        options : DataFrame, one row per option
+        origin : Series or DataFrame
+            The applicant as he or she is; or one row per option.
+        options : DataFrame
+            One row per option.
 
         Returns
         -------
-        One list of complaints per option
+        list of list of str
+            One list of sentences for each option.
         """
+        return [[str(violation) for violation in found] for found in self.find_violations(origin, options)]
+
+    def find_violations(
+        self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame"
+    ) -> list[list[Violation]]:
+        """Return what `violations` says as records: column, constraint, limit, and what the option has instead."""
         table = read_table(options, self.names, "options")
         starts = read_origins(origin, self.names, len(table))
         return [
@@ -195,8 +279,14 @@ class FeatureSchema:
 
         Parameters
         ----------
-        origin : DataFrame with one row per option, the applicant as he or she is
-        options : DataFrame, one row per option
+        origin : DataFrame
+            One row per option, the applicant as he or she is.
+        options : DataFrame
+            One row per option.
+
+        Returns
+        -------
+        ndarray of bool of shape (M,)
         """
         table = read_table(options, self.names, "options")
         starts = read_table(origin, self.names, "origin")

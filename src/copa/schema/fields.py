@@ -20,21 +20,17 @@ def is_absent(value: Any) -> bool:
 
 
 def optional_number(value: Any, where: str, *, positive: bool = False) -> float | None:
-    """Read a finite number, or None where nothing was said.
-
-    Text is read too: YAML takes 1e-3 for text, because there is no point in it.
-    """
+    """Read a finite number, or None where nothing was said."""
     if is_absent(value):
         return None
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = float(value)
-    return read_number(value, where, least=-math.inf, positive=positive) + 0.0  # no negative zero
+    return read_number(_as_number(value), where, least=-math.inf, positive=positive) + 0.0  # no negative zero
 
 
-def read_values(values: Any, where: str) -> tuple[Scalar, ...] | None:
-    """Read the known values of a choice."""
-    return None if is_absent(values) else as_scalars(values, where)
+def _as_number(value: Any) -> Any:
+    """Return the number that a text says: YAML takes 1e-3 for text, because there is no point in it."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
 
 
 def read_some_of(some: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> tuple[Scalar, ...] | None:
@@ -78,22 +74,17 @@ def read_labels(
     if not isinstance(labels, Mapping):
         raise InvalidInputError(f"{where} must be a mapping from a value to its words, got {shown(labels)}")
     read: dict[Scalar, str] = {}
+    value: Scalar
     for key, words in labels.items():
         if values is None:
-            value = _read_line_value(key, f"{where} for a line: a value")
+            number = read_number(_as_number(key), f"{where} of numbers: a value", least=-math.inf)
+            value = int(number) if number.is_integer() else number
         else:
             value = values[_position(as_scalar(key, where), values, index, where)]
         if value in read:
             raise InvalidInputError(f"{where} has two entries for {shown(value)}; keep one of them")
         read[value] = _read_words(words, f"{where} of {shown(key)}")
     return FrozenMap(read)
-
-
-def _read_line_value(value: Any, where: str) -> Scalar:
-    number = optional_number(value, where)
-    if number is None:
-        raise InvalidInputError(f"{where} must be a finite number, got {shown(value)}")
-    return int(number) if number.is_integer() else number
 
 
 def _read_words(words: Any, where: str) -> str:

@@ -10,7 +10,7 @@ from copa._core.reading import read_word
 from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
-from copa.schema.feature import CHOICE_KINDS, FIELDS, LINE_KINDS, Feature
+from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature
 from copa.schema.fields import is_absent
 from copa.tables.values import Scalar, as_scalar
 
@@ -29,14 +29,14 @@ def infer_feature(column: "pd.Series[Any]", changes: Mapping[str, Any]) -> Featu
     require_known(changes, FIELDS, f"{where} field")
     column = _plain_column(column, where)
     kind = changes.get("kind")
-    kind = _infer_kind(column) if is_absent(kind) else read_word(kind, LINE_KINDS + CHOICE_KINDS, f"{where} kind")
-    described = _describe_line(column, kind, where) if kind in LINE_KINDS else _describe_choice(column, kind, where)
+    kind = _infer_kind(column) if is_absent(kind) else read_word(kind, KINDS, f"{where} kind")
+    describe = _describe_numbers if kind in NUMERIC_KINDS else _describe_values
     constant = {"immutable": _count_distinct(column) <= 1}
-    return Feature(**({"name": name} | described | constant | dict(changes) | {"kind": kind}))
+    return Feature(**({"name": name} | describe(column, kind, where) | constant | dict(changes) | {"kind": kind}))
 
 
 def spread_of(feature: Feature, column: "pd.Series[Any]") -> float:
-    """Standard deviation of a line's numbers or an ordinal's ranks in the data; 1 where there is none."""
+    """Standard deviation of a column's numbers or an ordinal's ranks in the data; 1 where there is none."""
     if feature.kind in ("categorical", "binary"):
         return 1.0
     if feature.is_numeric:
@@ -88,7 +88,7 @@ def _infer_kind(column: "pd.Series[Any]") -> str:
     return "binary" if _count_distinct(column) == 2 else "integer"
 
 
-def _describe_line(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
+def _describe_numbers(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
     numbers, wrong = column_numbers(column)
     bad = wrong | np.isinf(numbers)
     if bad.any():
@@ -115,7 +115,7 @@ def _decimal_step(numbers: Array, dtype: Any) -> float | None:
     return float(f"1e{int(np.floor(np.log10(spread / STEPS_PER_SPREAD)))}")
 
 
-def _describe_choice(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
+def _describe_values(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
     seen = _seen_values(column, where)
     if str(column.dtype) == "category" and column.cat.ordered:
         declared = [_as_value(value, where) for value in column.cat.categories]

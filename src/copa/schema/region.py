@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.deprecation import renamed_property
 from copa._core.records import FrozenMap
 from copa.schema.columns import Flags, column_codes, column_numbers
 from copa.schema.feature import Feature
@@ -16,35 +17,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class FeasibleRegion:
     """What the options of N applicants may be, by column; steps and rules come on top.
 
     An option may always keep the applicant's own value, also where that lies outside the range.
 
     Attributes
     ----------
-    line : mapping from a numeric or integer column to (lower, upper), each (N,)
-        Where a changed value must lie. Infinite where open; both the applicant's own value where no other is possible;
-        NaN where that is missing.
-    choice : mapping from an ordinal, categorical or binary column to flags (N, V), one per value
-        The applicant's own value is always one of them. All false where it is missing or unknown.
+    numeric : mapping of str to (ndarray, ndarray)
+        Lower and upper ends, (N,) each, of a numeric or integer column, between which a changed value must lie.
+        Infinite where open; both the applicant's own value where no other is possible; NaN where that is missing.
+    categorical : mapping of str to ndarray of shape (N, V)
+        Flags of the values of an ordinal, categorical or binary column. The applicant's own is always one of them. All
+        false where it is missing or unknown.
     """
 
-    line: Mapping[str, tuple[Array, Array]]
-    choice: Mapping[str, Flags]
+    numeric: Mapping[str, tuple[Array, Array]]
+    categorical: Mapping[str, Flags]
+
+    line = renamed_property("line", "numeric")
+    choice = renamed_property("choice", "categorical")
+
+    @classmethod
+    def of(cls, features: tuple[Feature, ...], table: "pd.DataFrame") -> "FeasibleRegion":
+        """Return the region for every row of a table that has all columns."""
+        numeric = {f.name: numeric_limits(f, column_numbers(table[f.name])[0]) for f in features if f.is_numeric}
+        categorical = {f.name: categorical_limits(f, table[f.name]) for f in features if f.is_categorical}
+        for array in [*categorical.values(), *(end for pair in numeric.values() for end in pair)]:
+            array.setflags(write=False)
+        return cls(FrozenMap(numeric), FrozenMap(categorical))
 
 
-def limits_of(features: tuple[Feature, ...], table: "pd.DataFrame") -> Limits:
-    """Return the limits for every row of a table that has all columns."""
-    line = {f.name: line_limits(f, column_numbers(table[f.name])[0]) for f in features if f.is_numeric}
-    choice = {f.name: choice_limits(f, table[f.name]) for f in features if f.is_categorical}
-    for array in [*choice.values(), *(bound for pair in line.values() for bound in pair)]:
-        array.setflags(write=False)
-    return Limits(FrozenMap(line), FrozenMap(choice))
-
-
-def line_limits(feature: Feature, own: Array) -> tuple[Array, Array]:
-    """Lower and upper limits (N,) of a line for applicants with the given own values (N,)."""
+def numeric_limits(feature: Feature, own: Array) -> tuple[Array, Array]:
+    """Lower and upper ends (N,) of a numeric column for applicants with the given own values (N,)."""
     if feature.immutable:
         return own.copy(), own.copy()
     lower = np.full_like(own, -np.inf if feature.lower is None else feature.lower)
@@ -57,7 +62,7 @@ def line_limits(feature: Feature, own: Array) -> tuple[Array, Array]:
     return np.where(stuck, own, lower), np.where(stuck, own, upper)
 
 
-def choice_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
+def categorical_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
     """Flags (N, V) of the values that an option may take, for the applicants of a column."""
     moves = possible_moves(feature)
     from_unknown = np.zeros((1, len(moves)), dtype=np.bool_)
@@ -66,7 +71,7 @@ def choice_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
 
 
 def possible_moves(feature: Feature) -> Flags:
-    """Flags (V, V): whether an option may go from one value of a choice to another."""
+    """Flags (V, V): whether an option may go from one value of a categorical column to another."""
     values = feature.values or ()
     stay = np.eye(len(values), dtype=np.bool_)
     if feature.immutable:

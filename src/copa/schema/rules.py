@@ -12,9 +12,13 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.schema.fields import optional_number
 
-TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<name>[^\W\d]\w*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<sign><=|>=|[-+*]))\s*"
+NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+WORD = r"[^\W\d]\w*"
+COLUMN = rf"{WORD}|`(?:[^`]|``)+`"
+TERM = re.compile(  # each ends with the white space after it, so that no run of it is looked at twice
+    r"(?:(?P<comparison><=|>=)\s*)?(?:(?P<sign>[-+])\s*)?"
+    rf"(?:(?P<number>{NUMBER})\s*(?:\*\s*(?P<column>{COLUMN})\s*)?"
+    rf"|(?P<first>{COLUMN})\s*(?:\*\s*(?P<second>{NUMBER})\s*)?)"
 )
 HELP = "write it like 'a <= b' or '2*a + 0.5*`monthly income` >= 10', with one <= or >= and no parentheses"
 
@@ -25,10 +29,17 @@ class LinearRule:
 
     Parameters
     ----------
-    coefficients : mapping from column to number
+    coefficients : mapping of str to float
+        From a column to its coefficient.
     upper : float
+        What the sum must not exceed.
     text : str, optional
         The rule as a person reads it, in the form that `parse` understands; made from the numbers if left out.
+
+    Examples
+    --------
+    >>> LinearRule({"debt": 1.0, "monthly income": -0.5}, 10).text
+    'debt - 0.5*`monthly income` <= 10'
     """
 
     coefficients: Mapping[str, float]
@@ -52,6 +63,20 @@ class LinearRule:
         """Read a rule: sums of columns, numbers and number*column on both sides of one <= or >=.
 
         A column whose name is not one word stands in backticks, a backtick in its name is doubled.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        LinearRule
+
+        Examples
+        --------
+        >>> rule = LinearRule.parse("2*debt + 1 >= `monthly income`")
+        >>> dict(rule.coefficients), rule.upper
+        ({'debt': -2.0, 'monthly income': 1.0}, 1.0)
         """
         coefficients, upper = _parsed(text)
         return cls(coefficients, upper, text.strip())
@@ -80,7 +105,7 @@ def _read_coefficients(coefficients: Any) -> dict[str, float]:
 def _as_text(coefficients: dict[str, float], upper: float) -> str:
     terms: list[str] = []
     for column, coefficient in coefficients.items():
-        name = column if re.fullmatch(r"[^\W\d]\w*", column) else f"`{column.replace('`', '``')}`"
+        name = column if re.fullmatch(WORD, column) else f"`{column.replace('`', '``')}`"
         size = "" if abs(coefficient) == 1.0 else f"{_number_text(abs(coefficient))}*"
         sign = ("-" if coefficient < 0.0 else "") if not terms else ("- " if coefficient < 0.0 else "+ ")
         terms.append(f"{sign}{size}{name}")
@@ -91,45 +116,43 @@ def _number_text(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    position = 0
-    while position < len(text):
-        match = TOKEN.match(text, position)
-        if match is None:
-            raise InvalidInputError(f"rule {shown(text)}: {shown(text[position:])} cannot be read; {HELP}")
-        for kind in ("number", "name", "quoted", "sign"):
-            if match[kind] is not None:
-                yield ("name", match[kind].replace("``", "`")) if kind == "quoted" else (kind, match[kind])
-        position = match.end()
-
-
 def _parsed(text: Any) -> tuple[dict[str, float], float]:
     """Return the coefficients and the upper side of a rule written as text."""
     if not isinstance(text, str):
         raise InvalidInputError(f"a rule must be text, got {shown(text)}; {HELP}")
-    sides: list[list[tuple[str, str]]] = [[]]
-    comparisons = []
-    for kind, word in _tokens(text.strip()):
-        if word in ("<=", ">=") and kind == "sign":
-            comparisons.append(word)
-            sides.append([])
-        else:
-            sides[-1].append((kind, word))
+    sums: dict[str, Fraction] = {}  # of each column, and of the plain numbers under ""
+    comparisons: list[str] = []
+    for term in _terms(text.strip()):
+        if term["comparison"]:
+            comparisons.append(term["comparison"])
+        side = -1 if comparisons else 1
+        number = _number(term["number"] or term["second"] or "1")
+        column = _unquoted(term["column"] or term["first"] or "")
+        sums[column] = sums.get(column, Fraction(0)) + (-side if term["sign"] == "-" else side) * number
     if len(comparisons) != 1:
         raise InvalidInputError(f"rule {shown(text)} has {len(comparisons)} comparisons; {HELP}")
     turn = 1 if comparisons[0] == "<=" else -1
-    coefficients: dict[str, Fraction] = {}
-    upper = Fraction(0)
-    for sign, side in zip((turn, -turn), sides, strict=True):
-        for number, column in _terms(side, text):
-            if column is None:
-                upper -= sign * number
-            else:
-                coefficients[column] = coefficients.get(column, Fraction(0)) + sign * number
+    upper = -turn * sums.pop("", Fraction(0))
     try:
-        return {column: float(number) for column, number in coefficients.items() if number}, float(upper)
+        return {column: float(turn * number) for column, number in sums.items() if number}, float(upper)
     except OverflowError as error:
         raise InvalidInputError(f"rule {shown(text)} has sums beyond all floats; rescale the columns") from error
+
+
+def _terms(text: str) -> Iterator[re.Match[str]]:
+    """Yield the terms of both sides: a number, a column, or the product of both in either order."""
+    position = 0
+    while position < len(text):
+        term = TERM.match(text, position)
+        begins = position == 0
+        if term is None or (term["comparison"] if begins else not (term["comparison"] or term["sign"])):
+            raise InvalidInputError(f"rule {shown(text)}: {shown(text[position:])} cannot be read; {HELP}")
+        yield term
+        position = term.end()
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def _number(word: str) -> Fraction:
@@ -138,26 +161,3 @@ def _number(word: str) -> Fraction:
     if not math.isfinite(rounded):
         raise InvalidInputError(f"a number in a rule must be a finite number, got {shown(rounded)}")
     return Fraction(word) if rounded else Fraction(0)
-
-
-def _terms(side: list[tuple[str, str]], text: str) -> Iterator[tuple[Fraction, str | None]]:
-    """Read one side as signed terms: a number, a column, or the product of both in either order."""
-    complaint = InvalidInputError(f"rule {shown(text)} cannot be read; {HELP}")
-    position = 0
-    while position < len(side) or position == 0:
-        sign = 1
-        if position < len(side) and side[position] in (("sign", "+"), ("sign", "-")):
-            sign = -1 if side[position][1] == "-" else 1
-            position += 1
-        elif position > 0:
-            raise complaint  # two terms with nothing between them
-        factors = side[position : position + 1]
-        if side[position + 1 : position + 2] == [("sign", "*")]:
-            factors = factors + side[position + 2 : position + 3]
-            position += 2
-        kinds = sorted(kind for kind, _ in factors)
-        if kinds not in (["name"], ["number"], ["name", "number"]) or position >= len(side):
-            raise complaint
-        position += 1
-        words = dict(factors)
-        yield sign * _number(words.get("number", "1")), words.get("name")

@@ -8,6 +8,7 @@ the decimals that are printed, so that 0.1 is one tenth in a range, in a step an
 import math
 import numbers
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -28,6 +29,36 @@ if TYPE_CHECKING:
 
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One way in which an option breaks a schema.
+
+    Attributes
+    ----------
+    column : str
+        What people call the column; "" where it is about several.
+    constraint : str
+        The field of a `Feature` or of a `FeatureSchema` that is not obeyed, or "values" for what no option can hold.
+    limit : str
+        What the constraint says.
+    got : str
+        What the option has instead, in the words of the column; "" where `limit` says it all.
+    """
+
+    column: str
+    constraint: str
+    limit: str
+    got: str = ""
+
+    def sentence(self, instead: str = "got") -> str:
+        """Return it in words, with what the option has instead behind the word `instead`."""
+        where = f"{self.column}: " if self.column else ""
+        return f"{where}{self.limit}{f', {instead} {self.got}' if self.got else ''}"
+
+    def __str__(self) -> str:
+        return self.sentence()
 
 
 def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> list[Row]:
@@ -53,7 +84,7 @@ def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
 
 def violations_of(
     features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None, origin: Row, option: Row
-) -> list[str]:
+) -> list[Violation]:
     """Say in what an option breaks the schema, for an applicant who is now at `origin`."""
     found = []
     changed = []
@@ -61,12 +92,13 @@ def violations_of(
         own, new = origin[feature.name], option[feature.name]
         if not is_unchanged(feature, own, new):
             changed.append(feature.heading)
-        found += [f"{feature.heading}: {fault}" for fault in column_violations(feature, own, new)]
+        found += column_violations(feature, own, new)
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
         found += rule_violations(rule, by_name, option)
     if max_changes is not None and len(changed) > max_changes:
-        found.append(f"changes {len(changed)} columns ({', '.join(changed)}), at most {max_changes} are allowed")
+        limit = f"changes {len(changed)} columns ({', '.join(changed)}), at most {max_changes} are allowed"
+        found.append(Violation("", "max_changes", limit))
     return found
 
 
@@ -77,10 +109,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    if not isinstance(value, (numbers.Real, Decimal, np.bool_)) or isinstance(
-        value, np.timedelta64
-    ):  # an integer to numpy
-        return False
+    if isinstance(value, np.timedelta64) or not isinstance(value, (numbers.Real, Decimal, np.bool_)):
+        return False  # a duration is an integer to numpy
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond all floats
@@ -129,7 +159,7 @@ def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
     return bool(own == new)
 
 
-def column_violations(feature: Feature, own: Any, new: Any) -> list[str]:
+def column_violations(feature: Feature, own: Any, new: Any) -> list[Violation]:
     """Say in what the value of one column breaks the schema; its rules and the number of changes are not looked at.
 
     A value that is the applicant's own is a fact and no advice: it breaks nothing, even outside the range.
@@ -137,53 +167,59 @@ def column_violations(feature: Feature, own: Any, new: Any) -> list[str]:
     if feature.immutable:
         if is_unchanged(feature, own, new):
             return []
-        return [f"is immutable at {_said(feature, own)}, got {_said(feature, new)}"]
+        return [Violation(feature.heading, "immutable", f"is immutable at {_said(feature, own)}", _said(feature, new))]
     if _is_missing(new):
-        return ["must not be missing"]
-    return _line_faults(feature, own, new) if feature.is_numeric else _choice_faults(feature, own, new)
+        return [Violation(feature.heading, "values", "must not be missing")]
+    judge = _numeric_violations if feature.is_numeric else _categorical_violations
+    return [Violation(feature.heading, *parts) for parts in judge(feature, own, new)]
 
 
-def _line_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+def _numeric_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield constraint, limit and what is there instead."""
     if not _is_number(new):
-        return [f"must be a finite number, got {shown(new)}"]
+        yield "values", "must be a finite number", shown(new)
+        return
     if not _is_number(own):
-        return [f"the applicant's own value must be a finite number, got {shown(own)}"]
+        yield "values", "the applicant's own value must be a finite number", shown(own)
+        return
     before, after = exact(own), exact(new)
     if after == before:
-        return []
-    found = _range_faults(feature, new)
+        return
+    yield from _range_violations(feature, new)
+    start, got = _number(feature, own), _number(feature, new)
     if feature.direction == "increase" and after < before:
-        found.append(f"may only increase from {_number(feature, own)}, got {_number(feature, new)}")
+        yield "direction", f"may only increase from {start}", got
     if feature.direction == "decrease" and after > before:
-        found.append(f"may only decrease from {_number(feature, own)}, got {_number(feature, new)}")
+        yield "direction", f"may only decrease from {start}", got
     if feature.step is not None and after % exact(feature.step) != 0:
-        found.append(f"may only change to multiples of {feature.step:g}, got {_number(feature, new)}")
-    return found
+        yield "step", f"may only change to multiples of {feature.step:g}", got
 
 
-def _choice_faults(feature: Feature, own: Any, new: Any) -> list[str]:
+def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield constraint, limit and what is there instead."""
     values = feature.values or ()
     here, there = _position(feature, own), _position(feature, new)
+    known = f"must be one of {_listed(feature, values)}"
     if there is None:
-        return [f"must be one of {_listed(feature, values)}, got {shown(new)}"]
+        yield "values", known, shown(new)
+        return
     if here is None:
-        return [f"the applicant's own value must be one of {_listed(feature, values)}, got {shown(own)}"]
+        yield "values", f"the applicant's own value {known}", shown(own)
+        return
     if here == there:
-        return []
-    found = []
+        return
     if feature.lower is not None or feature.upper is not None:
-        found = _range_faults(feature, values[there])
+        yield from _range_violations(feature, values[there])
     start, got = _said(feature, own), _said(feature, new)
     if feature.allowed is not None and values[there] not in feature.allowed:
-        found.append(f"may only change to {_listed(feature, feature.allowed)}, got {got}")
+        yield "allowed", f"may only change to {_listed(feature, feature.allowed)}", got
     if feature.transitions is not None and values[here] in feature.transitions:
         targets = feature.transitions[values[here]]
         if values[there] not in targets:
-            found.append(f"may only change from {start} to {_listed(feature, targets)}, got {got}")
+            yield "transitions", f"may only change from {start} to {_listed(feature, targets)}", got
     onwards = {"increase": values[here + 1 :], "decrease": values[:here]}.get(feature.direction, values)
     if values[there] not in onwards and feature.direction != "both":
-        found.append(f"may only {_way(feature, start, onwards)}, got {got}")
-    return found
+        yield "direction", f"may only {_way(feature, start, onwards)}", got
 
 
 def _way(feature: Feature, start: str, onwards: tuple[Scalar, ...]) -> str:
@@ -193,13 +229,11 @@ def _way(feature: Feature, start: str, onwards: tuple[Scalar, ...]) -> str:
     return f"change from {start} to {_listed(feature, onwards)}" if onwards else f"stay at {start}"
 
 
-def _range_faults(feature: Feature, new: Any) -> list[str]:
-    found = []
+def _range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
     if feature.lower is not None and exact(new) < exact(feature.lower):
-        found.append(f"must be at least {feature.lower:.15g}, got {_number(feature, new)}")
+        yield "lower", f"must be at least {feature.lower:.15g}", _number(feature, new)
     if feature.upper is not None and exact(new) > exact(feature.upper):
-        found.append(f"must be at most {feature.upper:.15g}, got {_number(feature, new)}")
-    return found
+        yield "upper", f"must be at most {feature.upper:.15g}", _number(feature, new)
 
 
 def _said(feature: Feature, value: Any) -> str:
@@ -218,7 +252,7 @@ def _listed(feature: Feature, values: tuple[Scalar, ...]) -> str:
     return listed([feature.labels.get(value, value) for value in values])
 
 
-def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[str]:
+def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[Violation]:
     """Say whether an option breaks a rule: the exact sum of the decimals that are printed."""
     total, limit = Fraction(0), exact(rule.upper)
     for name, coefficient in rule.coefficients.items():
@@ -227,13 +261,13 @@ def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: R
             position = _position(features[name], value)
             value = None if position is None else (features[name].values or ())[position]
         if not _is_number(value):
-            return [f"rule {rule.text}: {name} must be a number, got {shown(option[name])}"]
+            return [Violation("", "rules", f"rule {rule.text}: {name} must be a number", shown(option[name]))]
         total += exact(coefficient) * exact(value)
     if total <= limit:
         return []
     reached, allowed = f"{float(total):.15g}", f"{rule.upper:.15g}"
     excess = f" by {float(total - limit):.2g}" if reached == allowed else ""
-    return [f"rule {rule.text} does not hold: {reached} is above {allowed}{excess}"]
+    return [Violation("", "rules", f"rule {rule.text} does not hold: {reached} is above {allowed}{excess}")]
 
 
 # A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
@@ -283,9 +317,8 @@ def _distinct(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
     from pandas.api.types import infer_dtype, is_object_dtype
 
     if is_object_dtype(column.dtype) and infer_dtype(column, skipna=True) not in OF_ONE_KIND:
-        return np.arange(len(column)), list(
-            column
-        )  # 1, 1.0 and True are equal, and may be spelled for different values
+        # 1, 1.0 and True are equal, and may be spelled for different values.
+        return np.arange(len(column)), list(column)
     positions, distinct = distinct_entries(column)
     return np.where(positions < 0, len(distinct), positions), [*distinct, None]
 

@@ -176,7 +176,7 @@ class Places:
         limits = space.schema.limits(table)
         for k, feature in enumerate(space.lines):
             own = column_numbers(table[feature.name])[0]
-            ends = _natural_ends(feature, n) if released else limits.line[feature.name]
+            ends = _natural_ends(feature, n) if released else limits.numeric[feature.name]
             own, ends = _known(own), (_known(ends[0]), _known(ends[1]))
             values[:, k] = own
             lower[:, k], upper[:, k] = _closed(feature, own, *ends, precision=_precision(table[feature.name]))
@@ -188,7 +188,7 @@ class Places:
             atoms[:, k] = space.ends[k] + np.maximum(codes, 0)
             flags = allowed[:, space.ends[k] : space.ends[k + 1]]
             if not released:
-                flags[:] = limits.choice[feature.name]
+                flags[:] = limits.categorical[feature.name]
             flags[missing] = np.arange(flags.shape[1]) == 0
         return cls(values, atoms, lower, upper, allowed)
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, as_floats, require_finite, require_unmasked
+from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.base import labels_of_rows
 from copa.models.parameters import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 
@@ -98,10 +99,7 @@ class TrainingData:
         if features.ndim != 2 or features.size == 0:
             raise InvalidInputError(f"X must have shape (n, d) with n, d >= 1, got {features.shape}")
         require_finite(features, "X")
-        require_unmasked(y, "y")
-        labels = np.asarray(y)
-        if labels.shape != features.shape[:1]:
-            raise InvalidInputError(f"y must have shape ({len(features)},), one label per row of X, got {labels.shape}")
+        labels = labels_of_rows(y, len(features))
         if labels.dtype.kind == "f":
             require_finite(labels, "y")
         try:

@@ -109,18 +109,18 @@ def test_at_least_six_columns_can_be_changed_and_who_one_is_cannot(load):
 def test_every_applicant_has_several_ways_to_go(load):
     data = load()
     limits = data.schema.limits(data.features)
-    ways = sum((mask.sum(axis=1) > 1).astype(int) for mask in limits.choice.values())
-    ways = ways + sum((upper > lower).astype(int) for lower, upper in limits.line.values())
+    ways = sum((mask.sum(axis=1) > 1).astype(int) for mask in limits.categorical.values())
+    ways = ways + sum((upper > lower).astype(int) for lower, upper in limits.numeric.values())
     assert ways.min() >= 2
 
 
 def test_lenders_advise_nobody_to_overdraw_an_account_or_to_lose_a_job():
     german, south = load_german(), load_south_german()
-    checking = german.schema.limits(german.features).choice["checking_status"]
+    checking = german.schema.limits(german.features).categorical["checking_status"]
     codes = german.schema.codes(german.features, "checking_status")
     overdrawn, closed = 0, 3
     assert not checking[codes != overdrawn, overdrawn].any()
     assert not checking[codes != closed, closed].any()
-    work = south.schema.limits(south.features).choice["employment_duration"]
+    work = south.schema.limits(south.features).categorical["employment_duration"]
     own = south.schema.codes(south.features, "employment_duration")
     assert all(mask[:code].sum() == 0 and mask[code + 2 :].sum() == 0 for mask, code in zip(work, own, strict=True))

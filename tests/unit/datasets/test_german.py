@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.datasets import german, load_german
+from copa.datasets import load_german
+from copa.datasets.loaders import SHA256
 
 PAPER_DATA = Path(os.environ.get("COPA_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -41,7 +42,7 @@ def test_each_call_gives_a_fresh_table():
 
 
 def test_a_damaged_file_is_refused(monkeypatch):
-    monkeypatch.setattr(german, "SHA256", "0" * 64)
+    monkeypatch.setitem(SHA256, "german", "0" * 64)
     with pytest.raises(copa.DataError, match="SHA-256"):
         load_german()
 

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.datasets import load_german, load_south_german, south_german
+from copa.datasets import load_german, load_south_german
+from copa.datasets.loaders import SHA256
 
 
 def test_it_has_the_published_size_and_classes():
@@ -37,7 +38,7 @@ def test_the_file_is_stored_as_it_was():
 
 
 def test_a_damaged_file_is_refused(monkeypatch):
-    monkeypatch.setattr(south_german, "SHA256", "0" * 64)
+    monkeypatch.setitem(SHA256, "south_german", "0" * 64)
     with pytest.raises(copa.DataError, match=r"south_german\.csv\.gz is not the published file .* SHA-256"):
         load_south_german()
 

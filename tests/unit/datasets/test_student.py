@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.datasets import load_student, student
+from copa.datasets import load_student
+from copa.datasets.loaders import SHA256
 
 PAPER_DATA = Path(os.environ.get("COPA_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -34,7 +35,7 @@ def test_favourable_is_a_final_grade_of_at_least_twelve():
 
 
 def test_a_damaged_file_is_refused(monkeypatch):
-    monkeypatch.setattr(student, "SHA256", "0" * 64)
+    monkeypatch.setitem(SHA256, "student", "0" * 64)
     with pytest.raises(copa.DataError, match=r"student_por\.csv\.gz is not the published file .* SHA-256"):
         load_student()
 

@@ -10,13 +10,13 @@ OWN = [5.0, 10.0, 30.0]  # below, at and above the range 10..20 used below
 
 def line(own=OWN, **fields):
     schema = FeatureSchema([Feature("x", "numeric", **fields)])
-    lower, upper = schema.limits(pd.DataFrame({"x": own})).line["x"]
+    lower, upper = schema.limits(pd.DataFrame({"x": own})).numeric["x"]
     return lower.tolist(), upper.tolist()
 
 
 def moves(values=("low", "mid", "high"), kind="ordinal", own=None, **fields):
     schema = FeatureSchema([Feature("x", kind, values=values, **fields)])
-    mask = schema.limits(pd.DataFrame({"x": list(values) if own is None else own})).choice["x"]
+    mask = schema.limits(pd.DataFrame({"x": list(values) if own is None else own})).categorical["x"]
     return mask.astype(int).tolist()
 
 
@@ -87,9 +87,19 @@ def test_limits_are_read_only_and_do_not_touch_the_table():
     schema = FeatureSchema([Feature("x", "numeric", immutable=True), Feature("y", "binary", values=(0, 1))])
     table = pd.DataFrame({"x": [1.0, 2.0], "y": [0, 1]})
     limits = schema.limits(table)
-    for array in (*limits.line["x"], limits.choice["y"]):
+    for array in (*limits.numeric["x"], limits.categorical["y"]):
         assert not array.flags.writeable
     table.loc[0, "x"] = 9.0
-    assert limits.line["x"][0].tolist() == [1.0, 2.0]
-    assert set(limits.line) == {"x"}
-    assert set(limits.choice) == {"y"}
+    assert limits.numeric["x"][0].tolist() == [1.0, 2.0]
+    assert set(limits.numeric) == {"x"}
+    assert set(limits.categorical) == {"y"}
+
+
+def test_old_names_warn_and_still_work():
+    import copa.schema
+
+    limits = FeatureSchema((Feature("x", "numeric"),)).limits(pd.DataFrame({"x": [1.0]}))
+    with pytest.warns(FutureWarning, match="FeasibleRegion.line is now FeasibleRegion.numeric"):
+        assert set(limits.line) == {"x"}
+    with pytest.warns(FutureWarning, match="copa.schema.Limits is now copa.schema.FeasibleRegion"):
+        assert isinstance(limits, copa.schema.Limits)

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array, Indices, require_unmasked
+from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
+from copa.models.base import Model
 from copa.plans.rates import Trials
 from copa.schema import FeatureSchema
 from copa.search.nearest import NearestRows
@@ -29,25 +30,6 @@ if TYPE_CHECKING:
 Flags = npt.NDArray[np.bool_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
-
-
-class Model(Protocol):
-    """The model in force, whatever it is."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Raw columns, in the model's order."""
-
-    @property
-    def favourable(self) -> Any:
-        """The label a person wants."""
-
-    @property
-    def threshold(self) -> float | None:
-        """Value from which on the model accepts; None where `predict` decides."""
-
-    def accepts(self, frame: "pd.DataFrame", /) -> Flags:
-        """What the model itself says of raw rows, (N,)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -333,17 +315,3 @@ def option_positions(plans: Menus) -> tuple[Indices, Indices]:
     """Applicant and position in the plan of every option of N plans, (M,) both."""
     owner, option = np.nonzero(np.arange(plans.values.shape[1]) < plans.counts[:, None])
     return owner, option
-
-
-def read_labels(y: Any, n_rows: int, classes: Any) -> Any:
-    """Check the labels of the training data, (n,)."""
-    require_unmasked(y, "y")
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(f"y must have one label per row of X, {n_rows}, got shape {labels.shape}")
-    known = np.isin(labels, classes)
-    if not known.all():
-        row = int(np.argmin(known))
-        shown = " and ".join(repr(label) for label in np.asarray(classes).tolist())
-        raise InvalidInputError(f"y must hold the model's labels, {shown}, got {labels[row]!r} in row {row}")
-    return labels

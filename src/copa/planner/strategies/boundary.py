@@ -16,7 +16,7 @@ from copa.planner.archive import Archive
 from copa.planner.deliver import write_options
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions, read_labels
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -81,7 +81,7 @@ class Boundary(BlackBoxStrategy):
         require_clonable(model)
         if y is None:
             raise InvalidInputError("y is needed to retrain the model: how its answers vary is what a promise rests on")
-        target = (read_labels(y, len(X), model.estimator.classes_) == model.favourable).astype(np.float64)
+        target = (model.read_labels(y, len(X)) == model.favourable).astype(np.float64)
         n_held_out = max(2, round(HELD_OUT_SHARE * n_models))
         samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:

@@ -12,7 +12,7 @@ from copa.models import Encoding, LinearModel
 from copa.models.calibration import base_classifier
 from copa.planner.archive import Archive
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Strategy, read_labels
+from copa.planner.strategies.base import Strategy
 from copa.schema import FeatureSchema
 from copa.search.problem import ActionSpace
 from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
@@ -169,7 +169,7 @@ def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSet
     """
     rng = np.random.default_rng(settings.seed)
     n_models = N_MODELS if settings.n_models is None else settings.n_models
-    labels = None if y is None else read_labels(y, len(encoded), model.classifier.classes_)
+    labels = None if y is None else model.read_labels(y, len(encoded))
     estimator = base_classifier(model.classifier)
     moments = settings.moments
     if moments is None:
