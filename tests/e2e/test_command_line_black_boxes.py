@@ -54,7 +54,7 @@ def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank
         assert sum(name.startswith("refits/") for name in inner.namelist()) == 9
     batch = PlanBatch.load(planned / "p.copa")
     assert batch.terms.basis == "scores"
-    assert batch.trials.n_models == 3
+    assert batch.held_out.n_models == 3
     assert (batch.status == "ok").any()
     assert model.predict(batch.options).all()
     people = pd.read_csv(bank / "people.csv")

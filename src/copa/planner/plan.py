@@ -186,12 +186,12 @@ def assemble(
         relaxed_lower=_spread(made.relaxed_lower, whose, n, 0.0),
         highest_level=highest,
         points=options.points,
-        ball=made.ambiguity,
+        ambiguity=made.ambiguity,
         certificates=certificates,
         seconds=seconds,
         request=request,
         basis=basis,
-        trials=None if rates is None else rates.spread(whose, n),
+        held_out=None if rates is None else rates.spread(whose, n),
     )
 
 

@@ -1,8 +1,7 @@
 """What comes out: a menu for every applicant, with its guarantees, in original units."""
 
-from copa.plans.batch import PlanBatch
+from copa.plans.batch import Plan, PlanBatch
 from copa.plans.changes import Change
-from copa.plans.plan import Plan
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 
 __all__ = ["Change", "Plan", "PlanBasis", "PlanBatch", "PlanRequest", "PlanTerms"]

@@ -1,235 +1,158 @@
-"""`PlanBatch`: the menus of many applicants."""
+"""`Plan`, the options of one applicant, and `PlanBatch`, the plans of many."""
 
-import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from copa._core.arrays import Array
 from copa._core.files import write_atomically
-from copa._core.records import Positions, segment_rows
-from copa._core.words import shown
-from copa.bounds.certificate import Certificate
-from copa.bounds.certificate_list import Certificates, same_ball
-from copa.exceptions import InvalidInputError
-from copa.plans import consistency, document
+from copa._core.words import rounded_down
+from copa.plans import document, storage
 from copa.plans import frames as tables
-from copa.plans import storage as files
-from copa.plans.card import batch_html
-from copa.plans.plan import Plan
-from copa.plans.rates import Trials
-from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
-from copa.uncertainty.ambiguity import MomentBall
+from copa.plans.card import batch_html, plan_html
+from copa.plans.records import BatchRecord, PlanRecord
+from copa.plans.wording import explain
+from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class PlanBatch(Sequence[Plan]):
-    """Menus of N applicants with M options in all. `batch[i]` is the `Plan` of applicant i, a slice another batch.
+class Plan(PlanRecord):
+    """What one applicant can do, and how likely the next model accepts it.
 
-    Every number is about the row delivered, which is the row in `options`.
+    A plan is a view of one row of a `PlanBatch`: `batch[i]` is the plan of applicant i.
 
     Attributes
     ----------
-    applicants : DataFrame of N rows, as given
-    options : DataFrame of M rows in the columns of `applicants`
-    owner : (M,) position of the applicant of each option, ascending
-    status : (N,) "ok", "already_valid", "fragile", "infeasible", "time_limit" or "error"
-    message : (N,) why, in plain words; "" for "ok"
-    effort : (M,) of each option, in units of the features' spreads
-    relaxed_effort : (M,) the same before rounding to values that a row can hold
-    accepted : (M,) whether today's model accepts the option
-    option_lower : (M,) each option holds with at least this probability
-    option_weights : (M,) the worst distribution's mass against it: the largest of a menu breaks first
-    lower, upper : (N,) all options of a menu hold with at least, at most, this probability
-    any_lower : (N,) at least one option holds with at least this probability
-    gap : (N,) the exact value of `lower` is at most this much higher
-    relaxed_lower : (N,) `lower` before rounding to values that a row can hold
-    highest_level : (N,) highest guarantee in reach; NaN where the one asked for is met, or this does not apply
-    points : (M, D) options as the model sees them, the intercept first
-    ball : the distributions that the guarantees hold for
-    certificates : N proofs of the bounds, None where there are no options
-    seconds : (N,) time spent
-    request : PlanRequest, what was asked
-    basis : PlanBasis, the facts that the guarantees rest on
-    trials : what became of the options on held-out models, where there are some; None otherwise
+    label : Any
+        The applicant's index label.
+    factual : DataFrame of 1 row
+        The applicant as given.
+    options : DataFrame of J rows
+        The options, numbered 1 to J by the index "option".
+    status, message : str
+        What became of the search, and why.
+    effort, relaxed_effort : ndarray of shape (J,)
+        Effort of each option in units of the features' spreads, and the same before rounding to real rows.
+    accepted : ndarray of bool of shape (J,)
+        Whether today's model accepts the option.
+    option_lower : ndarray of shape (J,)
+        Each option is accepted with at least this probability.
+    weights : ndarray of shape (J,)
+        Mass of the worst distribution against each option: the option with the largest breaks first.
+    lower, upper : float
+        All options are accepted with at least, at most, this probability.
+    any_lower : float
+        At least one option is accepted with at least this probability.
+    gap : float
+        The exact value of `lower` is at most this much higher.
+    relaxed_lower : float
+        `lower` before rounding to real rows.
+    highest_level : float
+        Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
+    points : ndarray of shape (J, D)
+        The options as the model sees them.
+    certificate : Certificate or None
+        Proof of the bounds; None where there are no options.
+    seconds : float
+        Time spent.
+    ambiguity : AmbiguitySet
+        Distributions that the guarantees hold for.
+    request : PlanRequest
+        What was asked.
+    basis : PlanBasis
+        Facts that the guarantees rest on.
+    held_out : HeldOutRates or None
+        Rates of acceptance by held-out refits, where there are some.
+    """
+
+    def explain(self, option: int | None = None) -> str:
+        """Return the plan in plain words, or one of its options, with the assumption behind its probabilities.
+
+        Parameters
+        ----------
+        option : int, optional
+            Number of the option, from 1.
+        """
+        return explain(self, option)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def __repr__(self) -> str:
+        parts = [f"applicant {as_text(self.label)}", self.status, f"{self.n_options} options"]
+        if self.n_options:
+            parts += [
+                f"each at least {rounded_down(self.option_lower.min())}",
+                f"any at least {rounded_down(self.any_lower)}",
+                f"all at least {rounded_down(self.lower)}",
+            ]
+        return f"Plan({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanBatch(BatchRecord[Plan]):
+    """Plans of N applicants with M options in all. `batch[i]` is the `Plan` of applicant i, a slice another batch.
+
+    Every number is about the row delivered, which is the row in `options`.
+
+    Parameters
+    ----------
+    applicants : DataFrame of N rows
+        The applicants as given.
+    options : DataFrame of M rows
+        The options, in the columns of `applicants`.
+    owner : ndarray of shape (M,)
+        Position of the applicant of each option, ascending.
+    status : ndarray of shape (N,)
+        "ok", "already_valid", "fragile", "infeasible", "time_limit" or "error".
+    message : ndarray of shape (N,)
+        Why, in plain words; "" for "ok".
+    effort, relaxed_effort : ndarray of shape (M,)
+        Effort of each option in units of the features' spreads, and the same before rounding to values that a row can
+        hold.
+    accepted : ndarray of bool of shape (M,)
+        Whether today's model accepts the option.
+    option_lower : ndarray of shape (M,)
+        Each option is accepted with at least this probability.
+    option_weights : ndarray of shape (M,)
+        Mass of the worst distribution against each option: the option of a plan with the largest breaks first.
+    lower, upper : ndarray of shape (N,)
+        All options of a plan are accepted with at least, at most, this probability.
+    any_lower : ndarray of shape (N,)
+        At least one option is accepted with at least this probability.
+    gap : ndarray of shape (N,)
+        The exact value of `lower` is at most this much higher.
+    relaxed_lower : ndarray of shape (N,)
+        `lower` before rounding to values that a row can hold.
+    highest_level : ndarray of shape (N,)
+        Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
+    points : ndarray of shape (M, D)
+        The options as the model sees them, the intercept first.
+    certificates : sequence of N Certificate or None
+        Proofs of the bounds, None where there are no options.
+    seconds : ndarray of shape (N,)
+        Time spent.
+    ambiguity : AmbiguitySet
+        Distributions that the guarantees hold for.
+    request : PlanRequest
+        What was asked.
+    basis : PlanBasis
+        Facts that the guarantees rest on.
+    held_out : HeldOutRates, optional
+        Rates of acceptance by held-out refits, where there are some.
 
     Notes
     -----
     Where an applicant has no option, `lower`, `upper`, `any_lower` and `gap` are the empty statements 0, 1, 0 and 1.
     """
 
-    applicants: "pd.DataFrame"
-    options: "pd.DataFrame"
-    owner: Positions
-    status: npt.NDArray[np.str_]
-    message: npt.NDArray[np.object_]
-    effort: Array
-    relaxed_effort: Array
-    accepted: npt.NDArray[np.bool_]
-    option_lower: Array
-    option_weights: Array
-    lower: Array
-    upper: Array
-    any_lower: Array
-    gap: Array
-    relaxed_lower: Array
-    highest_level: Array
-    points: Array
-    ball: MomentBall
-    certificates: Sequence[Certificate | None]
-    seconds: Array
-    request: PlanRequest
-    basis: PlanBasis
-    trials: Trials | None = None
-
-    def __post_init__(self) -> None:
-        consistency.require_same_columns(self.applicants, self.options)
-        for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ball", MomentBall)):
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidInputError(f"{name} must be a {kind.__name__}, got {shown(getattr(self, name))}")
-        n, m = len(self.applicants), len(self.options)
-        self._set("owner", consistency.read_owner(self.owner, n, m))
-        self._set("status", consistency.read_status(self.status, n))
-        self._set("message", consistency.read_texts(self.message, "message", n))
-        self._set("accepted", consistency.read_flags(self.accepted, "accepted", m))
-        self._set("points", consistency.read_option_points(self.points, m, self.ball.dimension))
-        for names, length, per in (
-            (consistency.PER_APPLICANT, n, "applicant"),
-            (consistency.PER_OPTION, m, "option"),
-        ):
-            for name in names:
-                self._set(name, consistency.read_numbers(getattr(self, name), name, length, per))
-        if len(self.certificates) != n:
-            raise InvalidInputError(
-                f"certificates must hold one per applicant (None where there is none), {n}, "
-                f"got {len(self.certificates)}"
-            )
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    @property
-    def terms(self) -> PlanTerms:
-        """Old view of `request` and `basis` as one record."""
-        return PlanTerms.of(self.request, self.basis)
-
-    @cached_property
-    def counts(self) -> Positions:
-        """Number of options of each applicant, (N,)."""
-        counts: Positions = np.bincount(self.owner, minlength=len(self.applicants)).astype(np.intp)
-        counts.setflags(write=False)
-        return counts
-
-    def __len__(self) -> int:
-        return len(self.applicants)
-
-    def __iter__(self) -> Iterator[Plan]:
-        return (self[i] for i in range(len(self)))
-
-    @overload
-    def __getitem__(self, index: int) -> Plan: ...
-    @overload
-    def __getitem__(self, index: slice) -> "PlanBatch": ...
-    def __getitem__(self, index: int | slice) -> "Plan | PlanBatch":
-        if isinstance(index, slice):
-            return self.select(np.arange(len(self), dtype=np.intp)[index])
-        try:
-            i = operator.index(index)
-        except TypeError as error:
-            raise TypeError(
-                f"a batch is indexed by position or slice, got {shown(index)}; for some of its rows use select"
-            ) from error
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"the batch has {len(self)} applicants, got position {i}")
-        return self._plan(i % len(self))
-
-    def _plan(self, i: int) -> Plan:
-        end = int(np.searchsorted(self.owner, i, side="right"))
-        own = slice(int(np.searchsorted(self.owner, i)), end)
-        options = self.options.iloc[own].copy()
-        options.index = _numbered(len(options))
-        return Plan(
-            label=self.applicants.index[i],
-            factual=self.applicants.iloc[[i]],
-            options=options,
-            status=str(self.status[i]),
-            message=str(self.message[i]),
-            effort=self.effort[own],
-            relaxed_effort=self.relaxed_effort[own],
-            accepted=self.accepted[own],
-            option_lower=self.option_lower[own],
-            weights=self.option_weights[own],
-            lower=float(self.lower[i]),
-            upper=float(self.upper[i]),
-            any_lower=float(self.any_lower[i]),
-            gap=float(self.gap[i]),
-            relaxed_lower=float(self.relaxed_lower[i]),
-            highest_level=float(self.highest_level[i]),
-            points=self.points[own],
-            ball=self.ball,
-            certificate=self.certificates[i],
-            seconds=float(self.seconds[i]),
-            request=self.request,
-            basis=self.basis,
-            trials=None if self.trials is None else self.trials.select(np.array([i]), np.arange(own.start, own.stop)),
-        )
-
-    def select(self, rows: Any) -> "PlanBatch":
-        """Return the batch of some applicants.
-
-        Parameters
-        ----------
-        rows : positions, in any order, or N flags
-        """
-        positions = _read_rows(rows, len(self))
-        own = segment_rows(positions, self.counts)
-        chosen: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in ("status", "message", *consistency.PER_APPLICANT):
-            chosen[name] = chosen[name][positions]
-        for name in ("accepted", "points", *consistency.PER_OPTION):
-            chosen[name] = chosen[name][own]
-        chosen["applicants"] = self.applicants.iloc[positions]
-        chosen["options"] = self.options.iloc[own].reset_index(drop=True)
-        chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
-        chosen["trials"] = None if self.trials is None else self.trials.select(positions, own)
-        chosen["certificates"] = Certificates.of(self.certificates).select(positions)
-        return PlanBatch(**chosen)
-
-    @classmethod
-    def concat(cls, batches: Sequence["PlanBatch"]) -> "PlanBatch":
-        """Put batches of the same model one after another; all must have the same ball, request and basis."""
-        import pandas as pd
-
-        batches = list(batches)
-        if not batches:
-            raise InvalidInputError("concat needs at least one batch, got none")
-        first = batches[0]
-        for k, batch in enumerate(batches):
-            alike = batch.request == first.request and batch.basis == first.basis
-            if not (alike and same_ball(batch.ball, first.ball)):
-                raise InvalidInputError(
-                    f"batch {k} has another ball, request or basis than batch 0; a batch holds plans made alike"
-                )
-        offsets = np.cumsum([0] + [len(batch) for batch in batches])
-        joined: dict[str, Any] = {"ball": first.ball, "request": first.request, "basis": first.basis}
-        for name in ("status", "message", "accepted", "points", *consistency.PER_APPLICANT, *consistency.PER_OPTION):
-            joined[name] = np.concatenate([getattr(batch, name) for batch in batches])
-        return cls(
-            applicants=pd.concat([batch.applicants for batch in batches]),
-            options=pd.concat([batch.options for batch in batches], ignore_index=True),
-            owner=np.concatenate([b.owner + offset for b, offset in zip(batches, offsets[:-1], strict=True)]),
-            certificates=Certificates.chain([batch.certificates for batch in batches]),
-            trials=Trials.concat([batch.trials for batch in batches]),
-            **joined,
-        )
+    plan_type = Plan
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted."""
@@ -243,11 +166,14 @@ class PlanBatch(Sequence[Plan]):
         return tables.summary_table(self)
 
     def to_json(self, path: str | Path | None = None, *, certificates: bool = False) -> str:
-        """Return the batch as JSON for other programs, and write it to `path` where one is given.
+        """Return the batch as JSON for other programs.
 
         Parameters
         ----------
-        certificates : write the proofs too, from which `copa verify` checks every bound
+        path : str or Path, optional
+            File to write it to as well.
+        certificates : bool
+            Write the proofs too, from which `copa verify` checks every bound.
         """
         text = document.batch_document(self, certificates=certificates)
         if path is not None:
@@ -256,7 +182,7 @@ class PlanBatch(Sequence[Plan]):
 
     def save(self, path: str | Path) -> None:
         """Write everything to one file, which `load` reads again to the last bit."""
-        files.save(self, Path(path))
+        storage.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "PlanBatch":
@@ -267,7 +193,7 @@ class PlanBatch(Sequence[Plan]):
         DataError
             If the file cannot be read, is damaged, or is of a newer version.
         """
-        return files.load(cls, Path(path))
+        return storage.load(cls, Path(path))
 
     def __repr__(self) -> str:
         statuses, counts = np.unique(self.status, return_counts=True)
@@ -277,28 +203,3 @@ class PlanBatch(Sequence[Plan]):
 
     def _repr_html_(self) -> str:
         return batch_html(self)
-
-
-def _numbered(n_options: int) -> Any:
-    import pandas as pd
-
-    return pd.RangeIndex(1, n_options + 1, name="option")
-
-
-def _read_rows(rows: Any, length: int) -> Positions:
-    """Read positions or flags of applicants."""
-    array = np.asarray(rows)
-    if array.size == 0 and array.ndim == 1:
-        return np.zeros(0, dtype=np.intp) if array.dtype != np.bool_ or length == 0 else _refuse_rows(rows, length)
-    if array.dtype == np.bool_ and array.shape == (length,):
-        return np.flatnonzero(array)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < -length or array.max() >= length:
-        return _refuse_rows(rows, length)
-    positions: Positions = array.astype(np.intp) % length
-    return positions
-
-
-def _refuse_rows(rows: Any, length: int) -> Positions:
-    raise InvalidInputError(
-        f"rows must be positions from 0 to {length - 1}, or {length} flags (true and false), got {shown(rows)}"
-    )

@@ -14,8 +14,10 @@ from copa.tables.cells import as_text
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
-    from copa.plans.batch import PlanBatch
-    from copa.plans.plan import Plan
+    from copa.plans.records import BatchRecord, PlanRecord
+
+    Plan = PlanRecord
+    PlanBatch = BatchRecord[PlanRecord]
 
 
 # Colours are those that every kind of colour vision tells apart, half-way between light and dark so that they stand out

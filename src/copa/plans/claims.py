@@ -17,7 +17,7 @@ from copa.tables.cells import as_text
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
-    from copa.plans.batch import PlanBatch
+    from copa.plans.records import BatchRecord, PlanRecord
 
 # Bounds come from two computations of the same numbers; they agree to about 1e-15, and this is far below what is shown.
 ROUNDING = 1e-9
@@ -92,7 +92,7 @@ class Claim:
             yield f"the status is ok, but {self.asked_for} has {reached:.9g}, below the {self.asked:g} asked for"
 
 
-def claims_of_batch(batch: "PlanBatch") -> Iterator[Claim]:
+def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
     """Yield what a batch claims, one applicant after another."""
     ends = np.cumsum(batch.counts)
     for i, label in enumerate(batch.applicants.index):

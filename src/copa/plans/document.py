@@ -18,7 +18,7 @@ from copa.tables.packing import Digest
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.plans.batch import PlanBatch
+    from copa.plans.records import BatchRecord, PlanRecord
 
 FORMAT = "copa-plans"
 VERSION = 1
@@ -46,7 +46,7 @@ class DocumentWriter:
         self._digest = Digest()
         self._separator = ""
 
-    def add(self, batch: "PlanBatch") -> None:
+    def add(self, batch: "BatchRecord[PlanRecord]") -> None:
         """Write the applicants of a batch; the first batch also gives the header."""
         if not self._separator:
             header = _header(batch, certificates=self._certificates)
@@ -63,7 +63,7 @@ class DocumentWriter:
         self._file.write(f'\n], "digest": "{self._digest.text()}"}}\n')
 
 
-def batch_document(batch: "PlanBatch", *, certificates: bool = False) -> str:
+def batch_document(batch: "BatchRecord[PlanRecord]", *, certificates: bool = False) -> str:
     """Return the batch as JSON text, one line per applicant."""
     text = io.StringIO()
     writer = DocumentWriter(text, certificates=certificates)
@@ -94,7 +94,7 @@ def document_digest(content: Mapping[str, Any]) -> str:
     return digest.text()
 
 
-def _header(batch: "PlanBatch", *, certificates: bool) -> dict[str, Any]:
+def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
     terms, ball = batch.terms, batch.ball
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -126,7 +126,7 @@ def _dumped(content: dict[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def _applicants(batch: "PlanBatch", *, certificates: bool) -> Iterator[dict[str, Any]]:
+def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iterator[dict[str, Any]]:
     factuals = _columns(batch.applicants)
     options = _options(batch, factuals)
     ends = np.cumsum(batch.counts)
@@ -149,7 +149,7 @@ def _applicants(batch: "PlanBatch", *, certificates: bool) -> Iterator[dict[str,
         yield entry
 
 
-def _certificate(batch: "PlanBatch", i: int, rows: slice) -> dict[str, Any] | None:
+def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[str, Any] | None:
     """The proof of a plan, without the ball, which is the same for all."""
     certificate = batch.certificates[i]
     if certificate is None:
@@ -158,7 +158,7 @@ def _certificate(batch: "PlanBatch", i: int, rows: slice) -> dict[str, Any] | No
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
-def _options(batch: "PlanBatch", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
     flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     for k, name in enumerate(factuals):

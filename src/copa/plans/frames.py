@@ -11,10 +11,10 @@ from copa.tables.cells import cells_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.plans.batch import PlanBatch
+    from copa.plans.records import BatchRecord, PlanRecord
 
 
-def changes_table(batch: "PlanBatch") -> "pd.DataFrame":
+def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
     """One row per changed cell, by applicant, option and column."""
     import pandas as pd
 
@@ -41,7 +41,7 @@ def changes_table(batch: "PlanBatch") -> "pd.DataFrame":
     )
 
 
-def summary_table(batch: "PlanBatch") -> "pd.DataFrame":
+def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
     """One row per applicant."""
     import pandas as pd
 
@@ -61,7 +61,7 @@ def summary_table(batch: "PlanBatch") -> "pd.DataFrame":
     )
 
 
-def option_numbers(batch: "PlanBatch") -> Positions:
+def option_numbers(batch: "BatchRecord[PlanRecord]") -> Positions:
     """Number of each option in its menu, from 1, (M,)."""
     starts = np.cumsum(batch.counts) - batch.counts
     numbers: Positions = np.arange(len(batch.owner)) - starts[batch.owner] + 1

@@ -1,47 +1,69 @@
-"""What became of options when they were tried on models that nothing was chosen by."""
+"""Rates of acceptance by refits that were held out: nothing was chosen by them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.deprecation import renamed_exports
 from copa._core.records import Positions
 from copa.exceptions import InvalidInputError
-
-NAMES = ("option_share", "all_share", "any_share", "fidelity")
+from copa.plans.columns import APPLICANT, OPTION, Columns, per_applicant, per_option, read_numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
-    """Shares of held-out models, retrained like the others, that accept the options of N menus, M options in all.
+class HeldOutRates(Columns):
+    """Shares of held-out refits that accept the options of N plans, M options in all.
 
     A frequency, not a bound: it is reported beside the guarantee, never in its place.
 
-    Attributes
+    Parameters
     ----------
-    n_models : how many models were held out
-    option_share : (M,) share of them that accept each option
-    all_share, any_share : (N,) share that accept all, at least one, of an applicant's options; NaN without options
-    fidelity : (N,) share of fresh rows near the options of which the local stand-in says what the model says;
-        NaN where there is none
+    n_models : int
+        Number of refits held out.
+    option_share : ndarray of shape (M,)
+        Share of them that accept each option.
+    all_share, any_share : ndarray of shape (N,)
+        Share that accept all, at least one, of an applicant's options; NaN without options.
+    fidelity : ndarray of shape (N,)
+        Share of fresh rows near the options that the local surrogate classifies as the model does; NaN where there is
+        none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.plans.rates import HeldOutRates
+    >>> says = np.array([[True, True], [True, False]])  # two refits, two options of one applicant
+    >>> rates = HeldOutRates.count(says, np.array([0, 0]), 1, fidelity=[0.9])
+    >>> rates.option_share.tolist(), rates.all_share.tolist(), rates.any_share.tolist()
+    ([1.0, 0.5], [0.5], [1.0])
     """
 
     n_models: int
-    option_share: Array
-    all_share: Array
-    any_share: Array
-    fidelity: Array
+    option_share: Array = field(metadata=per_option(read_numbers))
+    all_share: Array = field(metadata=per_applicant(read_numbers))
+    any_share: Array = field(metadata=per_applicant(read_numbers))
+    fidelity: Array = field(metadata=per_applicant(read_numbers))
+
+    def __post_init__(self) -> None:
+        self.read_columns(len(self.all_share), len(self.option_share))
 
     @classmethod
-    def count(cls, accepted: Any, owner: Positions, n_applicants: int, fidelity: Array) -> "Trials":
-        """Count what the models say.
+    def count(cls, accepted: Any, owner: Positions, n_applicants: int, fidelity: Any) -> "HeldOutRates":
+        """Count what refits say.
 
         Parameters
         ----------
-        accepted : (K, M) flags of K models for M options
-        owner : (M,) position of the applicant of each option
+        accepted : array_like of bool of shape (K, M)
+            Whether each of K refits accepts each option.
+        owner : ndarray of shape (M,)
+            Position of the applicant of each option.
+        n_applicants : int
+            N.
+        fidelity : array_like of shape (N,)
+            Fidelity of the surrogates.
         """
         flags = np.asarray(accepted, dtype=bool)
         n_options = np.bincount(owner, minlength=n_applicants)
@@ -55,44 +77,40 @@ class Trials:
             fidelity=np.asarray(fidelity, dtype=np.float64),
         )
 
-    def select(self, applicants: Positions, options: Positions) -> "Trials":
+    def select(self, applicants: Positions, options: Positions) -> "HeldOutRates":
         """Those of some applicants and their options."""
-        return Trials(
-            self.n_models,
-            self.option_share[options],
-            self.all_share[applicants],
-            self.any_share[applicants],
-            self.fidelity[applicants],
-        )
+        return replace(self, **self.taken(applicants, options))
 
-    def spread(self, whose: Positions, n_applicants: int) -> "Trials":
+    def spread(self, whose: Positions, n_applicants: int) -> "HeldOutRates":
         """The same among N applicants, of whom these are the ones at some positions."""
-        wide = {name: np.full(n_applicants, np.nan) for name in NAMES[1:]}
+        wide: dict[str, Any] = {name: np.full(n_applicants, np.nan) for name in self.names(APPLICANT)}
         for name, array in wide.items():
             array[whose] = getattr(self, name)
-        return Trials(self.n_models, self.option_share, **wide)
+        return replace(self, **wide)
 
     @classmethod
-    def concat(cls, parts: Sequence["Trials | None"]) -> "Trials | None":
-        """Put trials one after another; None where there are none."""
+    def concat(cls, parts: Sequence["HeldOutRates | None"]) -> "HeldOutRates | None":
+        """Put rates one after another; None where there are none."""
         known = [part for part in parts if part is not None]
         if not known:
             return None
         if len(known) != len(parts) or len({part.n_models for part in known}) != 1:
-            raise InvalidInputError("only plans that were tried on equally many models go into one batch")
-        return cls(known[0].n_models, *(np.concatenate([getattr(part, name) for part in known]) for name in NAMES))
+            raise InvalidInputError("only plans with rates of equally many held-out refits go into one batch")
+        return replace(known[0], **cls.joined(known))
 
     def pack(self) -> dict[str, Any]:
         """Return the arrays by name."""
-        return {"n_models": np.int64(self.n_models), **{name: getattr(self, name) for name in NAMES}}
+        names = [*self.names(OPTION), *self.names(APPLICANT)]
+        return {"n_models": np.int64(self.n_models), **{name: getattr(self, name) for name in names}}
 
     @classmethod
-    def unpack(cls, arrays: Mapping[str, Any], n_applicants: int, n_options: int) -> "Trials | None":
-        """Read what `pack` returned; None where nothing was packed. A ValueError says where lengths do not fit."""
+    def unpack(cls, arrays: Mapping[str, Any], n_applicants: int, n_options: int) -> "HeldOutRates | None":
+        """Read what `pack` returned, for N applicants and M options; None where nothing was packed."""
         if "n_models" not in arrays:
             return None
-        read = {name: np.asarray(arrays[name], dtype=np.float64) for name in NAMES}
-        for name, array in read.items():
-            if array.shape != ((n_options,) if name == "option_share" else (n_applicants,)):
-                raise ValueError(f"trials have {name} of another length")
-        return cls(int(arrays["n_models"]), **read)
+        rates = cls(int(arrays["n_models"]), **{name: arrays[name] for name in arrays if name != "n_models"})
+        rates.read_columns(n_applicants, n_options)
+        return rates
+
+
+__getattr__ = renamed_exports(__name__, {"Trials": "HeldOutRates"})

@@ -1,10 +1,11 @@
 """What was asked of plans, and the facts that their guarantees rest on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from copa._core.words import GUARANTEE_FOR, listed, shown
+from copa._core.reading import is_whole, read_word
+from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
@@ -54,10 +55,10 @@ class PlanRequest:
         for name in ("guarantee", "n_options", "diversity_weight"):
             object.__setattr__(self, name, plain(getattr(self, name)))
         for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("cost", COSTS)):
-            _require_one_of(known, name, getattr(self, name))
+            read_word(getattr(self, name), known, name)
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
-        if not isinstance(self.n_options, int):
+        if not is_whole(self.n_options):
             raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
 
     @property
@@ -102,7 +103,7 @@ class PlanBasis:
     def __post_init__(self) -> None:
         for name in ("favourable", "threshold"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        _require_one_of(SUBJECTS, "subject", self.subject)
+        read_word(self.subject, SUBJECTS, "subject")
         if not isinstance(self.schema, FeatureSchema):
             raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
         if not isinstance(self.favourable, (str, int, float)):
@@ -162,8 +163,3 @@ TERMS = tuple("basis" if f.name == "subject" else f.name for f in fields(PlanTer
 
 def _part(record: type[Record], terms: PlanTerms) -> Record:
     return record(**{f.name: getattr(terms, f.name) for f in fields(record)})  # type: ignore[arg-type]
-
-
-def _require_one_of(known: Sequence[str], name: str, value: Any) -> None:
-    if value not in known:
-        raise InvalidInputError(f"{name} must be one of {listed(known)}, got {shown(value)}")

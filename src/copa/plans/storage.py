@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,42 +15,42 @@ from copa._core.archive import ArchiveError, ArchiveReader, Budget, made_with, r
 from copa._core.files import write_atomically
 from copa.bounds.certificate_list import pack_certificates, unpack_certificates
 from copa.exceptions import DataError
-from copa.plans.consistency import PER_APPLICANT, PER_OPTION, read_owner, read_status
-from copa.plans.rates import Trials
+from copa.plans.columns import APPLICANT, OPTION, read_positions, read_statuses
+from copa.plans.rates import HeldOutRates
+from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import TERMS, PlanTerms
 from copa.tables.packing import digest_of, pack_frame, pack_values, unpack_frame, unpack_values
 from copa.uncertainty.ambiguity import MomentBall
 
-if TYPE_CHECKING:
-    from copa.plans.batch import PlanBatch
-
+Batch = TypeVar("Batch", bound=BatchRecord[PlanRecord])
 
 FORMAT = "copa-plan-file"
 VERSION = 2
 CONTENT, ARRAYS = "plans.json", "arrays.npz"
 MEMBERS = r"plans\.json|arrays\.npz"
 NAMES = r"message|(?:batch|ball|certificates|trials|applicants|options)/.+"  # of arrays
-NUMBERS = ("owner", "status", "accepted", "points", *PER_APPLICANT, *PER_OPTION)
+PACKED_APART = ("applicants", "options", "message", "certificates")
+NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.names(per) if name not in PACKED_APART]
 
 
-def save(batch: "PlanBatch", path: Path) -> None:
+def save(batch: BatchRecord[PlanRecord], path: Path) -> None:
     """Write a batch; the same batch gives the same bytes."""
     write_atomically(path, pack(batch))
 
 
-def pack(batch: "PlanBatch") -> bytes:
+def pack(batch: BatchRecord[PlanRecord]) -> bytes:
     """Return the bytes of a saved batch."""
     import pandas as pd
 
     arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
-    ball = batch.ball
+    ball = batch.ambiguity
     arrays |= {"ball/mean": ball.mean, "ball/cov": ball.cov, "ball/radius": np.float64(ball.radius)}
     if ball.drift is not None:
         arrays["ball/drift"] = ball.drift
     proofs = pack_certificates(batch.certificates, batch.points, ball, batch.counts)
     arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
-    if batch.trials is not None:
-        arrays |= {f"trials/{name}": array for name, array in batch.trials.pack().items()}
+    if batch.held_out is not None:
+        arrays |= {f"trials/{name}": array for name, array in batch.held_out.pack().items()}
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,7 +69,7 @@ def pack(batch: "PlanBatch") -> bytes:
     return write_archive(members, compresslevel=1)
 
 
-def load(cls: "type[PlanBatch]", path: Path) -> "PlanBatch":
+def load(cls: type[Batch], path: Path) -> Batch:
     """Read a batch, or say why the file is none."""
     if in_parts(path):
         return cls.concat(list(read_parts(cls, path)))
@@ -98,7 +98,7 @@ def _faults_named(path: Path) -> Iterator[None]:
         ) from error
 
 
-def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "PlanBatch":
+def read(cls: type[Batch], raw: bytes, budget: Budget | None = None) -> Batch:
     """Read the bytes of a saved batch; what goes wrong on the way is the caller's to name.
 
     Parameters
@@ -114,9 +114,9 @@ def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "P
     ball = MomentBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
-    read_status(numbers["status"], len(applicants))  # before there is room made for as many as the table claims
-    read_owner(numbers["owner"], len(applicants), len(numbers["points"]))
-    counts = np.bincount(numbers["owner"].astype(np.intp), minlength=len(applicants)).astype(np.intp)
+    read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
+    owner = read_positions(numbers["owner"], "owner", len(numbers["points"]), OPTION)
+    counts = np.bincount(owner, minlength=len(applicants)).astype(np.intp)
     proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
     request, basis = PlanTerms.from_dict(content["terms"]).parts()
     tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
@@ -124,9 +124,9 @@ def read(cls: "type[PlanBatch]", raw: bytes, budget: Budget | None = None) -> "P
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
         message=unpack_values(content["message"], "message", arrays).to_numpy(),
-        ball=ball,
+        ambiguity=ball,
         certificates=unpack_certificates(proofs, numbers["points"], ball, counts),
-        trials=Trials.unpack(tried, len(applicants), len(numbers["owner"])),
+        held_out=HeldOutRates.unpack(tried, len(applicants), len(numbers["owner"])),
         request=request,
         basis=basis,
         **numbers,
@@ -185,7 +185,7 @@ def in_parts(path: Path) -> bool:
         return False
 
 
-def read_parts(cls: "type[PlanBatch]", path: Path) -> Iterator["PlanBatch"]:
+def read_parts(cls: type[Batch], path: Path) -> Iterator[Batch]:
     """Yield the batches of a file, one at a time; a DataError says what is wrong with it."""
     with _faults_named(path), ArchiveReader(path, PARTS_MEMBERS) as archive:
         for part in _contents(archive)["parts"]:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.words import rounded_down, rounded_up, visible
 from copa.plans.changes import Change
-from copa.plans.request import PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
-    from copa.plans.plan import Plan
+    from copa.plans.records import PlanRecord
 
 
 GUARANTEES_MEAN = (
@@ -46,10 +46,10 @@ WITHOUT_OPTIONS = {
 }
 
 
-def explain(plan: "Plan", option: int | None = None) -> str:
+def explain(plan: "PlanRecord", option: int | None = None) -> str:
     """Return a plan, or one option of it, as plain text."""
     if option is not None:
-        return f"{option_words(plan, option)}\n\n{assumption(plan.ball, plan.terms)}"
+        return f"{option_words(plan, option)}\n\n{assumption(plan.ambiguity, plan.basis)}"
     count = f"{plan.n_options} option{'' if plan.n_options == 1 else 's'}"
     parts = [f"Applicant {as_text(plan.label)}: {count if plan.n_options else plan.status.replace('_', ' ')}."]
     notes = status_notes(plan)
@@ -59,16 +59,16 @@ def explain(plan: "Plan", option: int | None = None) -> str:
         parts += [option_words(plan, number) for number in range(1, plan.n_options + 1)]
         parts.append(whole_words(plan))
     if makes_promises(plan):
-        parts.append(assumption(plan.ball, plan.terms))
+        parts.append(assumption(plan.ambiguity, plan.basis))
     return "\n\n".join(parts)
 
 
-def makes_promises(plan: "Plan") -> bool:
+def makes_promises(plan: "PlanRecord") -> bool:
     """Whether probabilities are stated, which must not stand without their assumption."""
     return plan.n_options > 0 or plan.status == "already_valid"
 
 
-def status_notes(plan: "Plan") -> list[str]:
+def status_notes(plan: "PlanRecord") -> list[str]:
     """Say what became of the search where there is more to say than the options do."""
     headline = (WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status]
     if plan.message:
@@ -85,7 +85,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
-def option_words(plan: "Plan", option: int) -> str:
+def option_words(plan: "PlanRecord", option: int) -> str:
     """Say what an option asks for, and how surely it holds."""
     j = plan.position(option)
     changes = plan.changes(option)
@@ -129,7 +129,7 @@ def _rises(change: Change) -> bool | None:
     return None if isinstance(before, str) or isinstance(after, str) else bool(after > before)
 
 
-def whole_words(plan: "Plan") -> str:
+def whole_words(plan: "PlanRecord") -> str:
     """Say how surely the menu as a whole holds."""
     sentences = []
     if plan.n_options > 1:
@@ -141,15 +141,15 @@ def whole_words(plan: "Plan") -> str:
         sentences.append(f"In the best case, all of them hold with probability {rounded_up(plan.upper)} at most.")
     if plan.breaks_first is not None:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
-    if plan.terms.objective == "level":
-        sentences.append(asked(plan.terms))
+    if plan.request.objective == "level":
+        sentences.append(asked(plan.request))
     sentences.append(tried_words(plan))
     return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
 
 
-def tried_words(plan: "Plan") -> str:
+def tried_words(plan: "PlanRecord") -> str:
     """Say what became of the options on held-out models; "" where there are none."""
-    trials = plan.trials
+    trials = plan.held_out
     if trials is None or plan.n_options == 0:
         return ""
     held = [f"option {j + 1} by {share:.0%}" for j, share in enumerate(trials.option_share)]
@@ -160,7 +160,7 @@ def tried_words(plan: "Plan") -> str:
     )
 
 
-def asked(terms: PlanTerms) -> str:
+def asked(terms: PlanRequest) -> str:
     """Say which guarantee was asked for."""
     whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[terms.guarantee_for]
     if terms.objective == "paper":
@@ -168,19 +168,19 @@ def asked(terms: PlanTerms) -> str:
     return f"The guarantee asked for is at least {terms.guarantee:g} for {whom}."
 
 
-def assumption(ball: MomentBall, terms: PlanTerms) -> str:
+def assumption(ball: MomentBall, basis: PlanBasis) -> str:
     """Say what the probabilities rest on."""
-    answer = f"An option holds if the model answers {as_text(terms.favourable, quoted=True)}"
-    rule = "" if terms.threshold is None else f" at the threshold {terms.threshold:g}"
+    answer = f"An option holds if the model answers {as_text(basis.favourable, quoted=True)}"
+    rule = "" if basis.threshold is None else f" at the threshold {basis.threshold:g}"
     if ball.radius == 0.0:
         family = "whose mean and covariance are the estimated ones exactly"
     else:
         shape = "equally in every direction" if ball.drift is None else "in units of the drift between models"
         family = f"whose mean and covariance are within a distance of {ball.radius:.3g} of the estimated ones, {shape}"
-    what = SUBJECTS[terms.basis]
+    what = SUBJECTS[basis.subject]
     return (
         f"Assumption: {what} come from a distribution {family} "
-        f"(radius: {terms.radius_source}). The probabilities are proven for every such distribution, "
+        f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
         f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
     )
 
@@ -222,20 +222,20 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.1f} %"
 
 
-def moments_of(terms: PlanTerms) -> str:
+def moments_of(basis: PlanBasis) -> str:
     """Whose mean and covariance the ball is about: those of the next models, or of what these say of the rows."""
-    if terms.basis == "parameters":
+    if basis.subject == "parameters":
         return "the next models' mean and covariance"
-    if terms.basis == "surrogate":
+    if basis.subject == "surrogate":
         return "the local stand-in is true, and the mean and covariance of its parameters"
     return "the mean and covariance of the scores that the next models give these rows"
 
 
-def condition(ball: MomentBall, terms: PlanTerms) -> str:
+def condition(ball: MomentBall, basis: PlanBasis) -> str:
     """The condition under which every probability of a report holds, as half of a sentence."""
     if ball.radius == 0.0:
-        return f"if {moments_of(terms)} are exactly the estimated ones"
-    return f"if {moments_of(terms)} stay within radius {rounded_radius(ball.radius)} {units(ball)}"
+        return f"if {moments_of(basis)} are exactly the estimated ones"
+    return f"if {moments_of(basis)} stay within radius {rounded_radius(ball.radius)} {units(ball)}"
 
 
 def units(ball: MomentBall) -> str:
@@ -244,14 +244,14 @@ def units(ball: MomentBall) -> str:
     return f"of the estimated ones{unit}"
 
 
-def asked_for(terms: PlanTerms) -> tuple[str, str]:
+def asked_for(terms: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if terms.objective == "paper":
         return "none", "the options minimise the paper's weighted sum"
     return f"at least {terms.guarantee:g}", f"for {WHOM[terms.guarantee_for]}"
 
 
-def favourable(terms: PlanTerms) -> tuple[str, str]:
+def favourable(terms: PlanBasis) -> tuple[str, str]:
     """The answer that a person wants, and what decides."""
     rule = "as the model itself predicts" if terms.threshold is None else f"at the threshold {terms.threshold:g}"
     return as_text(terms.favourable, quoted=True), rule

@@ -57,7 +57,7 @@ def same_plans(one, other):
     for name in ("owner", "status", "message", "effort", "option_lower", "lower", "upper", "any_lower", "points"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert (one.terms.to_dict(), one.ball.radius) == (other.terms.to_dict(), other.ball.radius)
-    assert (one.trials is None) == (other.trials is None)
+    assert (one.held_out is None) == (other.held_out is None)
     return True
 
 
@@ -76,7 +76,7 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     batch = planner.plan(declined)
     assert len(batch.options) > 4
     assert same_plans(loaded.plan(declined), batch)
-    np.testing.assert_array_equal(loaded.plan(declined).trials.option_share, batch.trials.option_share)
+    np.testing.assert_array_equal(loaded.plan(declined).held_out.option_share, batch.held_out.option_share)
     assert same_plans(loaded.audit(batch), planner.audit(batch))
     assert loaded.radius_source_ == planner.radius_source_
     assert (loaded.guarantee, loaded.n_models, loaded.radius) == (0.6, 6, planner.radius_)

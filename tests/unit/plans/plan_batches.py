@@ -90,7 +90,7 @@ def assembled(applicants, options, owner, points, ball, **parts):
         options=options,
         owner=owner,
         points=points,
-        ball=ball,
+        ambiguity=ball,
         option_lower=each,
         option_weights=weights,
         **(numbers | given | parts),

@@ -29,7 +29,7 @@ def assert_same(one, other):
         elif name == "certificates":
             proven = [[None if c is None else c.verify() for c in b.certificates] for b in (one, other)]
             assert proven[0] == proven[1]
-        elif name == "ball":
+        elif name == "ambiguity":
             assert value.radius == other.ball.radius
             np.testing.assert_array_equal(value.mean, other.ball.mean)
             np.testing.assert_array_equal(value.cov, other.ball.cov)
@@ -125,14 +125,14 @@ def test_no_batches_cannot_be_put_together():
 
 def test_batches_of_another_ball_or_other_terms_do_not_mix(batch):
     ball = MomentBall.read(batch.ball.mean, batch.ball.cov, 0.06)
-    for change in ({"ball": ball}, terms(batch.basis.schema, guarantee=0.7)):
-        with pytest.raises(copa.InvalidInputError, match="batch 1 has another ball, request or basis"):
+    for change in ({"ambiguity": ball}, terms(batch.basis.schema, guarantee=0.7)):
+        with pytest.raises(copa.InvalidInputError, match="batch 1 has another ambiguity set, request or basis"):
             PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | change)])
 
 
 def test_equal_balls_need_not_be_the_same_object(batch):
     ball = MomentBall.read(batch.ball.mean, batch.ball.cov, batch.ball.radius)
-    assert len(PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | {"ball": ball})])) == 14
+    assert len(PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | {"ambiguity": ball})])) == 14
 
 
 def test_the_table_of_changes_has_a_row_per_changed_cell(batch):
@@ -208,9 +208,9 @@ def test_numbers_cannot_be_written_and_the_callers_can(batch):
         ({"owner": [-1, 0, 0, 2, 2, 5]}, "0 to 6"),
         ({"points": np.ones((6, 5))}, r"shape \(6, 6\), got \(6, 5\)"),
         ({"certificates": [None] * 6}, "certificates must hold one per applicant"),
-        ({"ball": None}, "ball must be a MomentBall, got None"),
-        ({"request": {}}, "request must be a PlanRequest"),
-        ({"basis": {}}, "basis must be a PlanBasis"),
+        ({"ambiguity": None}, "ambiguity must be of the class AmbiguitySet, got None"),
+        ({"request": {}}, "request must be of the class PlanRequest"),
+        ({"basis": {}}, "basis must be of the class PlanBasis"),
         ({"applicants": [1, 2]}, "applicants must be a pandas DataFrame, got list"),
     ],
 )

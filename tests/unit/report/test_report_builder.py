@@ -154,7 +154,7 @@ def test_all_refused_options_have_upper_bounds_below_one_on_the_page(german):
     some = np.flatnonzero(german.counts)
     upper, lower = german.upper.copy(), np.zeros(7)
     upper[some] = [bound.upper for bound in bounds]
-    refused = replace(german, ball=ball, upper=upper, lower=lower, any_lower=lower, option_lower=np.zeros(6))
+    refused = replace(german, ambiguity=ball, upper=upper, lower=lower, any_lower=lower, option_lower=np.zeros(6))
     builder = ReportBuilder()
     builder.add(refused)
     slider = Page(builder.html()).data["slider"]

@@ -50,7 +50,7 @@ def test_a_share_is_not_called_nobody_or_everybody_unless_it_is(share, text):
 
 
 def test_the_condition_names_the_radius_and_its_unit():
-    mean, cov, asked = np.ones(2), np.eye(2), terms(copa.datasets.load_german().schema)
+    mean, cov, asked = np.ones(2), np.eye(2), terms(copa.datasets.load_german().schema)["basis"]
     assert "exactly the estimated ones" in condition(MomentBall.read(mean, cov, 0.0), asked)
     assert "within radius 0.25 of" in condition(MomentBall.read(mean, cov, 0.25), asked)
     assert "in units of the drift" in condition(MomentBall.read(mean, cov, 0.25, cov), asked)
@@ -58,8 +58,9 @@ def test_the_condition_names_the_radius_and_its_unit():
 
 def test_the_condition_says_whether_parameters_or_scores_are_meant():
     ball, schema = MomentBall.read(np.ones(2), np.eye(2), 0.25), copa.datasets.load_german().schema
-    assert condition(ball, terms(schema)).startswith("if the next models' mean and covariance stay")
-    assert "of the scores that the next models give these rows stay" in condition(ball, terms(schema, basis="scores"))
+    assert condition(ball, terms(schema)["basis"]).startswith("if the next models' mean and covariance stay")
+    of_scores = terms(schema, subject="scores")["basis"]
+    assert "of the scores that the next models give these rows stay" in condition(ball, of_scores)
 
 
 def test_numbers_are_counted_and_long_names_cut():

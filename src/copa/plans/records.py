@@ -1,0 +1,391 @@
+"""The records behind `Plan` and `PlanBatch`: their data, without the ways of showing them."""
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array
+from copa._core.deprecation import renamed_property
+from copa._core.reading import is_whole
+from copa._core.records import Positions, segment_rows
+from copa._core.words import listed, shown
+from copa.bounds.certificate import Certificate
+from copa.bounds.certificate_list import same_ball
+from copa.exceptions import InvalidInputError
+from copa.plans import columns as read
+from copa.plans.changes import Change, changed_cells
+from copa.plans.columns import Columns, per_applicant, per_option
+from copa.plans.rates import HeldOutRates
+from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
+from copa.tables.cells import cells_of
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanRecord:
+    """The options of one applicant: a view of one row of a batch.
+
+    Parameters
+    ----------
+    batch : BatchRecord
+        Holds the plans of many applicants.
+    row : int
+        Position of the applicant in it.
+    """
+
+    batch: "BatchRecord[Any]"
+    row: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.batch[self.row : self.row + 1], 0)  # not the plans of all the others
+
+    @cached_property
+    def own_rows(self) -> slice:
+        """Rows of the options in the batch."""
+        first, end = np.searchsorted(self.batch.owner, [self.row, self.row + 1]).tolist()
+        return slice(first, end)
+
+    @property
+    def label(self) -> Any:
+        """The applicant's index label."""
+        return self.batch.applicants.index[self.row]
+
+    @cached_property
+    def factual(self) -> "pd.DataFrame":
+        """The applicant as given, one row."""
+        return self.batch.applicants.iloc[[self.row]]
+
+    @cached_property
+    def options(self) -> "pd.DataFrame":
+        """The options, J rows, numbered from 1 by the index "option"."""
+        options = self.batch.options.iloc[self.own_rows]
+        return options.set_axis(_numbered(len(options)))
+
+    @property
+    def n_options(self) -> int:
+        """Number of options, J."""
+        return int(self.own_rows.stop - self.own_rows.start)
+
+    @property
+    def status(self) -> str:
+        """What became of the search."""
+        return str(self.batch.status[self.row])
+
+    @property
+    def message(self) -> str:
+        """Why, in plain words."""
+        return str(self.batch.message[self.row])
+
+    @property
+    def effort(self) -> Array:
+        """Effort of each option, (J,), in units of the features' spreads."""
+        return self.batch.effort[self.own_rows]
+
+    @property
+    def relaxed_effort(self) -> Array:
+        """The same before rounding to values that a row can hold, (J,)."""
+        return self.batch.relaxed_effort[self.own_rows]
+
+    @property
+    def accepted(self) -> npt.NDArray[np.bool_]:
+        """Whether today's model accepts each option, (J,)."""
+        return self.batch.accepted[self.own_rows]
+
+    @property
+    def option_lower(self) -> Array:
+        """Each option is accepted with at least this probability, (J,)."""
+        return self.batch.option_lower[self.own_rows]
+
+    @property
+    def weights(self) -> Array:
+        """Mass of the worst distribution against each option, (J,): the option with the largest breaks first."""
+        return self.batch.option_weights[self.own_rows]
+
+    @property
+    def points(self) -> Array:
+        """The options as the model sees them, (J, D)."""
+        return self.batch.points[self.own_rows]
+
+    @property
+    def lower(self) -> float:
+        """All options are accepted with at least this probability."""
+        return float(self.batch.lower[self.row])
+
+    @property
+    def upper(self) -> float:
+        """All options are accepted with at most this probability."""
+        return float(self.batch.upper[self.row])
+
+    @property
+    def any_lower(self) -> float:
+        """At least one option is accepted with at least this probability."""
+        return float(self.batch.any_lower[self.row])
+
+    @property
+    def gap(self) -> float:
+        """The exact value of `lower` is at most this much higher."""
+        return float(self.batch.gap[self.row])
+
+    @property
+    def relaxed_lower(self) -> float:
+        """`lower` before rounding to values that a row can hold."""
+        return float(self.batch.relaxed_lower[self.row])
+
+    @property
+    def highest_level(self) -> float:
+        """Highest guarantee in reach; NaN where the one asked for is met, or this does not apply."""
+        return float(self.batch.highest_level[self.row])
+
+    @property
+    def seconds(self) -> float:
+        """Time spent."""
+        return float(self.batch.seconds[self.row])
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Proof of the bounds; None where there are no options."""
+        return self.batch.certificates[self.row]
+
+    @property
+    def ambiguity(self) -> MomentBall:
+        """Distributions that the guarantees hold for."""
+        return self.batch.ambiguity
+
+    @property
+    def request(self) -> PlanRequest:
+        """What was asked."""
+        return self.batch.request
+
+    @property
+    def basis(self) -> PlanBasis:
+        """Facts that the guarantees rest on."""
+        return self.batch.basis
+
+    @property
+    def held_out(self) -> HeldOutRates | None:
+        """Rates of acceptance by held-out refits, where there are some."""
+        rates, own = self.batch.held_out, self.own_rows
+        return None if rates is None else rates.select(np.array([self.row]), np.arange(own.start, own.stop))
+
+    @property
+    def terms(self) -> PlanTerms:
+        """Request and basis in one record, as before `request` and `basis`."""
+        return self.batch.terms
+
+    @property
+    def ball(self) -> MomentBall:
+        """Name of `ambiguity` in earlier releases."""
+        return self.ambiguity
+
+    trials = renamed_property("trials", "held_out")
+
+    @property
+    def breaks_first(self) -> int | None:
+        """Number of the option that the worst distribution is most against; None where nothing is guaranteed."""
+        if self.n_options < 2 or not self.lower > 0.0:
+            return None
+        return int(np.argmax(self.weights)) + 1
+
+    def changes(self, option: int) -> list[Change]:
+        """Return what an option changes: column, value today, new value; also in people's words (`Change.title`, ...).
+
+        Parameters
+        ----------
+        option : int
+            Number of the option, from 1.
+        """
+        return list(self._changes[self.position(option)])
+
+    @cached_property
+    def _changes(self) -> list[list[Change]]:
+        """What each option changes, in the order of the columns."""
+        features = {feature.name: feature for feature in self.basis.schema.features}
+        own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
+        flags = changed_cells(own, self.options)
+        changes: list[list[Change]] = [[] for _ in range(self.n_options)]
+        for k in np.flatnonzero(flags.any(axis=0)).tolist():
+            column = self.options.columns[k]
+            before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
+            for j in np.flatnonzero(flags[:, k]).tolist():
+                changes[j].append(Change(column, before, after[j], features.get(column)))
+        return changes
+
+    def position(self, option: Any) -> int:
+        """Return the position of the option of a number, or say which numbers there are."""
+        if not is_whole(option) or not 1 <= option <= self.n_options:
+            known = f"1 to {self.n_options}" if self.n_options else "none, because the plan has no options"
+            raise InvalidInputError(f"option must be the number of an option, {known}, got {shown(option)}")
+        return int(option) - 1
+
+
+PlanT_co = TypeVar("PlanT_co", bound=PlanRecord, covariant=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchRecord(Columns, Sequence[PlanT_co]):
+    """The plans of N applicants with M options in all, in one column store per applicant and one per option.
+
+    `PlanBatch` documents the columns.
+    """
+
+    plan_type = PlanRecord
+
+    applicants: "pd.DataFrame" = field(metadata=per_applicant(read.read_applicants))
+    options: "pd.DataFrame" = field(metadata=per_option(read.read_options))
+    owner: Positions = field(metadata=per_option(read.read_positions))
+    status: npt.NDArray[np.str_] = field(metadata=per_applicant(read.read_statuses))
+    message: npt.NDArray[np.object_] = field(metadata=per_applicant(read.read_texts))
+    effort: Array = field(metadata=per_option(read.read_numbers))
+    relaxed_effort: Array = field(metadata=per_option(read.read_numbers))
+    accepted: npt.NDArray[np.bool_] = field(metadata=per_option(read.read_flags))
+    option_lower: Array = field(metadata=per_option(read.read_probabilities))
+    option_weights: Array = field(metadata=per_option(read.read_numbers))
+    lower: Array = field(metadata=per_applicant(read.read_probabilities))
+    upper: Array = field(metadata=per_applicant(read.read_probabilities))
+    any_lower: Array = field(metadata=per_applicant(read.read_probabilities))
+    gap: Array = field(metadata=per_applicant(read.read_numbers))
+    relaxed_lower: Array = field(metadata=per_applicant(read.read_numbers))
+    highest_level: Array = field(metadata=per_applicant(read.read_numbers))
+    points: Array = field(metadata=per_option(read.read_points))
+    certificates: Sequence[Certificate | None] = field(metadata=per_applicant(read.read_certificates))
+    seconds: Array = field(metadata=per_applicant(read.read_numbers))
+    ambiguity: MomentBall
+    request: PlanRequest
+    basis: PlanBasis
+    held_out: HeldOutRates | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidInputError(
+                    f"{name} must be of the class {kind.__name__}, got {shown(getattr(self, name))}"
+                )
+        for name in ("applicants", "options"):
+            read.require_table(getattr(self, name), name)
+        self.read_columns(len(self.applicants), len(self.options))
+        names, others = list(self.applicants.columns), list(self.options.columns)
+        if names != others:
+            raise InvalidInputError(
+                f"options must have the columns of the applicants, {listed(names)}, got {listed(others)}"
+            )
+        owner, n, shape = self.owner, len(self), (len(self.options), self.ambiguity.dimension)
+        if owner.size and (owner[0] < 0 or owner[-1] >= n or (np.diff(owner) < 0).any()):
+            raise InvalidInputError(
+                f"owner must hold positions of applicants, 0 to {n - 1}, in ascending order, got {shown(owner)}"
+            )
+        if self.points.shape != shape:
+            raise InvalidInputError(
+                f"points must have one row per option and one column per parameter, shape {shape}, "
+                f"got {self.points.shape}"
+            )
+
+    @cached_property
+    def counts(self) -> Positions:
+        """Number of options of each applicant, (N,)."""
+        counts: Positions = np.bincount(self.owner, minlength=len(self)).astype(np.intp)
+        counts.setflags(write=False)
+        return counts
+
+    @property
+    def terms(self) -> PlanTerms:
+        """Request and basis in one record, as before `request` and `basis`."""
+        return PlanTerms.of(self.request, self.basis)
+
+    @property
+    def ball(self) -> MomentBall:
+        """Name of `ambiguity` in earlier releases."""
+        return self.ambiguity
+
+    trials = renamed_property("trials", "held_out")
+
+    def __len__(self) -> int:
+        return len(self.applicants)
+
+    def __iter__(self) -> Iterator[PlanT_co]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> PlanT_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> "PlanT_co | Self":
+        if isinstance(index, slice):
+            return self.select(np.arange(len(self), dtype=np.intp)[index])
+        try:
+            i = operator.index(index)
+        except TypeError as error:
+            raise TypeError(
+                f"a batch is indexed by position or slice, got {shown(index)}; for some of its rows use select"
+            ) from error
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"the batch has {len(self)} applicants, got position {i}")
+        return self.plan_type(self, i % len(self))  # type: ignore[return-value]
+
+    def select(self, rows: Any) -> Self:
+        """Return the batch of some applicants.
+
+        Parameters
+        ----------
+        rows : array_like of int or of bool
+            Positions, in any order, or N flags.
+        """
+        positions = _read_rows(rows, len(self))
+        own = segment_rows(positions, self.counts)
+        chosen = self.taken(positions, own)
+        chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
+        held_out = None if self.held_out is None else self.held_out.select(positions, own)
+        return replace(self, **chosen, held_out=held_out)
+
+    @classmethod
+    def concat(cls, batches: Sequence[Self]) -> Self:
+        """Put batches of the same model one after another.
+
+        Parameters
+        ----------
+        batches : sequence of PlanBatch
+            All of the same ambiguity set, request and basis.
+        """
+        batches = list(batches)
+        if not batches:
+            raise InvalidInputError("concat needs at least one batch, got none")
+        first = batches[0]
+        for k, batch in enumerate(batches):
+            alike = batch.request == first.request and batch.basis == first.basis
+            if not (alike and same_ball(batch.ambiguity, first.ambiguity)):
+                raise InvalidInputError(
+                    f"batch {k} has another ambiguity set, request or basis than batch 0; "
+                    "a batch holds plans made alike"
+                )
+        joined = cls.joined(batches)
+        before = np.cumsum([0] + [len(batch) for batch in batches[:-1]])
+        joined["owner"] += np.repeat(before, [len(batch.owner) for batch in batches])
+        return replace(first, **joined, held_out=HeldOutRates.concat([batch.held_out for batch in batches]))
+
+
+def _numbered(n_options: int) -> Any:
+    import pandas as pd
+
+    return pd.RangeIndex(1, n_options + 1, name="option")
+
+
+def _read_rows(rows: Any, length: int) -> Positions:
+    """Read positions or flags of applicants."""
+    array = np.asarray(rows)
+    if array.dtype == np.bool_ and array.shape == (length,):
+        return np.flatnonzero(array)
+    if array.shape == (0,) and array.dtype != np.bool_:
+        return np.zeros(0, dtype=np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < -length or array.max() >= length:
+        raise InvalidInputError(
+            f"rows must be positions from 0 to {length - 1}, or {length} flags (true and false), got {shown(rows)}"
+        )
+    positions: Positions = array.astype(np.intp) % length
+    return positions
