@@ -79,16 +79,22 @@ def _read_only(array: Any) -> Any:
     return view
 
 
-def _require(array: Any, kinds: str, shape: tuple[int, ...], must: str) -> None:
-    if array.shape != shape or (array.size and array.dtype.kind not in kinds):
-        raise InvalidInputError(f"{must}, shape {shape}, got {array.dtype} of shape {array.shape}")
+def _array_reader(kinds: str, dtype: Any, what: str) -> Reader:
+    """Return a reader of arrays with one entry for each."""
+
+    def read(value: Any, name: str, length: int, per: str) -> Any:
+        array = np.asarray(value)
+        if array.shape != (length,) or (length and array.dtype.kind not in kinds):
+            got = f"{array.dtype} of shape {array.shape}"
+            raise InvalidInputError(f"{name} must hold {what} per {per}, shape ({length},), got {got}")
+        return array.astype(dtype, copy=False)
+
+    return read
 
 
-def read_numbers(value: Any, name: str, length: int, per: str) -> Any:
-    """Read one number for each."""
-    array = np.asarray(value)
-    _require(array, "biuf", (length,), f"{name} must hold one number per {per}")
-    return array.astype(np.float64, copy=False)
+read_numbers = _array_reader("biuf", np.float64, "one number")
+read_flags = _array_reader("b", np.bool_, "true or false")
+read_positions = _array_reader("iu", np.intp, "one position")
 
 
 def read_probabilities(value: Any, name: str, length: int, per: str) -> Any:
@@ -117,26 +123,9 @@ def read_statuses(value: Any, name: str, length: int, per: str) -> Any:
     return texts.astype(np.str_)
 
 
-def read_flags(value: Any, name: str, length: int, per: str) -> Any:
-    """Read true or false for each."""
-    array = np.asarray(value)
-    _require(array, "b", (length,), f"{name} must hold true or false per {per}")
-    return array
-
-
-def read_positions(value: Any, name: str, length: int, per: str) -> Any:
-    """Read one position for each."""
-    array = np.asarray(value)
-    _require(array, "iu", (length,), f"{name} must hold one position per {per}")
-    return array.astype(np.intp)
-
-
-def read_points(value: Any, name: str, length: int, per: str) -> Any:
-    """Read one point for each."""
-    points = np.asarray(value, dtype=np.float64)
-    if points.ndim != 2 or len(points) != length:
-        raise InvalidInputError(f"{name} must have one row per {per}, {length}, got shape {points.shape}")
-    return points
+def read_points(value: Any, name: str, length: int, per: str) -> Any:  # noqa: ARG001 - of every reader
+    """Read points; the batch knows their shape."""
+    return np.asarray(value, dtype=np.float64)
 
 
 def read_certificates(value: Any, name: str, length: int, per: str) -> Any:
@@ -150,7 +139,6 @@ def read_certificates(value: Any, name: str, length: int, per: str) -> Any:
 
 def read_applicants(value: Any, name: str, length: int, per: str) -> Any:  # noqa: ARG001 - of every reader
     """Read the applicants' table, which has each column once."""
-    require_table(value, name)
     if not value.columns.is_unique:
         twice = value.columns[value.columns.duplicated()][0]
         raise InvalidInputError(f"{name} have more than one column {shown(twice)}; rename one of them")
@@ -161,7 +149,6 @@ def read_options(value: Any, name: str, length: int, per: str) -> Any:  # noqa: 
     """Read the table of options, whose rows are numbered from 0 to M - 1."""
     import pandas as pd
 
-    require_table(value, name)
     numbered = pd.RangeIndex(length)
     return value if value.index.identical(numbered) else value.set_axis(numbered)
 

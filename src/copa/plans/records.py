@@ -1,10 +1,10 @@
 """The records behind `Plan` and `PlanBatch`: their data, without the ways of showing them."""
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,47 @@ from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Value = TypeVar("Value")
+
+
+class _Shared(Generic[Value]):
+    """Attribute of a plan that is an attribute of its batch, by the same name unless another is given."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = self._name or name
+
+    @overload
+    def __get__(self, plan: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, plan: "PlanRecord", owner: type) -> Value: ...
+    def __get__(self, plan: "PlanRecord | None", owner: type) -> "Self | Value":
+        return self if plan is None else self._of(plan, getattr(plan.batch, self._name))
+
+    def _of(self, plan: "PlanRecord", values: Any) -> Value:  # noqa: ARG002 - of its subclasses
+        return cast("Value", values)
+
+
+class _OwnRows(_Shared[Value]):
+    """Attribute of a plan that is its part of a column per option."""
+
+    def _of(self, plan: "PlanRecord", values: Any) -> Value:
+        return cast("Value", values[plan.own_rows])
+
+
+class _Entry(_Shared[Value]):
+    """Attribute of a plan that is its entry in a column per applicant."""
+
+    def __init__(self, kind: Callable[[Any], Value], name: str = "") -> None:
+        super().__init__(name)
+        self._kind = kind
+
+    def _of(self, plan: "PlanRecord", values: Any) -> Value:
+        return self._kind(values[plan.row])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,116 +115,33 @@ class PlanRecord:
         """Number of options, J."""
         return int(self.own_rows.stop - self.own_rows.start)
 
-    @property
-    def status(self) -> str:
-        """What became of the search."""
-        return str(self.batch.status[self.row])
-
-    @property
-    def message(self) -> str:
-        """Why, in plain words."""
-        return str(self.batch.message[self.row])
-
-    @property
-    def effort(self) -> Array:
-        """Effort of each option, (J,), in units of the features' spreads."""
-        return self.batch.effort[self.own_rows]
-
-    @property
-    def relaxed_effort(self) -> Array:
-        """The same before rounding to values that a row can hold, (J,)."""
-        return self.batch.relaxed_effort[self.own_rows]
-
-    @property
-    def accepted(self) -> npt.NDArray[np.bool_]:
-        """Whether today's model accepts each option, (J,)."""
-        return self.batch.accepted[self.own_rows]
-
-    @property
-    def option_lower(self) -> Array:
-        """Each option is accepted with at least this probability, (J,)."""
-        return self.batch.option_lower[self.own_rows]
-
-    @property
-    def weights(self) -> Array:
-        """Mass of the worst distribution against each option, (J,): the option with the largest breaks first."""
-        return self.batch.option_weights[self.own_rows]
-
-    @property
-    def points(self) -> Array:
-        """The options as the model sees them, (J, D)."""
-        return self.batch.points[self.own_rows]
-
-    @property
-    def lower(self) -> float:
-        """All options are accepted with at least this probability."""
-        return float(self.batch.lower[self.row])
-
-    @property
-    def upper(self) -> float:
-        """All options are accepted with at most this probability."""
-        return float(self.batch.upper[self.row])
-
-    @property
-    def any_lower(self) -> float:
-        """At least one option is accepted with at least this probability."""
-        return float(self.batch.any_lower[self.row])
-
-    @property
-    def gap(self) -> float:
-        """The exact value of `lower` is at most this much higher."""
-        return float(self.batch.gap[self.row])
-
-    @property
-    def relaxed_lower(self) -> float:
-        """`lower` before rounding to values that a row can hold."""
-        return float(self.batch.relaxed_lower[self.row])
-
-    @property
-    def highest_level(self) -> float:
-        """Highest guarantee in reach; NaN where the one asked for is met, or this does not apply."""
-        return float(self.batch.highest_level[self.row])
-
-    @property
-    def seconds(self) -> float:
-        """Time spent."""
-        return float(self.batch.seconds[self.row])
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """Proof of the bounds; None where there are no options."""
-        return self.batch.certificates[self.row]
-
-    @property
-    def ambiguity(self) -> MomentBall:
-        """Distributions that the guarantees hold for."""
-        return self.batch.ambiguity
-
-    @property
-    def request(self) -> PlanRequest:
-        """What was asked."""
-        return self.batch.request
-
-    @property
-    def basis(self) -> PlanBasis:
-        """Facts that the guarantees rest on."""
-        return self.batch.basis
+    status = _Entry(str)
+    message = _Entry(str)
+    lower = _Entry(float)
+    upper = _Entry(float)
+    any_lower = _Entry(float)
+    gap = _Entry(float)
+    relaxed_lower = _Entry(float)
+    highest_level = _Entry(float)
+    seconds = _Entry(float)
+    certificate = _Entry[Certificate | None](lambda proof: proof, "certificates")
+    effort = _OwnRows[Array]()
+    relaxed_effort = _OwnRows[Array]()
+    accepted = _OwnRows[npt.NDArray[np.bool_]]()
+    option_lower = _OwnRows[Array]()
+    weights = _OwnRows[Array]("option_weights")
+    points = _OwnRows[Array]()
+    ambiguity = _Shared[MomentBall]()
+    request = _Shared[PlanRequest]()
+    basis = _Shared[PlanBasis]()
+    terms = _Shared[PlanTerms]()
+    ball = _Shared[MomentBall]()
 
     @property
     def held_out(self) -> HeldOutRates | None:
         """Rates of acceptance by held-out refits, where there are some."""
         rates, own = self.batch.held_out, self.own_rows
         return None if rates is None else rates.select(np.array([self.row]), np.arange(own.start, own.stop))
-
-    @property
-    def terms(self) -> PlanTerms:
-        """Request and basis in one record, as before `request` and `basis`."""
-        return self.batch.terms
-
-    @property
-    def ball(self) -> MomentBall:
-        """Name of `ambiguity` in earlier releases."""
-        return self.ambiguity
 
     trials = renamed_property("trials", "held_out")
 
