@@ -1,130 +1,181 @@
-"""Reading plans that others made: the common form, and the door that every kind of source enters by."""
+"""Plans as tables: one with all options, or one per applicant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.words import shown
+from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
-from copa.external.dice import is_dice_result, read_dice_json, read_dice_result
-from copa.external.own_plans import is_own_document, is_own_result, read_own_document, read_own_result
-from copa.external.tables import Owned, Wanted, read_applicants, read_columns, read_list, read_table
 from copa.tables.casting import cast_like
-from copa.tables.files import read_csv, read_json_file, read_json_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMS = (
-    "a DataFrame of options, a list of DataFrames (one per applicant), a path to a .csv or .json file, "
-    "a PlanBatch or Plan, a DiCE result (CounterfactualExplanations), or the JSON of one of these as text or dict"
-)
+
+def read_columns(columns: Sequence[str]) -> list[str]:
+    """Check the names of the model's columns and return them as a list."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise InvalidInputError(f"columns must be a list of column names, got {shown(columns)}")
+    names = list(columns)
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if not names or repeated:
+        received = f"{shown(repeated[0])} twice" if repeated else "none"
+        raise InvalidInputError(f"columns must name each raw column of the model once, got {received}")
+    return names
+
+
+def require_columns(table: "pd.DataFrame", columns: Sequence[str], what: str) -> None:
+    """Raise if the table lacks one of the columns, or has it twice, naming it and the nearest that the table has."""
+    present = list(table.columns)
+    for name in columns:
+        if name not in present:
+            others = [str(other) for other in present if other not in columns]
+            raise InvalidInputError(
+                f"{what} has no column {shown(name)}; {hint(name, others or [str(n) for n in present])}"
+            )
+        if present.count(name) > 1:
+            raise InvalidInputError(f"{what} has {present.count(name)} columns named {shown(name)}; keep one of them")
+
+
+def read_applicants(applicants: Any, columns: list[str]) -> "pd.DataFrame":
+    """Check the applicants' table and return its model columns, in the model's order."""
+    import pandas as pd
+
+    if not isinstance(applicants, pd.DataFrame):
+        raise InvalidInputError(
+            f"applicants must be a DataFrame with one row per applicant, got {type(applicants).__name__}; "
+            "of a table, `table.loc[[label]]` gives one applicant as a DataFrame"
+        )
+    if len(applicants) == 0:
+        raise InvalidInputError("applicants must have at least one row, got an empty DataFrame")
+    require_columns(applicants, columns, "applicants")
+    return applicants[columns]
+
+
+def positions(labels: "pd.Series[Any]", index: "pd.Index[Any]") -> list[int]:
+    """Return the position in `index` of each label.
+
+    A label that is not in the index as it stands is looked up by its text: a CSV file holds nothing else.
+    """
+    repeated = index[index.duplicated()]
+    if len(repeated):
+        raise InvalidInputError(
+            f"the index of applicants has {shown(repeated[0])} more than once, so that a label does not say whose an "
+            "option is; number the rows anew with `applicants.reset_index(drop=True)`"
+        )
+    missing = labels.isna().tolist()
+    if any(missing):
+        raise InvalidInputError(f"the option in row {missing.index(True)} does not say which applicant it is for")
+    exact = {label: i for i, label in enumerate(index)}
+    by_text: dict[str, int] = {}
+    for i, label in enumerate(index):
+        by_text.setdefault(str(label), i)
+    found = [exact.get(label, by_text.get(str(label), -1)) for label in labels.tolist()]
+    if -1 in found:
+        row = found.index(-1)
+        label = labels.tolist()[row]
+        raise InvalidInputError(
+            f"the option in row {row} is for applicant {shown(label)}, who is not in the index of applicants; "
+            f"{hint(str(label), list(by_text))}"
+        )
+    return found
+
+
+LABEL = "applicant"
 
 
 @dataclass(frozen=True, eq=False)
 class ExternalPlans:
     """Options that someone made for a number of applicants.
 
-    Attributes
+    Parameters
     ----------
-    factuals : DataFrame of N rows, the applicants as given, in the model's raw columns and with their index labels
-    options : DataFrame, all options in the order of the source; the columns of `factuals`, and their dtypes wherever
-        these can hold the values (a fraction among whole numbers makes a column float, an unknown category object)
-    owner : integers, one per row of `options`: the position in `factuals` of the applicant it is for
+    factuals : DataFrame of N rows
+        The applicants as given, in the model's raw columns and with their index labels.
+    options : DataFrame of M rows
+        All options in the order of the source, in the columns of `factuals`, and with their dtypes wherever these can
+        hold the values (a fraction among whole numbers makes a column float, an unknown category object).
+    owner : ndarray of int of shape (M,)
+        Position in `factuals` of the applicant of each option.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from copa.external import read_plans
+    >>> applicants = pd.DataFrame({"income": [20, 30], "debt": [5, 9]}, index=["ann", "bob"])
+    >>> options = pd.DataFrame({"applicant": ["bob", "ann", "bob"], "income": [31, 22, 30], "debt": [9, 5, 4]})
+    >>> plans = read_plans(options, ["income", "debt"], applicants)
+    >>> plans.owner.tolist(), plans.options["debt"].tolist()
+    ([1, 0, 1], [9, 5, 4])
     """
 
     factuals: "pd.DataFrame"
     options: "pd.DataFrame"
     owner: npt.NDArray[np.intp]
 
+    @classmethod
+    def read(cls, factuals: "pd.DataFrame", options: "pd.DataFrame", owner: Sequence[int]) -> "ExternalPlans":
+        """Give the options the columns of the applicants, with their dtypes where these can hold the values."""
+        import pandas as pd
 
-def read_plans(
-    source: Any,
-    columns: Sequence[str],
-    applicants: "pd.DataFrame | None" = None,
-    *,
-    others: Sequence[str] = (),
+        positions = np.asarray(owner, dtype=np.intp)
+        positions.setflags(write=False)
+        rows, own = options.reset_index(drop=True), factuals.iloc[positions].reset_index(drop=True)
+        given = {name: rows[name] if name in rows.columns else own[name] for name in factuals.columns}
+        cells = {name: cast_like(column, factuals[name]) for name, column in given.items()}
+        return cls(factuals, pd.DataFrame(cells), positions)
+
+
+def pick(table: "pd.DataFrame", names: Sequence[str], others: Sequence[str], what: str) -> "pd.DataFrame":
+    """Return the columns of a table that must be there, and the others that it has."""
+    require_columns(table, names, what)
+    return table[[*names, *(name for name in others if name in table.columns)]]
+
+
+def read_table(
+    table: "pd.DataFrame", names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame"
 ) -> ExternalPlans:
-    """Read plans from a table, a file, COPA or DiCE, as raw rows of the model's columns.
-
-    Other columns of the source, such as an outcome, are left out. An applicant without options is kept.
-
-    Parameters
-    ----------
-    source : one of
-        a DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
-        left out if there is only one of them;
-        a list of DataFrames, one per applicant, in the order of `applicants`;
-        a path to a .csv file of such a table;
-        a `PlanBatch` or `Plan`, DiCE's `CounterfactualExplanations`, what `to_json()` of a batch or of DiCE's result
-        gives (as text or dict), or a path to a .json file of it
-    columns : names of the model's raw feature columns, in order
-    applicants : DataFrame of N rows, with the dtypes that the model takes
-        Only a source from COPA or DiCE can do without. DiCE carries its queries, though without labels and with rounded
-        decimals. Where COPA's plans are given with applicants, those are found by their labels.
-    others : names of further columns, which the model does not use, to be kept; the applicants must have them, and an
-        option that lacks one has its applicant's value
-
-    Returns
-    -------
-    ExternalPlans
-
-    Raises
-    ------
-    InvalidInputError
-        If the source has none of these forms, lacks a column, names an unknown applicant, or holds text for a number.
-    """
-    import pandas as pd
-
-    names = read_columns(columns)
-    wanted = Wanted(names, [name for name in others if name not in names])
-    factuals = None if applicants is None else read_applicants(applicants, [*names, *wanted.others])
-    owned = _read(source, wanted, factuals)
-    owner = np.asarray(owned.owner, dtype=np.intp)
-    owner.setflags(write=False)
-    rows, own = owned.options.reset_index(drop=True), owned.factuals.iloc[owner].reset_index(drop=True)
-    given = {name: rows[name] if name in rows.columns else own[name] for name in owned.factuals.columns}
-    options = pd.DataFrame({name: cast_like(column, owned.factuals[name]) for name, column in given.items()})
-    return ExternalPlans(owned.factuals, options, owner)
-
-
-def _read(source: Any, wanted: Wanted, factuals: "pd.DataFrame | None") -> Owned:
-    import pandas as pd
-
-    if isinstance(source, (str, Path)):
-        source = _load(source)
-    if isinstance(source, Mapping):
-        read = read_own_document if is_own_document(source) else read_dice_json
-        return read(source, wanted, factuals)
-    if is_own_result(source) or is_dice_result(source):
-        read_result = read_own_result if is_own_result(source) else read_dice_result
-        return read_result(source, wanted, factuals)
-    if not isinstance(source, (pd.DataFrame, list, tuple)):
-        raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
-    if factuals is None:
+    """Read a table of all options, labelled with their owners by a column or an index level "applicant"."""
+    if len(table) == 0:
+        raise InvalidInputError("the table of options must have at least one row, got none")
+    options = pick(table, names, others, "the table of options")
+    if LABEL in table.columns and LABEL not in names:
+        require_columns(table, [LABEL], "the table of options")
+        owner = positions(table[LABEL], factuals.index)
+    elif LABEL in table.index.names:
+        owner = positions(table.index.get_level_values(LABEL).to_series(), factuals.index)
+    elif len(factuals) == 1:
+        owner = [0] * len(table)
+    else:
         raise InvalidInputError(
-            "applicants must be given: a table of options does not say what the applicants are like today; "
-            "pass the DataFrame of their rows, as the model takes them"
+            f"there are {len(factuals)} applicants, so the options need a column (or an index level) {LABEL!r} with "
+            f"the label of each one's applicant; got the columns {listed(list(table.columns))}"
         )
-    if isinstance(source, pd.DataFrame):
-        return read_table(source, wanted, factuals)
-    return read_list(source, wanted, factuals)
+    return ExternalPlans.read(factuals, options, owner)
 
 
-def _load(source: str | Path) -> Any:
-    """Read a file, or JSON given as text."""
-    text = str(source)
-    if isinstance(source, str) and text.lstrip().startswith("{"):
-        return read_json_text(text, "source")
-    kind = Path(text).suffix.lower()
-    if kind == ".csv":
-        return read_csv(Path(source))
-    if kind == ".json":
-        return read_json_file(Path(source))
-    raise InvalidInputError(
-        f"source must be {FORMS}; got the text {shown(text)}, which is no JSON object and no such path"
-    )
+def read_list(
+    tables: Sequence[Any], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame"
+) -> ExternalPlans:
+    """Read one table per applicant, in the order of the applicants; an empty one (or None) is no options."""
+    import pandas as pd
+
+    if len(tables) != len(factuals):
+        raise InvalidInputError(
+            f"a list of options must have one table per applicant, {len(factuals)}, got {len(tables)}; "
+            "where an applicant has no options, put an empty table"
+        )
+    for i, table in enumerate(tables):
+        if table is not None and not isinstance(table, pd.DataFrame):
+            raise InvalidInputError(f"entry {i} of the list of options must be a DataFrame, got {type(table).__name__}")
+    filled = {i: table for i, table in enumerate(tables) if table is not None and len(table)}
+    # As objects, so that putting tables of different dtypes together changes no value.
+    blocks = [
+        pick(table, names, others, f"entry {i} of the list of options").astype(object) for i, table in filled.items()
+    ]
+    options = pd.concat(blocks, join="inner") if blocks else pd.DataFrame(columns=list(names), dtype=object)
+    owner = np.repeat(list(filled), [len(block) for block in blocks]).tolist()
+    return ExternalPlans.read(factuals, options, owner)

@@ -5,7 +5,7 @@ Every bound is computed again from the options, the ball and the certificate wit
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from copa._core.arrays import Array
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
+from copa.plans.document import ambiguity_of, claimed
 from copa.tables.cells import as_text
-from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     from copa.plans.records import BatchRecord, PlanRecord
@@ -27,21 +27,20 @@ ROUNDING = 1e-9
 class Claim:
     """What is claimed of one plan of J options, and its proof.
 
-    Attributes
+    Parameters
     ----------
-    label : the applicant's
-    status : str
-    asked : float, the guarantee asked for, None where none was
-    asked_for : "each", "all" or "any"
-    option_lower, weights : (J,)
-    lower, any_lower, upper, gap : float
-    certificate : None where there is no proof
+    asked : float or None
+        Guarantee asked for, None where none was.
+    asked_for : {"each", "all", "any"}
+        What it was asked of.
+    label, status, option_lower, weights, lower, any_lower, upper, gap, certificate
+        As in `Plan`.
     """
 
-    label: Any
-    status: str
     asked: float | None
     asked_for: str
+    label: Any
+    status: str
     option_lower: Array
     weights: Array
     lower: float
@@ -92,24 +91,14 @@ class Claim:
             yield f"the status is ok, but {self.asked_for} has {reached:.9g}, below the {self.asked:g} asked for"
 
 
+CLAIMED = [f.name for f in fields(Claim)][2:]  # as attributes of a plan are named
+
+
 def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
     """Yield what a batch claims, one applicant after another."""
-    ends = np.cumsum(batch.counts)
-    for i, label in enumerate(batch.applicants.index):
-        own = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
-        yield Claim(
-            label=label,
-            status=str(batch.status[i]),
-            asked=batch.terms.guarantee,
-            asked_for=batch.terms.guarantee_for,
-            option_lower=batch.option_lower[own],
-            weights=batch.option_weights[own],
-            lower=float(batch.lower[i]),
-            any_lower=float(batch.any_lower[i]),
-            upper=float(batch.upper[i]),
-            gap=float(batch.gap[i]),
-            certificate=batch.certificates[i],
-        )
+    request = batch.request
+    for plan in batch:
+        yield Claim(request.guarantee, request.guarantee_for, **{name: getattr(plan, name) for name in CLAIMED})
 
 
 def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
@@ -123,31 +112,11 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
     if "ball" not in content:
         raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
     try:
-        told = content["ball"]
-        ball = MomentBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
-        asked = content["asked"]
+        ambiguity, asked = ambiguity_of(content), content["asked"]
         for entry in content["applicants"]:
-            yield _claim_of_entry(entry, asked, ball)
+            yield Claim(asked["guarantee"], asked["guarantee_for"], **claimed(entry, ambiguity))
     except (CopaError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
-
-
-def _claim_of_entry(entry: Mapping[str, Any], asked: Mapping[str, Any], ball: MomentBall) -> Claim:
-    options, proof = entry["options"], entry["certificate"]
-    some = len(options) > 0
-    return Claim(
-        label=entry["applicant"],
-        status=entry["status"],
-        asked=asked["guarantee"],
-        asked_for=asked["guarantee_for"],
-        option_lower=np.array([option["guarantee"] for option in options], dtype=np.float64),
-        weights=np.array([option["weight"] for option in options], dtype=np.float64),
-        lower=float(entry["all"]) if some else 0.0,
-        any_lower=float(entry["any"]) if some else 0.0,
-        upper=float(entry["upper"]) if some else 1.0,
-        gap=float(entry["gap"]) if some else 1.0,
-        certificate=None if proof is None else Certificate.from_numbers(proof, ball),
-    )
 
 
 def name_fault(claim: Claim, fault: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import FIELDS
 from copa.exceptions import DataError
 from copa.plans.changes import changed_cells
@@ -14,6 +15,7 @@ from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, cells_of
 from copa.tables.packing import Digest
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "copa-plans"
 VERSION = 1
+BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an applicant, and the columns they tell
 
 
 class TextFile(Protocol):
@@ -95,25 +98,25 @@ def document_digest(content: Mapping[str, Any]) -> str:
 
 
 def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
-    terms, ball = batch.terms, batch.ball
+    request, basis, ball = batch.request, batch.basis, batch.ambiguity
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "asked": {
-            "guarantee": terms.guarantee if terms.objective == "level" else None,
-            "guarantee_for": terms.guarantee_for,
-            "n_options": terms.n_options,
-            "objective": terms.objective,
-            "cost": terms.cost,
+            "guarantee": request.level,
+            "guarantee_for": request.guarantee_for,
+            "n_options": request.n_options,
+            "objective": request.objective,
+            "cost": request.cost,
         },
         "assumptions": {
-            "favourable": as_json(terms.favourable),
-            "threshold": as_json(terms.threshold),
+            "favourable": as_json(basis.favourable),
+            "threshold": as_json(basis.threshold),
             "radius": ball.radius,
-            "radius_source": terms.radius_source,
+            "radius_source": basis.radius_source,
             "drift": ball.drift is not None,
             "guarantees_mean": GUARANTEES_MEAN,
-            "in_words": assumption(ball, terms),
+            "in_words": assumption(ball, basis),
         },
     }
     if certificates:
@@ -124,6 +127,12 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
 
 def _dumped(content: dict[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def ambiguity_of(content: Mapping[str, Any]) -> MomentBall:
+    """Return the ambiguity set of a document with certificates."""
+    told = content["ball"]
+    return MomentBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
 
 
 def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iterator[dict[str, Any]]:
@@ -139,14 +148,48 @@ def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iter
             "message": batch.message[i],
             "factual": {name: cells[i] for name, cells in factuals.items()},
             "options": own,
-            "all": float(batch.lower[i]) if own else None,
-            "any": float(batch.any_lower[i]) if own else None,
-            "upper": float(batch.upper[i]) if own else None,
+            **{key: float(getattr(batch, name)[i]) if own else None for key, name in BOUNDS.items()},
             "highest_level": as_json(batch.highest_level[i]),
         }
         if certificates:
             entry |= {"gap": float(batch.gap[i]) if own else None, "certificate": _certificate(batch, i, rows)}
         yield entry
+
+
+def claimed(entry: Mapping[str, Any], ambiguity: MomentBall) -> dict[str, Any]:
+    """Return what the entry of an applicant in a document with certificates says, as attributes of a plan are named."""
+    options, proof = entry["options"], entry["certificate"]
+    told = {name: float(entry[key]) for key, name in (BOUNDS | {"gap": "gap"}).items() if options}
+    return {
+        "label": entry["applicant"],
+        "status": entry["status"],
+        "option_lower": np.array([option["guarantee"] for option in options], dtype=np.float64),
+        "weights": np.array([option["weight"] for option in options], dtype=np.float64),
+        "lower": 0.0,
+        "any_lower": 0.0,
+        "upper": 1.0,
+        "gap": 1.0,
+        "certificate": None if proof is None else Certificate.from_numbers(proof, ambiguity),
+        **told,
+    }
+
+
+def tables_of(content: Mapping[str, Any]) -> tuple["pd.DataFrame", "pd.DataFrame", list[int]]:
+    """Return the applicants of a document, their options, and the position of the applicant of each option."""
+    import pandas as pd
+
+    entries = list(content["applicants"])
+    own = [dict(entry["factual"]) for entry in entries]
+    labels = [tuple(label) if isinstance(label := entry["applicant"], list) else label for entry in entries]
+    rows, owner = [], []
+    for i, entry in enumerate(entries):
+        for option in entry["options"]:
+            rows.append(own[i] | {change["feature"]: change["to"] for change in option["changes"]})
+            owner.append(i)
+    names = list(own[0]) if own else []
+    applicants = pd.DataFrame({name: pd.Series([row.get(name) for row in own]) for name in names})
+    options = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})
+    return applicants.set_axis(pd.Index(labels, tupleize_cols=False)), options, owner
 
 
 def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[str, Any] | None:

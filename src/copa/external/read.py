@@ -1,0 +1,142 @@
+"""Reading plans that others made: the common form, and the door that every kind of source enters by."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
+from copa.external.dice import is_dice_result, read_dice_json, read_dice_result
+from copa.external.external_plans import (
+    ExternalPlans,
+    pick,
+    positions,
+    read_applicants,
+    read_columns,
+    read_list,
+    read_table,
+)
+from copa.plans import document
+from copa.plans.records import BatchRecord, PlanRecord
+from copa.tables.files import read_csv, read_json_file, read_json_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMS = (
+    "a DataFrame of options, a list of DataFrames (one per applicant), a path to a .csv or .json file, "
+    "a PlanBatch or Plan, a DiCE result (CounterfactualExplanations), or the JSON of one of these as text or dict"
+)
+
+
+def read_plans(
+    source: Any,
+    columns: Sequence[str],
+    applicants: "pd.DataFrame | None" = None,
+    *,
+    others: Sequence[str] = (),
+) -> ExternalPlans:
+    """Read plans from a table, a file, COPA or DiCE, as raw rows of the model's columns.
+
+    Other columns of the source, such as an outcome, are left out. An applicant without options is kept.
+
+    Parameters
+    ----------
+    source : one of
+        a DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
+        left out if there is only one of them;
+        a list of DataFrames, one per applicant, in the order of `applicants`;
+        a path to a .csv file of such a table;
+        a `PlanBatch` or `Plan`, DiCE's `CounterfactualExplanations`, what `to_json()` of a batch or of DiCE's result
+        gives (as text or dict), or a path to a .json file of it
+    columns : names of the model's raw feature columns, in order
+    applicants : DataFrame of N rows, with the dtypes that the model takes
+        Only a source from COPA or DiCE can do without. DiCE carries its queries, though without labels and with rounded
+        decimals. Where COPA's plans are given with applicants, those are found by their labels.
+    others : names of further columns, which the model does not use, to be kept; the applicants must have them, and an
+        option that lacks one has its applicant's value
+
+    Returns
+    -------
+    ExternalPlans
+
+    Raises
+    ------
+    InvalidInputError
+        If the source has none of these forms, lacks a column, names an unknown applicant, or holds text for a number.
+    """
+    names = read_columns(columns)
+    others = [name for name in others if name not in names]
+    factuals = None if applicants is None else read_applicants(applicants, [*names, *others])
+    return _read(source, names, others, factuals)
+
+
+def _read(source: Any, names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None") -> ExternalPlans:
+    import pandas as pd
+
+    if isinstance(source, (str, Path)):
+        source = _load(source)
+    if isinstance(source, Mapping):
+        read = _read_own_document if source.get("format") == document.FORMAT else read_dice_json
+        return read(source, names, others, factuals)
+    if isinstance(source, (PlanRecord, BatchRecord)):
+        batch = source.batch[source.row : source.row + 1] if isinstance(source, PlanRecord) else source
+        return _read_own(batch.applicants, batch.options, batch.owner.tolist(), names, others, factuals)
+    if is_dice_result(source):
+        return read_dice_result(source, names, others, factuals)
+    if not isinstance(source, (pd.DataFrame, list, tuple)):
+        raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
+    if factuals is None:
+        raise InvalidInputError(
+            "applicants must be given: a table of options does not say what the applicants are like today; "
+            "pass the DataFrame of their rows, as the model takes them"
+        )
+    return (read_table if isinstance(source, pd.DataFrame) else read_list)(source, names, others, factuals)
+
+
+def _read_own_document(
+    content: Mapping[str, Any], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None"
+) -> ExternalPlans:
+    """Read the JSON object that `PlanBatch.to_json` writes."""
+    if content.get("version") != document.VERSION:
+        raise InvalidInputError(
+            f"the JSON document of plans has version {shown(content.get('version'))}, this copa reads "
+            f"{document.VERSION}; update copa-recourse"
+        )
+    try:
+        applicants, options, owner = document.tables_of(content)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"the JSON document of plans is damaged: {type(error).__name__}: {error}") from error
+    if not len(applicants):
+        raise InvalidInputError("the JSON document of plans must have at least one applicant, got none")
+    return _read_own(applicants, options, owner, names, others, factuals)
+
+
+def _read_own(
+    own: "pd.DataFrame",
+    options: "pd.DataFrame",
+    owner: Sequence[int],
+    names: Sequence[str],
+    others: Sequence[str],
+    factuals: "pd.DataFrame | None",
+) -> ExternalPlans:
+    """Read options for the applicants of the plans themselves, or for the given ones with the same labels."""
+    own = pick(own, names, others, "the table of applicants in the plans")
+    if factuals is not None and not own.index.equals(factuals.index):  # the same labels in the same order may repeat
+        owner = positions(own.index[list(owner)].to_series(), factuals.index)
+    return ExternalPlans.read(own if factuals is None else factuals, options, owner)
+
+
+def _load(source: str | Path) -> Any:
+    """Read a file, or JSON given as text."""
+    text = str(source)
+    if isinstance(source, str) and text.lstrip().startswith("{"):
+        return read_json_text(text, "source")
+    kind = Path(text).suffix.lower()
+    if kind == ".csv":
+        return read_csv(Path(source))
+    if kind == ".json":
+        return read_json_file(Path(source))
+    raise InvalidInputError(
+        f"source must be {FORMS}; got the text {shown(text)}, which is no JSON object and no such path"
+    )
