@@ -5,12 +5,13 @@ They are read in the sparse form, which is the one that DiCE shows and saves, wh
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from copa._core.archive import parse_json
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
-from copa.external.external_plans import ExternalPlans, pick, read_list
+from copa.external.external_plans import ExternalPlans, Wanted, read_list
 from copa.tables.casting import cast_like
 
 if TYPE_CHECKING:
@@ -26,20 +27,16 @@ def is_dice_result(source: Any) -> bool:
     return hasattr(source, "cf_examples_list")
 
 
-def read_dice_result(
-    result: Any, names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None"
-) -> ExternalPlans:
+def read_dice_result(result: Any, wanted: Wanted) -> ExternalPlans:
     """Read DiCE's `CounterfactualExplanations`."""
     entries = []
     for example in result.cf_examples_list:
         sparse = example.final_cfs_df_sparse
         entries.append((example.test_instance_df, example.final_cfs_df if sparse is None else sparse))
-    return _read_entries(entries, names, others, factuals)
+    return _read_entries(entries, wanted)
 
 
-def read_dice_json(
-    content: Mapping[str, Any], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None"
-) -> ExternalPlans:
+def read_dice_json(content: Mapping[str, Any], wanted: Wanted) -> ExternalPlans:
     """Read the JSON object that DiCE's `to_json` writes, in version 1.0 or 2.0."""
     if "cf_examples_list" not in content and not VERSION_2_KEYS.issubset(content):
         raise InvalidInputError(
@@ -53,7 +50,7 @@ def read_dice_json(
             entries = _entries_of_version_2(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"the JSON object from DiCE is damaged: {type(error).__name__}: {error}") from error
-    return _read_entries(entries, names, others, factuals)
+    return _read_entries(entries, wanted)
 
 
 def _entry_of_version_1(text: str) -> Entry:
@@ -82,24 +79,22 @@ def _entries_of_version_2(content: Mapping[str, Any]) -> list[Entry]:
     ]
 
 
-def _read_entries(
-    entries: Sequence[Entry], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None"
-) -> ExternalPlans:
+def _read_entries(entries: Sequence[Entry], wanted: Wanted) -> ExternalPlans:
     import pandas as pd
 
     if not entries:
         raise InvalidInputError("the DiCE result must have at least one query, got none")
-    picked = [pick(query, names, others, f"query {i} of the DiCE result") for i, (query, _) in enumerate(entries)]
+    picked = [wanted.pick(query, f"query {i} of the DiCE result") for i, (query, _) in enumerate(entries)]
     for i, query in enumerate(picked):
         if len(query) != 1:
             raise InvalidInputError(f"query {i} of the DiCE result must be one row, got {len(query)}")
     queries = pd.concat(picked, ignore_index=True)
-    if factuals is None:
+    if wanted.factuals is None:
         _require_no_truths(queries)
-        factuals = queries
+        wanted = replace(wanted, factuals=queries)
     else:
-        _require_same_applicants(queries, factuals)
-    return read_list([options for _, options in entries], names, others, factuals)
+        _require_same_applicants(queries, wanted.factuals)
+    return read_list([options for _, options in entries], wanted)
 
 
 def _require_no_truths(queries: "pd.DataFrame") -> None:

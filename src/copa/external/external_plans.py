@@ -129,20 +129,46 @@ class ExternalPlans:
         return cls(factuals, pd.DataFrame(cells), positions)
 
 
-def pick(table: "pd.DataFrame", names: Sequence[str], others: Sequence[str], what: str) -> "pd.DataFrame":
-    """Return the columns of a table that must be there, and the others that it has."""
-    require_columns(table, names, what)
-    return table[[*names, *(name for name in others if name in table.columns)]]
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is read from a source.
+
+    Parameters
+    ----------
+    names : list of str
+        Columns that must be there.
+    others : list of str
+        Columns that are kept where the source has them.
+    factuals : DataFrame or None
+        The applicants, where they are given.
+    """
+
+    names: list[str]
+    others: list[str]
+    factuals: "pd.DataFrame | None"
+
+    def pick(self, table: "pd.DataFrame", what: str) -> "pd.DataFrame":
+        """Return the wanted columns of a table."""
+        require_columns(table, self.names, what)
+        return table[[*self.names, *(name for name in self.others if name in table.columns)]]
+
+    def applicants(self) -> "pd.DataFrame":
+        """Return the applicants, or raise if they are not given."""
+        if self.factuals is None:
+            raise InvalidInputError(
+                "applicants must be given: a table of options does not say what the applicants are like today; "
+                "pass the DataFrame of their rows, as the model takes them"
+            )
+        return self.factuals
 
 
-def read_table(
-    table: "pd.DataFrame", names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame"
-) -> ExternalPlans:
+def read_table(table: "pd.DataFrame", wanted: Wanted) -> ExternalPlans:
     """Read a table of all options, labelled with their owners by a column or an index level "applicant"."""
+    factuals = wanted.applicants()
     if len(table) == 0:
         raise InvalidInputError("the table of options must have at least one row, got none")
-    options = pick(table, names, others, "the table of options")
-    if LABEL in table.columns and LABEL not in names:
+    options = wanted.pick(table, "the table of options")
+    if LABEL in table.columns and LABEL not in wanted.names:
         require_columns(table, [LABEL], "the table of options")
         owner = positions(table[LABEL], factuals.index)
     elif LABEL in table.index.names:
@@ -157,12 +183,11 @@ def read_table(
     return ExternalPlans.read(factuals, options, owner)
 
 
-def read_list(
-    tables: Sequence[Any], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame"
-) -> ExternalPlans:
+def read_list(tables: Sequence[Any], wanted: Wanted) -> ExternalPlans:
     """Read one table per applicant, in the order of the applicants; an empty one (or None) is no options."""
     import pandas as pd
 
+    factuals = wanted.applicants()
     if len(tables) != len(factuals):
         raise InvalidInputError(
             f"a list of options must have one table per applicant, {len(factuals)}, got {len(tables)}; "
@@ -173,9 +198,7 @@ def read_list(
             raise InvalidInputError(f"entry {i} of the list of options must be a DataFrame, got {type(table).__name__}")
     filled = {i: table for i, table in enumerate(tables) if table is not None and len(table)}
     # As objects, so that putting tables of different dtypes together changes no value.
-    blocks = [
-        pick(table, names, others, f"entry {i} of the list of options").astype(object) for i, table in filled.items()
-    ]
-    options = pd.concat(blocks, join="inner") if blocks else pd.DataFrame(columns=list(names), dtype=object)
+    blocks = [wanted.pick(table, f"entry {i} of the list of options").astype(object) for i, table in filled.items()]
+    options = pd.concat(blocks, join="inner") if blocks else pd.DataFrame(columns=wanted.names, dtype=object)
     owner = np.repeat(list(filled), [len(block) for block in blocks]).tolist()
     return ExternalPlans.read(factuals, options, owner)

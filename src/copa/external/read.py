@@ -9,7 +9,7 @@ from copa.exceptions import InvalidInputError
 from copa.external.dice import is_dice_result, read_dice_json, read_dice_result
 from copa.external.external_plans import (
     ExternalPlans,
-    pick,
+    Wanted,
     positions,
     read_applicants,
     read_columns,
@@ -42,61 +42,65 @@ def read_plans(
 
     Parameters
     ----------
-    source : one of
-        a DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
-        left out if there is only one of them;
-        a list of DataFrames, one per applicant, in the order of `applicants`;
-        a path to a .csv file of such a table;
-        a `PlanBatch` or `Plan`, DiCE's `CounterfactualExplanations`, what `to_json()` of a batch or of DiCE's result
-        gives (as text or dict), or a path to a .json file of it
-    columns : names of the model's raw feature columns, in order
-    applicants : DataFrame of N rows, with the dtypes that the model takes
-        Only a source from COPA or DiCE can do without. DiCE carries its queries, though without labels and with rounded
-        decimals. Where COPA's plans are given with applicants, those are found by their labels.
-    others : names of further columns, which the model does not use, to be kept; the applicants must have them, and an
-        option that lacks one has its applicant's value
+    source : DataFrame, list of DataFrame, str, Path, dict, PlanBatch, Plan or CounterfactualExplanations
+        A DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
+        left out if there is only one of them; a list of DataFrames, one per applicant, in the order of `applicants`; a
+        path to a .csv file of such a table; a `PlanBatch` or `Plan`; DiCE's `CounterfactualExplanations`; what
+        `to_json()` of a batch or of DiCE's result gives (as text or dict), or a path to a .json file of it.
+    columns : sequence of str
+        Names of the model's raw feature columns, in order.
+    applicants : DataFrame of N rows, optional
+        The applicants, with the dtypes that the model takes. Only a source from COPA or DiCE can do without. DiCE
+        carries its queries, though without labels and with rounded decimals. Where COPA's plans are given with
+        applicants, those are found by their labels.
+    others : sequence of str
+        Names of further columns, which the model does not use, to be kept; the applicants must have them, and an option
+        that lacks one has its applicant's value.
 
     Returns
     -------
     ExternalPlans
+        Applicants, options and whose they are.
 
     Raises
     ------
     InvalidInputError
         If the source has none of these forms, lacks a column, names an unknown applicant, or holds text for a number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from copa.external import read_plans
+    >>> applicant = pd.DataFrame({"income": [20], "debt": [5]}, index=["ann"])
+    >>> plans = read_plans(pd.DataFrame({"income": [22, 20], "debt": [5, 2]}), ["income", "debt"], applicant)
+    >>> plans.options.to_numpy().tolist(), plans.owner.tolist()
+    ([[22, 5], [20, 2]], [0, 0])
     """
     names = read_columns(columns)
-    others = [name for name in others if name not in names]
-    factuals = None if applicants is None else read_applicants(applicants, [*names, *others])
-    return _read(source, names, others, factuals)
+    kept = [name for name in others if name not in names]
+    factuals = None if applicants is None else read_applicants(applicants, [*names, *kept])
+    return _read(source, Wanted(names, kept, factuals))
 
 
-def _read(source: Any, names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None") -> ExternalPlans:
+def _read(source: Any, wanted: Wanted) -> ExternalPlans:
     import pandas as pd
 
     if isinstance(source, (str, Path)):
         source = _load(source)
     if isinstance(source, Mapping):
-        read = _read_own_document if source.get("format") == document.FORMAT else read_dice_json
-        return read(source, names, others, factuals)
-    if isinstance(source, (PlanRecord, BatchRecord)):
-        batch = source.batch[source.row : source.row + 1] if isinstance(source, PlanRecord) else source
-        return _read_own(batch.applicants, batch.options, batch.owner.tolist(), names, others, factuals)
+        return (_read_own_document if source.get("format") == document.FORMAT else read_dice_json)(source, wanted)
+    if isinstance(source, PlanRecord):
+        source = source.batch[source.row : source.row + 1]
+    if isinstance(source, BatchRecord):
+        return _read_own(source.applicants, source.options, source.owner.tolist(), wanted)
     if is_dice_result(source):
-        return read_dice_result(source, names, others, factuals)
+        return read_dice_result(source, wanted)
     if not isinstance(source, (pd.DataFrame, list, tuple)):
         raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
-    if factuals is None:
-        raise InvalidInputError(
-            "applicants must be given: a table of options does not say what the applicants are like today; "
-            "pass the DataFrame of their rows, as the model takes them"
-        )
-    return (read_table if isinstance(source, pd.DataFrame) else read_list)(source, names, others, factuals)
+    return read_table(source, wanted) if isinstance(source, pd.DataFrame) else read_list(source, wanted)
 
 
-def _read_own_document(
-    content: Mapping[str, Any], names: Sequence[str], others: Sequence[str], factuals: "pd.DataFrame | None"
-) -> ExternalPlans:
+def _read_own_document(content: Mapping[str, Any], wanted: Wanted) -> ExternalPlans:
     """Read the JSON object that `PlanBatch.to_json` writes."""
     if content.get("version") != document.VERSION:
         raise InvalidInputError(
@@ -109,22 +113,16 @@ def _read_own_document(
         raise InvalidInputError(f"the JSON document of plans is damaged: {type(error).__name__}: {error}") from error
     if not len(applicants):
         raise InvalidInputError("the JSON document of plans must have at least one applicant, got none")
-    return _read_own(applicants, options, owner, names, others, factuals)
+    return _read_own(applicants, options, owner, wanted)
 
 
-def _read_own(
-    own: "pd.DataFrame",
-    options: "pd.DataFrame",
-    owner: Sequence[int],
-    names: Sequence[str],
-    others: Sequence[str],
-    factuals: "pd.DataFrame | None",
-) -> ExternalPlans:
+def _read_own(own: "pd.DataFrame", options: "pd.DataFrame", owner: Sequence[int], wanted: Wanted) -> ExternalPlans:
     """Read options for the applicants of the plans themselves, or for the given ones with the same labels."""
-    own = pick(own, names, others, "the table of applicants in the plans")
-    if factuals is not None and not own.index.equals(factuals.index):  # the same labels in the same order may repeat
+    own = wanted.pick(own, "the table of applicants in the plans")
+    factuals = own if wanted.factuals is None else wanted.factuals
+    if not own.index.equals(factuals.index):  # the same labels in the same order may repeat
         owner = positions(own.index[list(owner)].to_series(), factuals.index)
-    return ExternalPlans.read(own if factuals is None else factuals, options, owner)
+    return ExternalPlans.read(factuals, options, owner)
 
 
 def _load(source: str | Path) -> Any:
