@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from copa._core.words import rounded_down, rounded_up, visible
+from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
@@ -19,15 +19,33 @@ GUARANTEES_MEAN = (
     "for every distribution of its parameters that the assumption allows; it says nothing about other distributions."
 )
 
-# What the ball is about. Of a model that is only asked: what its refits say of these very rows.
+# What comes from a distribution of the ambiguity set, and whose mean and covariance these are. Of a black box: what its
+# refits say of these very rows.
 SUBJECTS = {
     "parameters": "the parameters of the next model",
     "scores": "the scores that the next model gives these rows (known from refits to resampled data)",
-    "surrogate": "the next model is the linear stand-in that was fitted around the applicant, whose parameters",
+    "surrogate": "the next model is the linear surrogate that was fitted around the applicant, whose parameters",
+}
+MOMENTS = {
+    "parameters": "the next models' mean and covariance",
+    "scores": "the mean and covariance of the scores that the next models give these rows",
+    "surrogate": "the local surrogate is true, and the mean and covariance of its parameters",
+}
+
+# Options that a guarantee is about.
+WHOM = {"each": "each option", "any": "at least one option", "all": "all options together"}
+
+MEANINGS = {
+    "ok": "a menu of options at the guarantee asked for",
+    "already_valid": "today's model accepts the applicant as is; nothing needs to change",
+    "fragile": "accepted today, but the guarantee asked for is out of reach; the menu shows the best that was found",
+    "infeasible": "no allowed option is accepted today, or a given option asks for what is not allowed",
+    "time_limit": "the time limit ended before this applicant's turn",
+    "error": "the row could not be used; the message names column and value",
 }
 
 # What became of an applicant, where there are options and where there are none. Options of an applicant who is not "ok"
-# are given ones, or what was found before the search ended.
+# are external ones, or what was found before the search ended.
 WITH_OPTIONS = {
     "ok": "",
     "already_valid": "Nothing needs to change.",
@@ -50,21 +68,20 @@ def explain(plan: "PlanRecord", option: int | None = None) -> str:
     """Return a plan, or one option of it, as plain text."""
     if option is not None:
         return f"{option_words(plan, option)}\n\n{assumption(plan.ambiguity, plan.basis)}"
-    count = f"{plan.n_options} option{'' if plan.n_options == 1 else 's'}"
-    parts = [f"Applicant {as_text(plan.label)}: {count if plan.n_options else plan.status.replace('_', ' ')}."]
-    notes = status_notes(plan)
-    if notes:
-        parts.append("\n".join(notes))
-    if plan.n_options:
-        parts += [option_words(plan, number) for number in range(1, plan.n_options + 1)]
-        parts.append(whole_words(plan))
-    if makes_promises(plan):
-        parts.append(assumption(plan.ambiguity, plan.basis))
-    return "\n\n".join(parts)
+    found = counted(plan.n_options, "option") if plan.n_options else plan.status.replace("_", " ")
+    return "\n\n".join(
+        [
+            f"Applicant {as_text(plan.label)}: {found}.",
+            *filter(None, ["\n".join(status_notes(plan))]),
+            *(option_words(plan, number) for number in range(1, plan.n_options + 1)),
+            *([whole_words(plan)] if plan.n_options else []),
+            *([assumption(plan.ambiguity, plan.basis)] if makes_promises(plan) else []),
+        ]
+    )
 
 
 def makes_promises(plan: "PlanRecord") -> bool:
-    """Whether probabilities are stated, which must not stand without their assumption."""
+    """Whether probabilities are stated, which must not be given without their assumption."""
     return plan.n_options > 0 or plan.status == "already_valid"
 
 
@@ -86,21 +103,22 @@ def _sentence(text: str) -> str:
 
 
 def option_words(plan: "PlanRecord", option: int) -> str:
-    """Say what an option asks for, and how surely it holds."""
+    """Say what an option asks for, and with which probability it is accepted."""
     j = plan.position(option)
-    changes = plan.changes(option)
     lines = [f"Option {option} (effort {plan.effort[j]:.2f})"]
-    lines += [f"- {change_words(change)}" for change in changes] or ["- Change nothing."]
+    lines += [f"- {change_words(change)}" for change in plan.changes(option)] or ["- Change nothing."]
     today = "accepts" if plan.accepted[j] else "does not accept"
     lines.append(f"Today's model {today} this option. {guarantee_words(plan.option_lower[j])}")
     return "\n".join(lines)
 
 
 def guarantee_words(least: float) -> str:
-    """Say what is promised of one option."""
+    """Say what is guaranteed for one option."""
     if not least > 0.0:
-        return "No probability can be promised for it under the assumption made."
-    return f"It holds with probability at least {rounded_down(least)} if the assumption below is right."
+        return "No probability can be guaranteed for it under the assumption made."
+    return (
+        f"The next model accepts it with probability at least {rounded_down(least)} if the assumption below is right."
+    )
 
 
 def change_words(change: Change) -> str:
@@ -130,42 +148,42 @@ def _rises(change: Change) -> bool | None:
 
 
 def whole_words(plan: "PlanRecord") -> str:
-    """Say how surely the menu as a whole holds."""
+    """Say with which probability the plan as a whole is accepted."""
     sentences = []
     if plan.n_options > 1:
         sentences.append(
-            f"At least one option holds with probability at least {rounded_down(plan.any_lower)}, "
+            f"The next model accepts at least one option with probability at least {rounded_down(plan.any_lower)}, "
             f"all of them together with at least {rounded_down(plan.lower)}."
         )
     if plan.upper < 1.0:
-        sentences.append(f"In the best case, all of them hold with probability {rounded_up(plan.upper)} at most.")
+        most = rounded_up(plan.upper)
+        sentences.append(f"In the best case, the next model accepts all of them with probability {most} at most.")
     if plan.breaks_first is not None:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
-    if plan.request.objective == "level":
+    if plan.request.level is not None:
         sentences.append(asked(plan.request))
     sentences.append(tried_words(plan))
     return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
 
 
 def tried_words(plan: "PlanRecord") -> str:
-    """Say what became of the options on held-out models; "" where there are none."""
-    trials = plan.held_out
-    if trials is None or plan.n_options == 0:
+    """Say how many of the held-out refits accept the options; "" where there are none."""
+    rates = plan.held_out
+    if rates is None or plan.n_options == 0:
         return ""
-    held = [f"option {j + 1} by {share:.0%}" for j, share in enumerate(trials.option_share)]
+    shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
     return (
-        f"Tried on {trials.n_models} retrained models that were held out, a frequency and no promise: accepted is "
-        f"{', '.join(held)}; all of them by {float(trials.all_share[0]):.0%}. Near these options the local stand-in "
-        f"that was searched on answers as the model does in {float(trials.fidelity[0]):.0%} of rows."
+        f"Of {counted(rates.n_models, 'held-out refit')}, {', '.join(shares)}; {float(rates.all_share[0]):.0%} accept all "
+        "of them. This is a frequency, not a guarantee. Near these options the local surrogate used by the search "
+        f"agrees with the model on {float(rates.fidelity[0]):.0%} of rows."
     )
 
 
-def asked(terms: PlanRequest) -> str:
+def asked(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
-    whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[terms.guarantee_for]
-    if terms.objective == "paper":
+    if request.level is None:
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
-    return f"The guarantee asked for is at least {terms.guarantee:g} for {whom}."
+    return f"The guarantee asked for is at least {request.level:g} for {WHOM[request.guarantee_for]}."
 
 
 def assumption(ball: MomentBall, basis: PlanBasis) -> str:
@@ -183,18 +201,6 @@ def assumption(ball: MomentBall, basis: PlanBasis) -> str:
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
         f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
     )
-
-
-WHOM = {"each": "each option", "any": "at least one option", "all": "all options together"}
-
-MEANINGS = {
-    "ok": "a menu of options at the guarantee asked for",
-    "already_valid": "today's model accepts the applicant as is; nothing needs to change",
-    "fragile": "accepted today, but the guarantee asked for is out of reach; the menu shows the best that was found",
-    "infeasible": "no allowed option is accepted today, or a given option asks for what is not allowed",
-    "time_limit": "the time limit ended before this applicant's turn",
-    "error": "the row could not be used; the message names column and value",
-}
 
 
 def heading(schema: FeatureSchema, column: Any) -> str:
@@ -224,11 +230,7 @@ def percent(share: float) -> str:
 
 def moments_of(basis: PlanBasis) -> str:
     """Whose mean and covariance the ball is about: those of the next models, or of what these say of the rows."""
-    if basis.subject == "parameters":
-        return "the next models' mean and covariance"
-    if basis.subject == "surrogate":
-        return "the local stand-in is true, and the mean and covariance of its parameters"
-    return "the mean and covariance of the scores that the next models give these rows"
+    return MOMENTS[basis.subject]
 
 
 def condition(ball: MomentBall, basis: PlanBasis) -> str:
@@ -244,17 +246,17 @@ def units(ball: MomentBall) -> str:
     return f"of the estimated ones{unit}"
 
 
-def asked_for(terms: PlanRequest) -> tuple[str, str]:
+def asked_for(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
-    if terms.objective == "paper":
+    if request.level is None:
         return "none", "the options minimise the paper's weighted sum"
-    return f"at least {terms.guarantee:g}", f"for {WHOM[terms.guarantee_for]}"
+    return f"at least {request.level:g}", f"for {WHOM[request.guarantee_for]}"
 
 
-def favourable(terms: PlanBasis) -> tuple[str, str]:
+def favourable(basis: PlanBasis) -> tuple[str, str]:
     """The answer that a person wants, and what decides."""
-    rule = "as the model itself predicts" if terms.threshold is None else f"at the threshold {terms.threshold:g}"
-    return as_text(terms.favourable, quoted=True), rule
+    rule = "as the model itself predicts" if basis.threshold is None else f"at the threshold {basis.threshold:g}"
+    return as_text(basis.favourable, quoted=True), rule
 
 
 def rounded_radius(radius: float) -> str:

@@ -80,18 +80,19 @@ def test_titles_and_labels_speak_in_place_of_names_and_values(change, words):
 def test_each_option_says_what_to_do_and_how_surely_it_holds(batch):
     text = batch[0].explain()
     option = text.split("\n\n")[2].splitlines()
+    accepted = "The next model accepts it with probability at least 0.607 if the assumption below is right."
     assert option == [
         "Option 2 (effort 0.75)",
         "- Lower credit amount (DM) from 5951 to 2000.",
         "- Change time in present job from '1 to 4 years' to '4 to 7 years'.",
-        "Today's model accepts this option. It holds with probability at least 0.607 if the assumption below is right.",
+        f"Today's model accepts this option. {accepted}",
     ]
 
 
 def test_the_whole_menu_has_both_probabilities_and_what_was_asked(batch):
     text = batch[0].explain()
     assert (
-        "At least one option holds with probability at least 0.942, all of them together with at least 0.557." in text
+        "accepts at least one option with probability at least 0.942, all of them together with at least 0.557." in text
     )
     assert "Option 2 is the one that a change of the model breaks first." in text
     assert "The guarantee asked for is at least 0.6 for each option." in text
@@ -177,7 +178,7 @@ def test_a_plan_with_options_never_says_that_there_is_none(batch, status):
 def test_an_option_without_a_guarantee_gets_no_promise(batch):
     bare = changed(batch, option_lower=np.zeros(6), accepted=np.zeros(6, dtype=bool))
     text = bare[0].explain(1)
-    assert "No probability can be promised" in text
+    assert "No probability can be guaranteed" in text
     assert "Today's model does not accept this option." in text
     assert "at least 0.000" not in text
 
@@ -191,7 +192,7 @@ def test_an_upper_bound_below_one_is_said_rounded_up(batch):
     upper = np.array(batch.upper)
     upper[0] = 0.87651
     text = changed(batch, upper=upper)[0].explain()
-    assert "all of them hold with probability 0.877 at most" in text
+    assert "accepts all of them with probability 0.877 at most" in text
 
 
 def test_the_papers_objective_asks_for_no_level():
