@@ -173,8 +173,8 @@ def tried_words(plan: "PlanRecord") -> str:
         return ""
     shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
     return (
-        f"Of {counted(rates.n_models, 'held-out refit')}, {', '.join(shares)}; {float(rates.all_share[0]):.0%} accept all "
-        "of them. This is a frequency, not a guarantee. Near these options the local surrogate used by the search "
+        f"Of {counted(rates.n_models, 'held-out refit')}, {', '.join(shares)}; {float(rates.all_share[0]):.0%} accept "
+        "all of them. This is a frequency, not a guarantee. Near these options the local surrogate used by the search "
         f"agrees with the model on {float(rates.fidelity[0]):.0%} of rows."
     )
 
