@@ -12,7 +12,7 @@ from copa.planner.deliver import Delivered, deliver
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Found, Strategy
 from copa.plans import PlanBatch, PlanTerms
-from copa.plans.rates import Trials
+from copa.plans.rates import HeldOutRates
 from copa.search.run import TIMED_OUT, UNREACHABLE
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def assemble(
     made: Delivered,
     verdicts: tuple[Texts, Texts, Array, Array],
     terms: PlanTerms,
-    rates: Trials | None = None,
+    rates: HeldOutRates | None = None,
 ) -> PlanBatch:
     """Put the delivered rows of some applicants and the verdicts on all of them together.
 
@@ -159,7 +159,7 @@ def assemble(
     verdicts : tuple
         Status, message, highest level found and seconds of all N.
     terms : PlanTerms
-    rates : Trials, optional
+    rates : HeldOutRates, optional
         Of the options delivered.
     """
     options, bounds, n = made.options, made.bounds, len(table)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
-from copa.plans.rates import Trials
+from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
 from copa.search.nearest import NearestRows
 from copa.search.problem import ActionSpace, Places
@@ -149,7 +149,7 @@ class Strategy(ABC):
         owner: Indices,  # noqa: ARG002
         found: "Found",  # noqa: ARG002
         n_jobs: int | None,  # noqa: ARG002
-    ) -> Trials | None:
+    ) -> HeldOutRates | None:
         """Shares of held-out refits that accept the options delivered; None where there are no such refits."""
         return None
 

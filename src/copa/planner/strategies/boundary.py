@@ -34,7 +34,7 @@ from copa.planner.strategies.exploration import (
     sureness,
 )
 from copa.planner.strategies.refit_storage import pack_refits, unpack_refits
-from copa.plans.rates import Trials
+from copa.plans.rates import HeldOutRates
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
 from copa.search.run import Menus
@@ -111,11 +111,11 @@ class Boundary(BlackBoxStrategy):
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
         return Found(plans, write_options(self, applicants, plans, request), fidelity=fidelity)
 
-    def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> Trials:
+    def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
         """Shares of the held-out refits that accept the options delivered."""
         assert found.fidelity is not None  # noqa: S101 - `build` says it of every applicant
         accepted = accepted_by(self.held_out, options, n_jobs)
-        return Trials.count(accepted, owner, len(found.fidelity), found.fidelity)
+        return HeldOutRates.count(accepted, owner, len(found.fidelity), found.fidelity)
 
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""
