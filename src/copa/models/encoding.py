@@ -27,7 +27,7 @@ BASES = 3  # rows at which each column is varied: their answers must agree
 SLACK = 1e-8  # relative to the largest encoded entry
 
 
-class NotStraightError(InvalidInputError):
+class NotLinearError(InvalidInputError):
     """The encoded vector is not linear in the columns that may change."""
 
 
@@ -138,7 +138,7 @@ class _Probe:
         linear = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
         size = max(1.0, float(np.abs(rows).max()))
         if np.abs(rows - linear).max() > SLACK * size:
-            raise NotStraightError(
+            raise NotLinearError(
                 f"column {self.feature.name!r} enters the model in a way that is not a straight line (bins, a spline, "
                 "a logarithm ...). Make it immutable, or list its possible values as an ordinal in the schema"
             )
@@ -186,7 +186,7 @@ class _Probe:
     def _require_one_answer(self, answers: Array, size: float) -> None:
         """Raise if what the column does depends on the other columns."""
         if np.abs(answers - answers[:1]).max() > SLACK * size:
-            raise NotStraightError(
+            raise NotLinearError(
                 f"column {self.feature.name!r} acts on the encoded row together with other columns (products, a "
                 "normaliser ...): the model is not linear in it. Make it immutable in the schema, or take the "
                 "interaction out of the pipeline"
