@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite
+from copa._core.reading import is_number
 from copa.exceptions import InvalidInputError
 
 
@@ -57,13 +58,8 @@ def _holds_numbers(column: Any) -> bool:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
 
     if is_object_dtype(column.dtype):  # a table with texts turned into an array: every entry has its own type
-        return all(_is_number(entry) for entry in column)
+        return all(entry is None or is_number(entry) for entry in column)
     return bool(is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype))
-
-
-def _is_number(entry: Any) -> bool:
-    numbers = (int, float, np.integer, np.floating)
-    return entry is None or (isinstance(entry, numbers) and not isinstance(entry, bool))
 
 
 def floats_in(rows: Any, position: int) -> Array:

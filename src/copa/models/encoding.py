@@ -27,7 +27,7 @@ BASES = 3  # rows at which each column is varied: their answers must agree
 SLACK = 1e-8  # relative to the largest encoded entry
 
 
-class NotStraightError(InvalidInputError):
+class NotLinearError(InvalidInputError):
     """The encoded vector is not linear in the columns that may change."""
 
 
@@ -53,19 +53,16 @@ class Encoding:
 
         A column that cannot be probed is left out if it is immutable, and is an error otherwise.
         """
-        bases = _bases(schema, table)
         lines: dict[str, Array] = {}
         choices: dict[str, Array] = {}
-        for feature in schema.features:
-            if feature.name not in model.columns:
-                continue
+        for probe in _probes(model, schema, table):
             try:
-                if feature.is_numeric:
-                    lines[feature.name] = _direction(model, feature, bases, table[feature.name])
+                if probe.feature.is_numeric:
+                    lines[probe.feature.name] = probe.direction()
                 else:
-                    choices[feature.name] = _codes(model, feature, bases, table[feature.name])
+                    choices[probe.feature.name] = probe.codes()
             except InvalidInputError:
-                if not feature.immutable:
+                if not probe.feature.immutable:
                     raise
         return cls(lines, choices)
 
@@ -75,101 +72,125 @@ class Encoding:
 
         A numeric column along which the encoded vector jumps (bins) has no slope to follow, and is refused.
         """
-        bases = _bases(schema, table)
-        changeable = [f for f in schema.features if f.name in model.columns and not f.immutable]
-        lines = [feature for feature in changeable if feature.is_numeric]
-        for feature in lines:
-            _require_slope(model, feature, bases, table[feature.name])
-        for feature in changeable:
-            if feature.is_categorical:
-                _vary(model, bases, feature.name, _spelled_values(feature, table[feature.name]))
+        probes = [probe for probe in _probes(model, schema, table) if not probe.feature.immutable]
+        for probe in sorted(probes, key=lambda probe: probe.feature.is_categorical):
+            if probe.feature.is_numeric:
+                probe.require_slope()
+            else:
+                probe.vary(probe.spelled_values())  # which raises where the model cannot read one
         nothing = np.zeros(model.theta.size)
+        features = [probe.feature for probe in probes]
         return cls(
-            {feature.name: nothing for feature in lines},
-            {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in changeable if f.is_categorical},
+            {f.name: nothing for f in features if f.is_numeric},
+            {f.name: np.zeros((len(f.values or ()), nothing.size)) for f in features if f.is_categorical},
         )
 
 
-def _require_slope(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> None:
-    """Raise if the encoded vector changes along a numeric column, but only in jumps."""
-    rows = _vary(model, bases, feature.name, spell_numbers(feature, _test_numbers(feature, column), column))
-    if np.ptp(rows, axis=1).max() <= SLACK * max(1.0, float(np.abs(rows).max())):
-        return
-    try:
-        slopes = raw_jacobian(model.transformers, bases[list(model.columns)], [feature.name])
-    except InvalidInputError:  # a slope that is not finite is one
-        return
-    if not slopes.any():
-        raise InvalidInputError(
-            f"column {feature.name!r} enters the model in steps (bins), without a slope to follow. Make it immutable, "
-            "or list its possible values as an ordinal in the schema"
-        )
-
-
-def _bases(schema: "FeatureSchema", table: "pd.DataFrame") -> "pd.DataFrame":
-    """A few rows without missing values in the columns that may change, spread over the table."""
+def _probes(model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "list[_Probe]":
+    """One probe for each column that the model uses, at a few rows without gaps in what may change."""
     free = [feature.name for feature in schema.features if not feature.immutable]
     good = table[table[free].notna().all(axis=1)] if free else table
     if len(good) == 0:
         raise InvalidInputError(f"every row lacks a value in one of the columns that may change: {', '.join(free)}")
-    return good.iloc[np.unique(np.linspace(0, len(good) - 1, BASES).astype(int))]
+    bases = good.iloc[np.unique(np.linspace(0, len(good) - 1, BASES).astype(int))]
+    used = [feature for feature in schema.features if feature.name in model.columns]
+    return [_Probe(model, bases, feature, table[feature.name]) for feature in used]
 
 
-def _vary(model: LinearModel, bases: "pd.DataFrame", name: str, entries: "pd.Series[Any]") -> Array:
-    """Encoded rows (B, V, D): every base with every entry of one column."""
-    from pandas import concat
+@dataclass(frozen=True, eq=False)
+class _Probe:
+    """One raw column, varied by itself at a few rows.
 
-    blocks = []
-    for b in range(len(bases)):
-        block = bases.iloc[[b] * len(entries)].reset_index(drop=True)
-        block[name] = entries.to_numpy() if entries.dtype == object else entries
-        blocks.append(block)
-    encoded = _read(model.encode, concat(blocks, ignore_index=True), name)
-    return encoded.reshape(len(bases), len(entries), -1)
+    Attributes
+    ----------
+    model : LinearModel
+    bases : DataFrame
+        The rows, spread over the table.
+    feature : Feature
+    column : Series
+        Of the table.
+    """
 
+    model: LinearModel
+    bases: "pd.DataFrame"
+    feature: "Feature"
+    column: "pd.Series[Any]"
 
-def _direction(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
-    """The change of the encoded vector per raw unit of a numeric column."""
-    numbers = _test_numbers(feature, column)
-    like = column.astype(np.float64) if column.dtype.kind == "f" else column  # single precision looks crooked
-    entries = spell_numbers(feature, numbers, like)
-    rows = _vary(model, bases, feature.name, entries)
-    slopes = (rows[:, -1] - rows[:, 0]) / (numbers[-1] - numbers[0])
-    straight = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
-    size = max(1.0, float(np.abs(rows).max()))
-    if np.abs(rows - straight).max() > SLACK * size:
-        raise NotStraightError(
-            f"column {feature.name!r} enters the model in a way that is not a straight line (bins, a spline, a "
-            "logarithm ...). Make it immutable, or list its possible values as an ordinal in the schema"
-        )
-    _require_one_answer(feature.name, slopes * (numbers[-1] - numbers[0]), size)
-    return np.asarray(slopes[0])
+    def vary(self, entries: "pd.Series[Any]") -> Array:
+        """Encoded rows (B, V, D): every base with every entry of the column."""
+        from pandas import concat
 
+        blocks = []
+        for b in range(len(self.bases)):
+            block = self.bases.iloc[[b] * len(entries)].reset_index(drop=True)
+            block[self.feature.name] = entries.to_numpy() if entries.dtype == object else entries
+            blocks.append(block)
+        encoded = _read(self.model.encode, concat(blocks, ignore_index=True), self.feature.name)
+        return encoded.reshape(len(self.bases), len(entries), -1)
 
-def _test_numbers(feature: "Feature", column: "pd.Series[Any]") -> Array:
-    """Four different values of a numeric column within its range: the ends, and two between them."""
-    seen = column.dropna().astype(float)
-    low = float(seen.min()) if feature.lower is None else feature.lower
-    high = float(seen.max()) if feature.upper is None else feature.upper
-    if not high > low:
-        high = low + (feature.step or 1.0)
-    numbers = low + (high - low) * np.array([0.0, 0.37, 0.71, 1.0])
-    return np.unique(np.round(numbers)) if feature.kind == "integer" else numbers
+    def direction(self) -> Array:
+        """The change of the encoded vector per raw unit of a numeric column."""
+        numbers = self.test_numbers()
+        # Single precision looks crooked.
+        like = self.column.astype(np.float64) if self.column.dtype.kind == "f" else self.column
+        rows = self.vary(spell_numbers(self.feature, numbers, like))
+        slopes = (rows[:, -1] - rows[:, 0]) / (numbers[-1] - numbers[0])
+        linear = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
+        size = max(1.0, float(np.abs(rows).max()))
+        if np.abs(rows - linear).max() > SLACK * size:
+            raise NotLinearError(
+                f"column {self.feature.name!r} enters the model in a way that is not a straight line (bins, a spline, "
+                "a logarithm ...). Make it immutable, or list its possible values as an ordinal in the schema"
+            )
+        self._require_one_answer(slopes * (numbers[-1] - numbers[0]), size)
+        return np.asarray(slopes[0])
 
+    def codes(self) -> Array:
+        """Encoded vectors of a categorical column's values, up to a vector that all of them share."""
+        rows = self.vary(self.spelled_values())
+        codes = rows - rows[:, :1]
+        self._require_one_answer(codes, max(1.0, float(np.abs(rows).max())))
+        return np.asarray(codes[0])
 
-def _codes(model: LinearModel, feature: "Feature", bases: "pd.DataFrame", column: "pd.Series[Any]") -> Array:
-    """Encoded vectors of a categorical column's values, up to a vector that all of them share."""
-    rows = _vary(model, bases, feature.name, _spelled_values(feature, column))
-    codes = rows - rows[:, :1]
-    _require_one_answer(feature.name, codes, max(1.0, float(np.abs(rows).max())))
-    return np.asarray(codes[0])
+    def require_slope(self) -> None:
+        """Raise if the encoded vector changes along a numeric column, but only in jumps."""
+        rows = self.vary(spell_numbers(self.feature, self.test_numbers(), self.column))
+        if np.ptp(rows, axis=1).max() <= SLACK * max(1.0, float(np.abs(rows).max())):
+            return
+        try:
+            slopes = raw_jacobian(self.model.transformers, self.bases[list(self.model.columns)], [self.feature.name])
+        except InvalidInputError:  # a slope that is not finite is one
+            return
+        if not slopes.any():
+            raise InvalidInputError(
+                f"column {self.feature.name!r} enters the model in steps (bins), without a slope to follow. Make it "
+                "immutable, or list its possible values as an ordinal in the schema"
+            )
 
+    def test_numbers(self) -> Array:
+        """Four different values of a numeric column within its range: the ends, and two between them."""
+        seen = self.column.dropna().astype(float)
+        low = float(seen.min()) if self.feature.lower is None else self.feature.lower
+        high = float(seen.max()) if self.feature.upper is None else self.feature.upper
+        if not high > low:
+            high = low + (self.feature.step or 1.0)
+        numbers = low + (high - low) * np.array([0.0, 0.37, 0.71, 1.0])
+        return np.unique(np.round(numbers)) if self.feature.kind == "integer" else numbers
 
-def _spelled_values(feature: "Feature", column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """All values of a categorical column, as the column spells them."""
-    n_values = len(feature.values or ())
-    present = column.dropna() if column.notna().any() else column
-    return spell_choices(feature, np.arange(n_values), present.iloc[[0] * n_values])
+    def spelled_values(self) -> "pd.Series[Any]":
+        """All values of a categorical column, as the column spells them."""
+        n_values = len(self.feature.values or ())
+        present = self.column.dropna() if self.column.notna().any() else self.column
+        return spell_choices(self.feature, np.arange(n_values), present.iloc[[0] * n_values])
+
+    def _require_one_answer(self, answers: Array, size: float) -> None:
+        """Raise if what the column does depends on the other columns."""
+        if np.abs(answers - answers[:1]).max() > SLACK * size:
+            raise NotLinearError(
+                f"column {self.feature.name!r} acts on the encoded row together with other columns (products, a "
+                "normaliser ...): the model is not linear in it. Make it immutable in the schema, or take the "
+                "interaction out of the pipeline"
+            )
 
 
 def _read(read: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", name: str) -> Array:
@@ -189,12 +210,3 @@ def _read(read: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", name: s
             f"column {name!r}: the pipeline refuses {which} that the schema allows ({reason}); take it out of the "
             "schema, or make the pipeline more tolerant (handle_unknown='ignore')"
         ) from error
-
-
-def _require_one_answer(name: str, answers: Array, size: float) -> None:
-    """Raise if what a column does depends on the other columns."""
-    if np.abs(answers - answers[:1]).max() > SLACK * size:
-        raise NotStraightError(
-            f"column {name!r} acts on the encoded row together with other columns (products, a normaliser ...): the "
-            "model is not linear in it. Make it immutable in the schema, or take the interaction out of the pipeline"
-        )

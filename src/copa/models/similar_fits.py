@@ -7,7 +7,7 @@ differs: numbers, texts and arrays, in the order in which a walk through the pat
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -97,14 +97,56 @@ class Differences:
 
     Attributes
     ----------
-    plain : numbers and texts
-    arrays : of any type but object
-    trees : of scikit-learn
+    plain : dict of int to object
+        Numbers and texts.
+    arrays : dict of int to ndarray
+        Of any type but object.
+    trees : dict of int to object
+        Of scikit-learn.
     """
 
     plain: dict[int, Any] = field(default_factory=dict)
     arrays: dict[int, Any] = field(default_factory=dict)
     trees: dict[int, Any] = field(default_factory=dict)
+
+    def keep(self, pattern: Any, other: Any, k: int) -> None:
+        """Keep part k of another fit, where it differs from that of the pattern."""
+        if isinstance(pattern, PLAIN):
+            same = pattern == other or (pattern != pattern and other != other)  # noqa: PLR0124 - NaN
+            if type(pattern) is not type(other) or not same:
+                self.plain[k] = other
+        elif is_tree(pattern):
+            if tree_form(pattern) != tree_form(other) or tree_form(pattern)[-1] != TREE_STATE:
+                raise NotAlikeError
+            self.trees[k] = other
+        elif isinstance(pattern, (np.ndarray, np.generic)):
+            if np.asarray(pattern).dtype.kind != np.asarray(other).dtype.kind or not np.asarray(pattern).dtype.isnative:
+                raise NotAlikeError
+            if not _same_array(pattern, other):
+                self.arrays[k] = np.asarray(other)
+        elif isinstance(pattern, np.random.RandomState):
+            self.arrays[k] = _pack_random(other)
+        elif pattern is not other and not _is_constant(pattern, other):
+            raise NotAlikeError
+
+    def made(self, pattern: Any, _: Any, k: int) -> Any:
+        """Make part k again: that of the pattern, or what was kept."""
+        if isinstance(pattern, PLAIN):
+            return self.plain.get(k, pattern)
+        if is_tree(pattern):
+            tree = type(pattern)(*tree_arguments(pattern))
+            tree.__setstate__(self.trees[k])
+            return tree
+        if k not in self.arrays:
+            return pattern
+        array = self.arrays[k]
+        if isinstance(pattern, np.random.RandomState):
+            source = np.random.RandomState()
+            source.set_state(("MT19937", array[:-1], int(array[-1]), 0, 0.0))
+            return source
+        if array.dtype.kind != np.asarray(pattern).dtype.kind:
+            raise ValueError("an array is of another type than the model's")
+        return array[()] if isinstance(pattern, np.generic) else array
 
 
 class Pattern:
@@ -128,7 +170,7 @@ class Pattern:
             If that does not say all of it.
         """
         found = Differences()
-        _compare(self.estimator, other, found, {}, count())
+        _walk_both(self.estimator, other, found.keep, {}, count())
         arrays = {"walk": self.walk} | {f"array/{k}": array for k, array in found.arrays.items()}
         arrays["plain"] = np.frombuffer(json.dumps(list(found.plain.items())).encode(), dtype=np.uint8)
         if found.trees:
@@ -152,7 +194,7 @@ class Pattern:
             plain = {int(k): _plain(value) for k, value in budget.parse_json(arrays.pop("plain").tobytes(), "plain")}
             own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
             found = Differences(plain, own, unpack_trees(arrays, budget))
-            estimator = _put_together(self.estimator, found, {}, count())
+            estimator = _walk_both(self.estimator, self.estimator, found.made, {}, count())
             require_sound_trees(estimator)
         except MemoryError:
             raise
@@ -220,44 +262,61 @@ def _names(part: Any) -> Any:
     return len(part) if isinstance(part, (list, tuple)) else list(vars(part))
 
 
-def _compare(pattern: Any, other: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> None:
-    """Walk through both, and keep what differs."""
+def _walk_both(
+    pattern: Any, other: Any, leaf: Callable[[Any, Any, int], Any], met: dict[int, Any], places: Iterator[int]
+) -> Any:
+    """Walk through a pattern and another fit side by side, and return what `leaf` makes of their leaves, put together.
+
+    Parameters
+    ----------
+    pattern, other : object
+    leaf : callable
+        Of both leaves, and the number of the part.
+    met : dict
+        By the identity of a part of the pattern: its partner, and what was made of them.
+    places : iterator of int
+        Numbers of the parts.
+    """
     if isinstance(pattern, PLAIN) and isinstance(other, PLAIN):
-        k = next(places)
-        if type(pattern) is not type(other) or not (pattern == other or (pattern != pattern and other != other)):  # noqa: PLR0124 - NaN
-            found.plain[k] = other
-        return
+        return leaf(pattern, other, next(places))
     if type(pattern) is not type(other):
         raise NotAlikeError
     if id(pattern) in met:  # a part in two places is one part
-        if met[id(pattern)] is not other:
+        partner, made = met[id(pattern)]
+        if partner is not other:
             raise NotAlikeError
-        return
-    met[id(pattern)] = other
-    inner = _parts(pattern)
-    if inner is not None:
+        return made
+    inner, others = _parts(pattern), _parts(other)
+    if inner is None or others is None:
+        made = leaf(pattern, other, next(places))
+    else:
         if _names(pattern) != _names(other):
             raise NotAlikeError
-        for one, two in zip(inner, _parts(other) or [], strict=True):
-            _compare(one, two, found, met, places)
-        return
-    _compare_leaf(pattern, other, found, next(places))
+        kind: Any = type(pattern)
+        holder = None if isinstance(pattern, (tuple, np.ndarray)) else kind.__new__(kind)
+        met[id(pattern)] = other, holder  # before its parts are, which may hold it in turn
+        parts = [_walk_both(one, two, leaf, met, places) for one, two in zip(inner, others, strict=True)]
+        made = _filled(holder, pattern, parts)
+    met[id(pattern)] = other, made
+    return made
 
 
-def _compare_leaf(pattern: Any, other: Any, found: Differences, k: int) -> None:
-    if is_tree(pattern):
-        if tree_form(pattern) != tree_form(other) or tree_form(pattern)[-1] != TREE_STATE:
-            raise NotAlikeError
-        found.trees[k] = other
-    elif isinstance(pattern, (np.ndarray, np.generic)):
-        if np.asarray(pattern).dtype.kind != np.asarray(other).dtype.kind or not np.asarray(pattern).dtype.isnative:
-            raise NotAlikeError
-        if not _same_array(pattern, other):
-            found.arrays[k] = np.asarray(other)
-    elif isinstance(pattern, np.random.RandomState):
-        found.arrays[k] = _pack_random(other)
-    elif pattern is not other and not _is_constant(pattern, other):
-        raise NotAlikeError
+def _filled(holder: Any, pattern: Any, parts: list[Any]) -> Any:
+    """A list, dictionary or estimator with its parts, or a new tuple or array of them."""
+    if isinstance(pattern, tuple):
+        return tuple(parts)
+    if isinstance(pattern, np.ndarray):
+        array = np.empty(len(parts), dtype=object)
+        for k, part in enumerate(parts):  # one by one: numpy would take lists apart
+            array[k] = part
+        return array.reshape(pattern.shape)
+    if isinstance(pattern, list):
+        holder.extend(parts)
+    elif isinstance(pattern, dict):
+        holder.update(zip(pattern, parts, strict=True))
+    else:
+        vars(holder).update(zip(vars(pattern), parts, strict=True))
+    return holder
 
 
 def _is_constant(pattern: Any, other: Any) -> bool:
@@ -283,60 +342,3 @@ def _pack_random(source: Any) -> Any:
 def _same_array(one: Any, other: Any) -> bool:
     first, second = np.asarray(one), np.asarray(other)
     return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
-
-
-def _put_together(pattern: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> Any:
-    """Walk through the pattern as `_compare` did, and make each part again."""
-    if isinstance(pattern, PLAIN):
-        return found.plain.get(next(places), pattern)
-    if id(pattern) in met:
-        return met[id(pattern)]
-    inner = _parts(pattern)
-    if inner is None:
-        made = _leaf(pattern, found, next(places))
-    elif isinstance(pattern, (list, dict)) or hasattr(pattern, "__dict__"):
-        made = _holder(pattern, found, met, places)
-    else:
-        parts = [_put_together(part, found, met, places) for part in inner]
-        made = tuple(parts) if isinstance(pattern, tuple) else _object_array(parts, pattern.shape)
-    met[id(pattern)] = made
-    return made
-
-
-def _holder(pattern: Any, found: Differences, met: dict[int, Any], places: Iterator[int]) -> Any:
-    """A list, dictionary or estimator: it is there before its parts are, which may hold it in turn."""
-    kind: Any = type(pattern)
-    made = kind.__new__(kind)
-    met[id(pattern)] = made
-    if isinstance(pattern, list):
-        made.extend([_put_together(part, found, met, places) for part in pattern])
-    else:
-        target = made if isinstance(pattern, dict) else vars(made)
-        source = pattern if isinstance(pattern, dict) else vars(pattern)
-        for name, part in source.items():
-            target[name] = _put_together(part, found, met, places)
-    return made
-
-
-def _leaf(pattern: Any, found: Differences, k: int) -> Any:
-    if is_tree(pattern):
-        made = type(pattern)(*tree_arguments(pattern))
-        made.__setstate__(found.trees[k])
-        return made
-    if k not in found.arrays:
-        return pattern
-    array = found.arrays[k]
-    if isinstance(pattern, np.random.RandomState):
-        source = np.random.RandomState()
-        source.set_state(("MT19937", array[:-1], int(array[-1]), 0, 0.0))
-        return source
-    if array.dtype.kind != np.asarray(pattern).dtype.kind:
-        raise ValueError("an array is of another type than the model's")
-    return array[()] if isinstance(pattern, np.generic) else array
-
-
-def _object_array(parts: list[Any], shape: tuple[int, ...]) -> Any:
-    array = np.empty(len(parts), dtype=object)
-    for k, part in enumerate(parts):  # one by one: numpy would take lists apart
-        array[k] = part
-    return array.reshape(shape)

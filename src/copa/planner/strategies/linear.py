@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models import Encoding, LinearModel
-from copa.models.encoding import NotStraightError
+from copa.models.encoding import NotLinearError
 from copa.planner.deliver import bound_options, write_options
 from copa.planner.explain import explain_obstacles
 from copa.planner.request import Request
@@ -48,7 +48,7 @@ class Linear(Parametric):
         """
         try:
             return super().fit(model, schema, X, y, settings)
-        except NotStraightError:
+        except NotLinearError:
             return FeatureMap.fit(model, schema, X, y, settings)
 
     @classmethod

@@ -72,7 +72,7 @@ class Parametric(Strategy):
     @classmethod
     @abstractmethod
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
-        """What each column of the training data does to the encoded row; `NotStraightError` where that is not so."""
+        """What each column of the training data does to the encoded row; `NotLinearError` where that is not so."""
 
     def ambiguity(self, n_options: int) -> MomentBall:  # noqa: ARG002 - the parameters are the same for all plans
         """The distributions of the next parameters."""
