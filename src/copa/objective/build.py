@@ -169,8 +169,8 @@ def build_plans(  # noqa: PLR0913 - the contract of the array core: all but thre
 
 def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) -> PlanArrays:
     """Build the plans of those applicants (N, D) whose rows are good, and say what is wrong with the others."""
-    pairs = zip(complaints(applicants), box.messages, strict=True)
-    messages = np.array([row or bounds for row, bounds in pairs], dtype=object)
+    pairs = zip(applicants, box.messages, strict=True)
+    messages = np.array([_wrong_row(row) or bounds for row, bounds in pairs], dtype=object)
     bad = messages.astype(bool)
     points = np.full((len(applicants), search.n_options, applicants.shape[1]), np.nan)
     values, seconds = np.full(len(applicants), np.nan), np.zeros(len(applicants))
@@ -197,19 +197,15 @@ def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) 
     return PlanArrays(points, values, status, messages.astype(np.str_), seconds)
 
 
-def complaints(origins: Array) -> list[str]:
-    """Say what is wrong with each applicant (N, D); empty where nothing is."""
-    messages = []
-    for row in origins:
-        unusable = np.flatnonzero(~(np.abs(row) <= LARGEST))
-        if unusable.size:
-            i = int(unusable[0])
-            messages.append(f"entries must be finite and at most {LARGEST:g} in size, got {row[i]:g} at coordinate {i}")
-        elif row[0] != 1.0:
-            messages.append(f"coordinate 0 is the intercept and must be 1, got {row[0]:g}; prepend a column of ones")
-        else:
-            messages.append("")
-    return messages
+def _wrong_row(row: Array) -> str:
+    """What is wrong with an applicant's row (D,); empty if nothing is."""
+    unusable = np.flatnonzero(~(np.abs(row) <= LARGEST))
+    if unusable.size:
+        i = int(unusable[0])
+        return f"entries must be finite and at most {LARGEST:g} in size, got {row[i]:g} at coordinate {i}"
+    if row[0] != 1.0:
+        return f"coordinate 0 is the intercept and must be 1, got {row[0]:g}; prepend a column of ones"
+    return ""
 
 
 def _read_origins(origins: Any, dimension: int) -> Array:

@@ -75,17 +75,10 @@ class Objective:
         from copa.objective._kernels.objective import plan_values
 
         values = np.empty(len(plans))
-        plan_values(
-            np.require(plans, requirements=["C", "W"]),  # the kernels take arrays that can be written to
-            np.require(origins, requirements=["C", "W"]),
-            self.mean,
-            self.cov,
-            self.cost_weights,
-            self.validity_weight,
-            self.diversity_weight,
-            self.manhattan,
-            values,
-        )
+        # The kernels take arrays that can be written to.
+        points, applicants = (np.require(array, requirements=["C", "W"]) for array in (plans, origins))
+        weights = (self.cost_weights, self.validity_weight, self.diversity_weight, self.manhattan)
+        plan_values(points, applicants, self.mean, self.cov, *weights, values)
         return values
 
 

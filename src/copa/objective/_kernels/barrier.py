@@ -126,9 +126,7 @@ def barrier_function(problem, plan, barrier, rounding, parts, ws):
             ws.slack[j, LEVEL] = parts.ratio[j] - level
             logarithms += math.log(ws.slack[j, LEVEL])
     value = proximity(problem, plan, rounding, parts) - problem.validity_weight * level
-    determinant = 1.0
-    if problem.diversity_weight > 0.0 and plan.shape[0] > 1:
-        determinant = diversity(problem, plan, rounding, parts)
+    determinant = diversity(problem, plan, rounding, parts)
     return value - problem.diversity_weight * determinant - barrier * logarithms, determinant
 
 
@@ -250,17 +248,6 @@ def add_diversity(problem, determinant, rounding, parts, pairs, along, matrix):
 
 
 @njit(**inner)
-def set_gradient(problem, parts, ws):
-    """Gradient of the objective without its validity term."""
-    n_options, n = ws.plan.shape
-    for j in range(n_options):
-        for k in range(n):
-            ws.gradient[j, k] = parts.away[j, k] / n_options
-    if problem.diversity_weight > 0.0 and n_options > 1:
-        add_diversity_gradient(ws.plan, problem.diversity_weight, parts, ws.gradient)
-
-
-@njit(**inner)
 def set_system(problem, determinant, barrier, rounding, parts, ws):
     """The Newton matrix of the barrier problem, multipliers eliminated, and minus the barrier function's gradient."""
     n_options, n = ws.plan.shape
@@ -273,8 +260,12 @@ def set_system(problem, determinant, barrier, rounding, parts, ws):
         add_ratios(problem, parts, ws.multiplier[:, LEVEL], ws.slack[:, LEVEL], ws.matrix)
     else:
         ws.matrix[last, last] = 1.0
-    if problem.diversity_weight > 0.0 and n_options > 1:
+    if problem.diversity_weight > 0.0:
         add_diversity(problem, determinant, rounding, parts, ws.pairs, ws.along, ws.matrix)
+    for j in range(n_options):
+        for k in range(n):
+            ws.gradient[j, k] = parts.away[j, k] / n_options
+    add_diversity_gradient(problem, parts, ws.gradient)
     ws.descent[last] = problem.validity_weight
     for j in range(n_options):
         slack, multiplier = ws.slack[j], ws.multiplier[j]

@@ -18,7 +18,6 @@ from copa.objective._kernels.barrier import (
     allocate_interior,
     barrier_function,
     set_changes,
-    set_gradient,
     set_system,
     solve_system,
 )
@@ -74,16 +73,6 @@ def longest_steps(problem, ws):
 
 
 @njit(**inner)
-def try_step(problem, step, barrier, rounding, parts, ws):
-    """Barrier function and determinant at the plan moved by `step` times the Newton step."""
-    n_options, n = ws.plan.shape
-    for j in range(n_options):
-        for k in range(n):
-            ws.trial[j, k] = ws.plan[j, k] + step * ws.step[j * n + k]
-    return barrier_function(problem, ws.trial, barrier, rounding, parts, ws)
-
-
-@njit(**inner)
 def add_second_order_correction(step, parts, ws):
     """Add to the Newton step what cancels the ratios' deviation, at the trial, from their linear course."""
     n_options, n = ws.plan.shape
@@ -102,9 +91,13 @@ def add_second_order_correction(step, parts, ws):
 @njit(**inner)
 def line_search(problem, value, decrease, step, barrier, rounding, parts, ws):
     """Halve the step until the barrier function falls; return the step (0 if none does), the new value, determinant."""
+    n_options, n = ws.plan.shape
     corrected = False
     for trial in range(MAX_TRIALS):
-        lower, determinant = try_step(problem, step, barrier, rounding, parts, ws)
+        for j in range(n_options):
+            for k in range(n):
+                ws.trial[j, k] = ws.plan[j, k] + step * ws.step[j * n + k]
+        lower, determinant = barrier_function(problem, ws.trial, barrier, rounding, parts, ws)
         if lower <= value - ARMIJO * step * decrease:
             return step, lower, determinant
         if trial == 0 and problem.validity_weight > 0.0 and lower < math.inf:
@@ -172,7 +165,6 @@ def interior_point(problem, barrier, rounding, max_steps, stop, parts, ws):
             if count == 0:
                 start_multipliers(barrier, ws)
         changed = False
-        set_gradient(problem, parts, ws)
         set_system(problem, determinant, barrier, rounded, parts, ws)
         shift = solve_system(shift, ws)
         if shift < 0.0:

@@ -57,22 +57,11 @@ class Search(NamedTuple):
 @njit(**inner)
 def allocate_search(n_options, n):
     """Room for descents of plans of `n_options` options with n coordinates."""
-    shape = (n_options, n)
-    return Search(
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros((MEMORY, n_options * n)),
-        np.zeros((MEMORY, n_options * n)),
-        np.zeros(MEMORY),
-        np.zeros(MEMORY),
-        np.zeros(shape, np.bool_),
-        np.zeros(n_options, np.bool_),
-        np.zeros(n),
-        np.zeros(n_options),
-    )
+    shape, size = (n_options, n), n_options * n
+    plans = (np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    memory = (np.zeros((MEMORY, size)), np.zeros((MEMORY, size)), np.zeros(MEMORY), np.zeros(MEMORY))
+    active = (np.zeros(shape, np.bool_), np.zeros(n_options, np.bool_))
+    return Search(*(plans + memory + active + (np.zeros(n), np.zeros(n_options))))
 
 
 @njit(**inner)

@@ -84,21 +84,13 @@ class Parts(NamedTuple):
 def allocate_parts(n_options, n):
     """Room for the parts of one plan."""
     n_pairs = n_options * (n_options - 1) // 2
-    return Parts(
-        np.zeros((n_options, n)),
-        np.zeros(n_options),
-        np.zeros((n_options, n)),
-        np.zeros(n_options),
-        np.zeros(n_options),
-        np.zeros((n_options, n)),
-        np.zeros((n_pairs, n)),
-        np.zeros(n_pairs),
-        np.zeros((n_options, n_options)),
-        np.zeros((n_options, n_options)),
-        np.zeros((n_options, n_options)),
-        np.zeros(n_pairs),
-        np.zeros(n_options),
-    )
+    shape, square = (n_options, n), (n_options, n_options)
+    costs = (np.zeros(shape), np.zeros(n_options))
+    scores = (np.zeros(shape), np.zeros(n_options), np.zeros(n_options), np.zeros(shape))
+    distances = (np.zeros((n_pairs, n)), np.zeros(n_pairs))
+    matrices = (np.zeros(square), np.zeros(square), np.zeros(square))
+    shares = (np.zeros(n_pairs), np.zeros(n_options))
+    return Parts(*(costs + scores + distances + matrices + shares))
 
 
 @njit(**inner)
@@ -167,7 +159,12 @@ def ratios(problem, moves, parts):
 
 @njit(**inner)
 def diversity(problem, moves, rounding, parts):
-    """Determinant of the similarities K_ij = 1 / (1 + distance); its slope in every distance into `parts`."""
+    """Determinant of the similarities K_ij = 1 / (1 + distance); its slope in every distance into `parts`.
+
+    One where it has no weight.
+    """
+    if problem.diversity_weight == 0.0:
+        return 1.0
     n_options, n = moves.shape
     similarity, factor, inverse = parts.similarity, parts.factor, parts.inverse
     pair = 0
@@ -221,9 +218,12 @@ def soften(ratio, weight, temperature, prior, share):
 
 
 @njit(**inner)
-def add_diversity_gradient(moves, weight, parts, gradient):
-    """Subtract weight times the gradient of the determinant."""
-    n_options, n = moves.shape
+def add_diversity_gradient(problem, parts, gradient):
+    """Subtract the diversity weight times the gradient of the determinant."""
+    weight = problem.diversity_weight
+    if weight == 0.0:
+        return
+    n_options, n = gradient.shape
     pair = 0
     for i in range(n_options):
         for j in range(i):
@@ -252,10 +252,8 @@ def smooth_objective(problem, moves, temperature, prior, rounding, parts, gradie
             pull = problem.validity_weight * parts.share[j]
             for k in range(n):
                 gradient[j, k] -= pull * parts.rise[j, k]
-    determinant = 1.0
-    if problem.diversity_weight > 0.0 and n_options > 1:
-        determinant = diversity(problem, moves, rounding, parts)
-        add_diversity_gradient(moves, problem.diversity_weight, parts, gradient)
+    determinant = diversity(problem, moves, rounding, parts)
+    add_diversity_gradient(problem, parts, gradient)
     return value - problem.diversity_weight * determinant
 
 
@@ -265,10 +263,7 @@ def hard_objective(problem, moves, parts):
     value = proximity(problem, moves, 0.0, parts)
     if problem.validity_weight > 0.0:
         value -= problem.validity_weight * ratios(problem, moves, parts)
-    determinant = 1.0
-    if problem.diversity_weight > 0.0 and moves.shape[0] > 1:
-        determinant = diversity(problem, moves, 0.0, parts)
-    return value - problem.diversity_weight * determinant
+    return value - problem.diversity_weight * diversity(problem, moves, 0.0, parts)
 
 
 @njit(**inner)
