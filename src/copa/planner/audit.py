@@ -1,88 +1,110 @@
-"""What given plans are worth, exactly as they are."""
+"""Audits: what plans made elsewhere are worth, exactly as they are."""
 
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.external import ExternalPlans, read_plans
 from copa.planner.deliver import Delivered, deliver, read_options
-from copa.planner.plan import assemble, read_rows
+from copa.planner.plan import Texts, assemble, read_rows
 from copa.planner.request import Request
-from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.base import Flags, Strategy
 from copa.plans import PlanBatch, PlanTerms
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def audit_plans(
-    strategy: Strategy,
-    given: ExternalPlans,
-    request: Request,
-    terms: PlanTerms,
-    known: dict[int, str] | None = None,
-) -> PlanBatch:
-    """Bounds and verdicts for the options of a table, exactly as they are.
+@dataclass(frozen=True, eq=False)
+class ReadablePlans:
+    """External plans whose rows the schema and the pipeline can read, the options of each applicant together.
 
-    Parameters
+    Attributes
     ----------
-    known : what is wrong with applicants whose bad options were left out before
+    plans : ExternalPlans
+    errors : dict of int to str
+        Of applicants with a row that cannot be read, why; such options are left out.
+    encoded_applicants, encoded_options : ndarray of shape (N, k), (M, k)
+        What `Strategy.encode` says of them; NaN for applicants that cannot be read. None where it was not called.
     """
-    started = perf_counter()
-    given, complaints = readable(strategy, in_order(given))
-    complaints = (known or {}) | complaints
-    owner = given.owner.astype(np.int64)
-    n = len(given.factuals)
-    options = read_options(strategy, given.factuals, given.options, owner, request)
-    made = deliver(strategy, given.factuals, options, request, keep_refused=True)  # what is wrong is said of them
-    status, message = _verdicts(strategy, given, made, request)
-    for i, complaint in complaints.items():
-        status[i], message[i] = ERROR, complaint
-    seconds = np.full(n, (perf_counter() - started) / max(n, 1))
-    return assemble(given.factuals, np.arange(n), made, (status, message, np.full(n, np.nan), seconds), terms)
+
+    plans: ExternalPlans
+    errors: dict[int, str]
+    encoded_applicants: Array
+    encoded_options: Array | None
+
+    @classmethod
+    def read(cls, strategy: Strategy, given: ExternalPlans) -> "ReadablePlans":
+        """Check every row, and encode it."""
+        order = np.argsort(given.owner, kind="stable")
+        owner, options = given.owner[order], given.options.iloc[order].reset_index(drop=True)
+        own, messages = read_rows(strategy, given.factuals)
+        encoded, option_messages = read_rows(strategy, options)
+        errors = {i: f"the applicant's own row: {message}" for i, message in enumerate(messages) if message}
+        for i, message in zip(owner.tolist(), option_messages, strict=True):
+            if message:
+                errors.setdefault(i, f"an option cannot be read: {message}")
+        good = (option_messages == "") & (messages[owner] == "")
+        if not good.all():
+            options, owner, encoded = options[good].reset_index(drop=True), owner[good], encoded[good]
+        return cls(ExternalPlans(given.factuals, options, owner), errors, own, encoded)
+
+    def with_options(self, options: "pd.DataFrame", kept: Flags | None = None) -> "ReadablePlans":
+        """The same applicants with other options, that were checked; `kept` says which positions these take."""
+        owner = self.plans.owner if kept is None else self.plans.owner[kept]
+        return replace(self, plans=ExternalPlans(self.plans.factuals, options, owner), encoded_options=None)
+
+    @property
+    def origins(self) -> "pd.DataFrame":
+        """The applicant of each option, (M rows)."""
+        return self.plans.factuals.iloc[self.plans.owner]
+
+
+class Audit(NamedTuple):
+    """The plans as they are, and which of their options the schema allows and the model accepts, (M,)."""
+
+    batch: PlanBatch
+    sound: Flags
 
 
 def read_given(strategy: Strategy, source: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
-    """Read given plans in the columns of the model, and in those of the schema that it does not use."""
+    """Read external plans in the columns of the model, and in those of the schema that it does not use."""
     return read_plans(source, strategy.model.columns, applicants, others=strategy.schema.names)
 
 
-def in_order(given: ExternalPlans) -> ExternalPlans:
-    """The same plans with the options of each applicant together."""
-    order = np.argsort(given.owner, kind="stable")
-    return ExternalPlans(given.factuals, given.options.iloc[order].reset_index(drop=True), given.owner[order])
+def audit_plans(strategy: Strategy, given: ReadablePlans, request: Request, terms: PlanTerms) -> Audit:
+    """Bound and judge external plans, exactly as they are."""
+    started = perf_counter()
+    factuals, n = given.plans.factuals, len(given.plans.factuals)
+    owner = given.plans.owner.astype(np.int64)
+    options = read_options(strategy, factuals, given.plans.options, owner, request, given.encoded_options)
+    made = deliver(strategy, factuals, options, request, keep_refused=True)  # what is wrong is said of them
+    violations = strategy.schema.violations(given.origins, options.table)
+    status, message = _verdicts(made, violations, n, request)
+    for i, error in given.errors.items():
+        status[i], message[i] = ERROR, error
+    seconds = np.full(n, (perf_counter() - started) / max(n, 1))
+    batch = assemble(factuals, np.arange(n), made, (status, message, np.full(n, np.nan), seconds), terms)
+    return Audit(batch, options.accepted & np.array([not found for found in violations], dtype=bool))
 
 
-def readable(strategy: Strategy, given: ExternalPlans) -> tuple[ExternalPlans, dict[int, str]]:
-    """The options that the model can read, and for each applicant with others (or a bad row) what is wrong."""
-    own, messages = read_rows(strategy, given.factuals)[1], read_rows(strategy, given.options)[1]
-    complaints = {i: f"the applicant's own row: {message}" for i, message in enumerate(own) if message}
-    for owner, message in zip(given.owner.tolist(), messages, strict=True):
-        if message:
-            complaints.setdefault(owner, f"an option cannot be read: {message}")
-    good = np.array([not messages[k] and not own[i] for k, i in enumerate(given.owner)], dtype=bool)
-    if good.all():
-        return given, complaints
-    return ExternalPlans(given.factuals, given.options[good].reset_index(drop=True), given.owner[good]), complaints
-
-
-def _verdicts(strategy: Strategy, given: ExternalPlans, made: Delivered, request: Request) -> tuple[Any, Any]:
-    n = len(given.factuals)
+def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Request) -> tuple[Texts, Texts]:
+    """Statuses and messages of N applicants."""
     status, message = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
-    owner = made.options.owner
-    faults = strategy.schema.violations(given.factuals.iloc[owner], given.options)
-    edges = np.searchsorted(owner, np.arange(n + 1)).tolist()  # the options of an applicant are together
+    edges = np.searchsorted(made.options.owner, np.arange(n + 1)).tolist()  # the options of an applicant are together
     for i in range(n):
         own = slice(edges[i], edges[i + 1])
         if own.start == own.stop:
             status[i], message[i] = INFEASIBLE, "there is no option for this applicant"
             continue
         broken = [
-            f"option {k} asks for what is not allowed: {'; '.join(fault)}"
-            for k, fault in enumerate(faults[own], start=1)
-            if fault
+            f"option {k} asks for what is not allowed: {'; '.join(found)}"
+            for k, found in enumerate(violations[own], start=1)
+            if found
         ]
         refused = [f"option {k}" for k, good in enumerate(made.options.accepted[own].tolist(), start=1) if not good]
         if refused:

@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.words import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.external import ExternalPlans
-from copa.planner.audit import audit_plans, in_order, readable
+from copa.planner.audit import Audit, ReadablePlans, audit_plans
 from copa.planner.correct_points import rows_of_corrected_points
 from copa.planner.correct_search import search_from_options
 from copa.planner.deliver import reasons_against
@@ -86,11 +86,12 @@ def correct_plans(
     and where nothing that is allowed is accepted today. If the schema or the model refuses it as it is, it is left out.
     """
     strategy.require_method(correction.method)
-    given, complaints = readable(strategy, in_order(given))
-    before = audit_plans(strategy, given, request, terms, complaints)
-    people, owner = np.unique(given.owner, return_inverse=True)  # those with options, whose own rows are good
-    applicants = Applicants.read(strategy, given.factuals.iloc[people])
+    readable = ReadablePlans.read(strategy, given)
+    audit = audit_plans(strategy, readable, request, terms)
+    before, plans = audit.batch, readable.plans
+    people, owner = np.unique(plans.owner, return_inverse=True)  # those with options, whose own rows are good
     owner = owner.astype(np.int64)
+    applicants = Applicants.read(strategy, plans.factuals.iloc[people], readable.encoded_applicants[people])
     moving = may_move(before.owner, before.option_weights, correction.n_corrections)
     if correction.method == "level":  # a plan that holds as asked stays, though some option may not by itself
         moving &= (before.status != OK)[before.owner]
@@ -98,21 +99,26 @@ def correct_plans(
         sound = (before.status != INFEASIBLE)[before.owner]
         found = rows_of_corrected_points(strategy, applicants, owner, before.points, sound, correction, request)
     else:
-        found = search_from_options(strategy, given, applicants, owner, before, moving, request)
+        found = search_from_options(strategy, plans.options, applicants, owner, audit, moving, request)
     flags = moving & (found.outcomes < UNREACHABLE)
     rows = write_rows(
         strategy.space, applicants.table, applicants.places, owner[flags], found.values[flags], found.atoms[flags]
     )
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
-    corrected = _with_rows(strategy, given, flags, rows[good])
-    if correction.method != "level":
-        corrected = _kept_where_worse(strategy, given, corrected, before, request, terms)
-    after, kept, reasons = _without_refused(strategy, corrected, request, terms, complaints)
+    corrected = _with_rows(strategy, readable, flags, rows[good])
+    result = audit_plans(strategy, corrected, request, terms)
+    if correction.method != "level":  # the given plan stays where rounding to real rows has taken the gain away
+        better = (before.status == INFEASIBLE) | (result.batch.lower >= before.lower)
+        if not better.all():
+            flags = better[before.owner]
+            corrected = _with_rows(strategy, readable, flags, corrected.plans.options[flags])
+            result = audit_plans(strategy, corrected, request, terms)
+    after, kept = _without_refused(strategy, corrected, result, request, terms)
     after = _with_late_ones(after, before.owner, moving & (found.outcomes == TIMED_OUT))
     moved = np.zeros(len(kept))
     moved[kept] = strategy.changes(before.options[kept], after.options, (before.points[kept], after.points))
-    return CorrectedPlans(before, _with_reasons(after, reasons), moved, ~kept)
+    return CorrectedPlans(before, _with_reasons(strategy, after, corrected, kept), moved, ~kept)
 
 
 def may_move(owner: Indices, weights: Array, n_corrections: int | None) -> Flags:
@@ -131,57 +137,25 @@ def may_move(owner: Indices, weights: Array, n_corrections: int | None) -> Flags
     return marked
 
 
-def _with_rows(strategy: Strategy, given: ExternalPlans, flags: Flags, rows: "pd.DataFrame") -> ExternalPlans:
+def _with_rows(strategy: Strategy, given: ReadablePlans, flags: Flags, rows: "pd.DataFrame") -> ReadablePlans:
     """The plans with other rows where the flags are."""
     if flags.all():
-        return ExternalPlans(given.factuals, rows, given.owner)
-    options = make_room(strategy.space, given.options)
+        return given.with_options(rows)
+    options = make_room(strategy.space, given.plans.options)
     columns = {name: overwritten(options[name], flags, rows[name]) for name in options.columns}
-    return ExternalPlans(given.factuals, options.assign(**columns), given.owner)
-
-
-def _kept_where_worse(
-    strategy: Strategy,
-    given: ExternalPlans,
-    corrected: ExternalPlans,
-    before: PlanBatch,
-    request: Request,
-    terms: PlanTerms,
-) -> ExternalPlans:
-    """The corrected plans, but the given ones where rounding to real rows has taken the gain away."""
-    after = audit_plans(strategy, corrected, request, terms)
-    better = (before.status == INFEASIBLE) | (after.lower >= before.lower)
-    flags = better[given.owner]
-    return _with_rows(strategy, given, flags, corrected.options[flags])
+    return given.with_options(options.assign(**columns))
 
 
 def _without_refused(
-    strategy: Strategy, corrected: ExternalPlans, request: Request, terms: PlanTerms, complaints: dict[int, str]
-) -> tuple[PlanBatch, Flags, dict[int, list[str]]]:
-    """Audit the corrected plans without the options that the schema or the model refuses.
-
-    Returns
-    -------
-    after : PlanBatch
-    kept : (M,) the options that are in it
-    reasons : of applicants with others, which these are and why
-    """
-    kept = np.ones(len(corrected.owner), dtype=bool)
-    while True:  # until the model accepts, among the rows that leave, all of them
-        left = ExternalPlans(corrected.factuals, corrected.options[kept].reset_index(drop=True), corrected.owner[kept])
-        after = audit_plans(strategy, left, request, terms, complaints)
-        good = after.accepted & strategy.schema.obeys(left.factuals.iloc[left.owner], left.options)
-        if good.all():
-            break
-        kept[kept] = good
-    reasons: dict[int, list[str]] = {}
-    refused = np.flatnonzero(~kept)
-    owner = corrected.owner[refused]
-    against = reasons_against(strategy, corrected.factuals.iloc[owner], corrected.options.iloc[refused])
-    numbers = refused - np.searchsorted(corrected.owner, owner) + 1
-    for i, number, reason in zip(owner.tolist(), numbers.tolist(), against, strict=True):
-        reasons.setdefault(i, []).append(f"given option {number} is left out: {reason}")
-    return after, kept, reasons
+    strategy: Strategy, corrected: ReadablePlans, audit: Audit, request: Request, terms: PlanTerms
+) -> tuple[PlanBatch, Flags]:
+    """The corrected plans without the options that the schema or the model refuses, and which are left, (M,)."""
+    kept = np.ones(len(audit.sound), dtype=bool)
+    while not audit.sound.all():  # until the model accepts, among the rows that leave, all of them
+        kept[kept] = audit.sound
+        left = corrected.with_options(corrected.plans.options[kept].reset_index(drop=True), kept)
+        audit = audit_plans(strategy, left, request, terms)
+    return audit.batch, kept
 
 
 def _with_late_ones(after: PlanBatch, owner: Indices, late: Flags) -> PlanBatch:
@@ -202,9 +176,16 @@ def _with_late_ones(after: PlanBatch, owner: Indices, late: Flags) -> PlanBatch:
     return replace(after, status=status, message=message)
 
 
-def _with_reasons(after: PlanBatch, reasons: dict[int, list[str]]) -> PlanBatch:
-    """The batch, in which the messages say what was left out."""
+def _with_reasons(strategy: Strategy, after: PlanBatch, corrected: ReadablePlans, kept: Flags) -> PlanBatch:
+    """The batch, in which the messages say which options were left out, and why."""
+    if kept.all():
+        return after
     message = after.message.copy()
-    for i, whats in reasons.items():
-        message[i] = "; ".join([message[i], *whats] if message[i] else whats)
+    refused = np.flatnonzero(~kept)
+    owner = corrected.plans.owner[refused]
+    numbers = refused - np.searchsorted(corrected.plans.owner, owner) + 1
+    against = reasons_against(strategy, corrected.origins.iloc[refused], corrected.plans.options.iloc[refused])
+    for i, number, reason in zip(owner.tolist(), numbers.tolist(), against, strict=True):
+        left_out = f"given option {number} is left out: {reason}"
+        message[i] = f"{message[i]}; {left_out}" if message[i] else left_out
     return replace(after, message=message)

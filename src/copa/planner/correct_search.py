@@ -1,29 +1,32 @@
 """Corrections by search: from each option to the nearest row that is good enough, for any model."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.external import ExternalPlans
+from copa.planner.audit import Audit
 from copa.planner.deliver import deliver
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Flags, Strategy
 from copa.planner.strategies.exploration import enough_for_each, level_of_each
-from copa.plans import PlanBatch
 from copa.search.nearest import NearestRows
 from copa.search.problem import ActionSpace, Places, unit_of_effort
 from copa.search.rows import write_rows
 from copa.search.run import TIMED_OUT, UNREACHABLE
 from copa.tables.steps import snap
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def search_from_options(
     strategy: Strategy,
-    given: ExternalPlans,
+    options: "pd.DataFrame",
     applicants: Applicants,
     owner: Indices,
-    before: PlanBatch,
+    audit: Audit,
     moving: Flags,
     request: Request,
 ) -> NearestRows:
@@ -35,21 +38,19 @@ def search_from_options(
     Parameters
     ----------
     strategy : Strategy
-    given : ExternalPlans
-        The options of each applicant together.
+    options : DataFrame of M rows
     applicants : Applicants
     owner : ndarray of shape (M,)
         Positions of theirs among `applicants`.
-    before : PlanBatch
-        The audit of the options.
+    audit : Audit
+        Of the options.
     moving : ndarray of shape (M,)
         Options that may move.
     request : Request
     """
     own = applicants.places.take(owner)
     result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
-    sound = before.accepted & strategy.schema.obeys(given.factuals.iloc[given.owner], given.options)
-    least = np.where(sound, before.option_lower, -1.0)
+    least = np.where(audit.sound, audit.batch.option_lower, -1.0)
     sizes = np.bincount(owner)[owner]
     wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
     request = replace(request, n_options=int(sizes.max(initial=1)))
@@ -57,14 +58,14 @@ def search_from_options(
     # with the columns that the option changes already.
     for no_more in (False,) if strategy.schema.max_changes is None else (False, True):
         if len(wanting):
-            starts = _at_options(strategy, given, applicants, owner, no_more=no_more).take(wanting)
+            starts = _at_options(strategy, options, applicants, owner, no_more=no_more).take(wanting)
             _search(strategy, starts, wanting, least, request, result)
         wanting = wanting[result.outcomes[wanting] == UNREACHABLE]
     return result
 
 
 def _at_options(
-    strategy: Strategy, given: ExternalPlans, applicants: Applicants, owner: Indices, *, no_more: bool
+    strategy: Strategy, options: "pd.DataFrame", applicants: Applicants, owner: Indices, *, no_more: bool
 ) -> Applicants:
     """People who stand at the options, or at the allowed rows nearest to them, and may go where the applicants may.
 
@@ -73,7 +74,7 @@ def _at_options(
     no_more : whether no column may change that the option does not change already: then a cap on changes holds
     """
     space, own = strategy.space, applicants.places.take(owner)
-    rows = Places.read(space, given.options)
+    rows = Places.read(space, options)
     values, atoms = _allowed(space, own, rows.values, rows.atoms)
     if no_more:
         own = _without_new_columns(space, own, values, atoms)

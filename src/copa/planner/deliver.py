@@ -96,12 +96,17 @@ def write_options(
 
 
 def read_options(
-    strategy: Strategy, origins: "pd.DataFrame", table: "pd.DataFrame", owner: Indices, request: Request
+    strategy: Strategy,
+    origins: "pd.DataFrame",
+    table: "pd.DataFrame",
+    owner: Indices,
+    request: Request,
+    encoded: Array | None = None,
 ) -> Options:
-    """Evaluate rows that someone else made for the applicants in `origins`."""
+    """Evaluate rows that someone else made for the applicants in `origins`; `encoded` as in `Strategy.points`."""
     own, rows = Places.read(strategy.space, origins).take(owner), Places.read(strategy.space, table)
     effort = strategy.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
-    points = strategy.points(table, owner, request.n_options, request.n_jobs)
+    points = strategy.points(table, owner, request.n_options, request.n_jobs, encoded)
     return Options(table, owner, points, strategy.model.accepts(table), effort, effort)
 
 

@@ -86,7 +86,8 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: Request, term
     valid, declined = np.flatnonzero(accepted), good[~accepted[good]]
     if len(valid):
         status[valid] = ALREADY_VALID
-        guarantees = strategy.guarantees(table.iloc[valid], encoded[valid], request.n_jobs)
+        points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, request.n_jobs, encoded[valid])
+        guarantees = strategy.ambiguity(1).option_guarantees(points)
         down = np.floor(guarantees * 1000.0) / 1000.0
         message[valid] = [f"accepted today as it is; this holds with probability at least {p:.3f}" for p in down]
     if request.progress is not None:

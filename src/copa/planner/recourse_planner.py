@@ -16,7 +16,7 @@ from copa.external import ExternalPlans
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
-from copa.planner.audit import audit_plans, read_given
+from copa.planner.audit import ReadablePlans, audit_plans, read_given
 from copa.planner.correct import CorrectedPlans, correct_plans
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
@@ -225,8 +225,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         PlanBatch; "infeasible" where an option asks for what is not allowed or is refused today, "fragile" where the
         guarantee asked for is not reached
         """
+        strategy = self._fitted()
         given, request = self._external(plans, applicants)
-        return audit_plans(self._fitted(), given, request, self._terms())
+        return audit_plans(strategy, ReadablePlans.read(strategy, given), request, self._terms()).batch
 
     def correct(
         self,

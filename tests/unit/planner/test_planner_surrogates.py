@@ -28,7 +28,7 @@ class Scattered(BlackBoxStrategy):
     kind: ClassVar[str] = "scattered"
     subject: ClassVar[str] = "surrogate"
 
-    def points(self, rows, owner, n_options, n_jobs=None):  # noqa: ARG002 - the signature of a strategy
+    def points(self, rows, owner, n_options, n_jobs=None, encoded=None):  # noqa: ARG002 - the signature of a strategy
         return standard_points(self.model.scores(rows), SPREAD * np.eye(len(rows)), owner, n_options + 1)
 
     def build(self, applicants, request):

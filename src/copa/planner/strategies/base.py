@@ -94,7 +94,14 @@ class Strategy(ABC):
         """Applicants as the search sees them, (N, D); `encoded` is what `encode` says of them, if it was called."""
 
     @abstractmethod
-    def points(self, rows: "pd.DataFrame", owner: Indices, n_options: int, n_jobs: int | None = None) -> Array:
+    def points(
+        self,
+        rows: "pd.DataFrame",
+        owner: Indices,
+        n_options: int,
+        n_jobs: int | None = None,
+        encoded: Array | None = None,
+    ) -> Array:
         """Rows as points of `ambiguity(n_options)`, (M, D).
 
         Parameters
@@ -104,6 +111,8 @@ class Strategy(ABC):
             The applicant of each row, ascending.
         n_options : int
         n_jobs : int, optional
+        encoded : ndarray of shape (M, k), optional
+            What `encode` says of the rows, if it was called.
         """
 
     @abstractmethod
@@ -138,10 +147,6 @@ class Strategy(ABC):
             "too much here"
             for level, best in zip(levels, highest, strict=True)
         ]
-
-    def guarantees(self, rows: "pd.DataFrame", encoded: Array, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - for strategies whose points are the encoded rows
-        """Probability with which each row keeps being accepted, (N,), from what `encode` returned."""
-        return self.ambiguity(1).option_guarantees(self.points(rows, np.arange(len(rows)), 1, n_jobs))
 
     def expected_rates(
         self,

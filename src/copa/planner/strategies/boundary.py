@@ -96,7 +96,14 @@ class Boundary(BlackBoxStrategy):
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         return {"radius": float(radius), "radius_source": source, **refits}
 
-    def points(self, rows: "pd.DataFrame", owner: Indices, n_options: int, n_jobs: int | None = None) -> Array:
+    def points(
+        self,
+        rows: "pd.DataFrame",
+        owner: Indices,
+        n_options: int,
+        n_jobs: int | None = None,
+        encoded: Array | None = None,  # noqa: ARG002 - a score is not enough
+    ) -> Array:
         """Rows as points of the ambiguity set, by the moments of their scores over the refits."""
         return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
 

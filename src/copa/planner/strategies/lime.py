@@ -61,7 +61,14 @@ class Lime(BlackBoxStrategy):
             radius, source = RADIUS, "the paper's"
         return {"radius": float(radius) / float(np.sqrt(VARIANCE)), "radius_source": source}
 
-    def points(self, rows: "pd.DataFrame", owner: Indices, n_options: int, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - each row stands for itself
+    def points(
+        self,
+        rows: "pd.DataFrame",
+        owner: Indices,  # noqa: ARG002 - each row stands for itself
+        n_options: int,
+        n_jobs: int | None = None,  # noqa: ARG002
+        encoded: Array | None = None,  # noqa: ARG002
+    ) -> Array:
         """Rows as points of the ambiguity set, each by the surrogate around itself, (M, D)."""
         start = self.start(rows)
         applicants = Applicants(rows, rows, Places.read(self.space, rows), start, self.space.slack(rows))

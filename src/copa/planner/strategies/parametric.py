@@ -86,13 +86,16 @@ class Parametric(Strategy):
         """The encoded rows, (N, D)."""
         return self.model.encode(table) if encoded is None else encoded
 
-    def points(self, rows: "pd.DataFrame", owner: Indices, n_options: int, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - a row is the same point in every plan
+    def points(
+        self,
+        rows: "pd.DataFrame",
+        owner: Indices,  # noqa: ARG002 - a row is the same point in every plan
+        n_options: int,  # noqa: ARG002
+        n_jobs: int | None = None,  # noqa: ARG002
+        encoded: Array | None = None,
+    ) -> Array:
         """Rows as the classifier sees them, (M, D)."""
-        return self.model.encode(rows)
-
-    def guarantees(self, rows: "pd.DataFrame", encoded: Array, n_jobs: int | None = None) -> Array:  # noqa: ARG002 - the encoded rows say it all
-        """Probability with which each row keeps being accepted, (N,)."""
-        return self.parameters.option_guarantees(encoded)
+        return self.model.encode(rows) if encoded is None else encoded
 
     def pack(self) -> Archive:
         """What a saved planner holds of it, besides what all planners have."""
