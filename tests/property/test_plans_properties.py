@@ -110,9 +110,9 @@ def test_segments_are_what_a_loop_finds(counts, data):
 @given(st.lists(st.lists(st.integers(), max_size=4), min_size=1, max_size=4), st.data())
 def test_picked_and_chained_certificates_are_those_of_a_list(parts, data):
     # Any objects do: what is under test is which one is found where.
-    chained = Certificates.chain(parts)
+    chained = Certificates.concat(parts)
     flat = [item for part in parts for item in part]
     assert list(chained) == flat
     rows = data.draw(st.lists(st.integers(0, max(len(flat) - 1, 0)), max_size=6)) if flat else []
-    picked = chained.select(np.array(rows, dtype=np.intp))
-    assert list(Certificates.chain([picked, chained[1:]])) == [flat[row] for row in rows] + flat[1:]
+    picked = chained.take(np.array(rows, dtype=np.intp))
+    assert list(Certificates.concat([picked, chained[1:]])) == [flat[row] for row in rows] + flat[1:]

@@ -1,14 +1,18 @@
 """How likely a plan is to hold under every distribution in the ball: bounds, their proof, their gradient."""
 
-from copa.bounds.certificate import Certificate, Verification, WorstCase
+from copa.bounds.certificate import BallCertificate, Certificate, Verification
 from copa.bounds.gradient import lower_bound_gradient
-from copa.bounds.validity import ValidityBounds, validity_bounds
+from copa.bounds.validity import Bounds, ValidityBounds, bound_plans, validity_bounds
+from copa.bounds.worst_case import WorstCase
 
 __all__ = [
+    "BallCertificate",
+    "Bounds",
     "Certificate",
     "ValidityBounds",
     "Verification",
     "WorstCase",
+    "bound_plans",
     "lower_bound_gradient",
     "validity_bounds",
 ]

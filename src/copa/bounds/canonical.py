@@ -13,7 +13,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def align(points: Array, ball: MomentBall, coordinates: Array) -> CanonicalPlan:
     return CanonicalPlan(directions, reach, lengths * sizes, isometry, lost, frames)
 
 
-def score_moments(points: Array, ball: MomentBall) -> tuple[Array, Array, Array, Array]:
+def score_moments(points: Array, ball: AmbiguitySet) -> tuple[Array, Array, Array, Array]:
     """Means (J,), roots (J, D), reaches (J,) of the scores of options (J, D), divided by the sizes (J,) returned last.
 
     The verifier's own arithmetic. Each option is divided by its entry that weighs most, entry times parameter, and each

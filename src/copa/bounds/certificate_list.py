@@ -1,4 +1,4 @@
-"""The certificates of many plans, as arrays where that is what they came from, each built when it is asked for."""
+"""The certificates of many plans: their numbers as arrays, each certificate built when it is asked for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,34 +8,62 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import Positions, segment_rows
-from copa.bounds.certificate import Certificate
-from copa.bounds.validity import CertificateList, Proofs
+from copa.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball
 
 NOBODY: tuple[None, ...] = (None,)
 
-# Where each array of a group comes from in a certificate.
-FIELDS = {
-    "directions": "directions",
-    "matrices": "matrix",
-    "penalties": "penalty",
-    "blocks": "blocks",
-    "any_mixtures": "any_mixture",
-    "upper_mixtures": "upper_mixture",
-}
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """The numbers behind the certificates of N plans of J options in a ball, as the kernels write them."""
+
+    directions: Array  # (N, J, n)
+    matrices: Array  # (N, n, n)
+    penalties: Array  # (N,)
+    blocks: Array  # (N, J, n, n)
+    any_mixtures: Array  # (N, J)
+    upper_mixtures: Array  # (N, J)
+
+    @classmethod
+    def empty(cls, n_plans: int, n_options: int, dimension: int) -> "Proofs":
+        """Room for a batch."""
+        return cls(*(np.zeros((n_plans, *shape)) for shape in proof_shapes(n_options, dimension).values()))
+
+
+# Names of the arrays, as files have them, and of the numbers of one certificate that they hold.
+FIELDS = dict(zip((f.name for f in fields(Proofs)), PROOF, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenPlans:
+    """Plans of J options in one ambiguity set, and their proofs, None where the set itself is all that is needed."""
+
+    points: Array  # (N, J, D)
+    ambiguity: AmbiguitySet
+    proofs: Proofs | None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, k: int) -> Certificate:
+        if self.proofs is None or not isinstance(self.ambiguity, MomentBall):
+            return Certificate(self.points[k], self.ambiguity)
+        numbers: dict[str, Any] = {name: getattr(self.proofs, array)[k] for array, name in FIELDS.items()}
+        return BallCertificate(self.points[k], self.ambiguity, **(numbers | {"penalty": float(numbers["penalty"])}))
 
 
 @dataclass(frozen=True, eq=False)
 class Certificates(Sequence[Certificate | None]):
-    """Certificates picked from other sequences of them: entry i is `sources[source[i]][place[i]]`."""
+    """Certificates picked from sources: entry i is `sources[source[i]][place[i]]`."""
 
-    sources: Sequence[Sequence[Certificate | None]]
+    sources: Sequence[ProvenPlans | Sequence[Certificate | None]]
     source: Positions  # (N,)
     place: Positions  # (N,)
 
     @classmethod
-    def of(cls, certificates: Sequence[Certificate | None]) -> "Certificates":
+    def of(cls, certificates: ProvenPlans | Sequence[Certificate | None]) -> "Certificates":
         """Take any sequence of certificates."""
         if isinstance(certificates, Certificates):
             return certificates
@@ -43,7 +71,7 @@ class Certificates(Sequence[Certificate | None]):
         return cls((certificates,), np.zeros(n, dtype=np.intp), np.arange(n, dtype=np.intp))
 
     @classmethod
-    def chain(cls, parts: Sequence[Sequence[Certificate | None]]) -> "Certificates":
+    def concat(cls, parts: Sequence[Sequence[Certificate | None]]) -> "Certificates":
         """Put sequences one after another."""
         taken = [cls.of(part) for part in parts]
         offsets = np.cumsum([0] + [len(part.sources) for part in taken])
@@ -53,8 +81,8 @@ class Certificates(Sequence[Certificate | None]):
             np.concatenate([part.place for part in taken]),
         )
 
-    def select(self, rows: Positions) -> "Certificates":
-        """Return those of some applicants."""
+    def take(self, rows: Positions) -> "Certificates":
+        """Return some of them."""
         return Certificates(self.sources, self.source[rows], self.place[rows])
 
     def __len__(self) -> int:
@@ -66,36 +94,45 @@ class Certificates(Sequence[Certificate | None]):
     def __getitem__(self, index: slice) -> "Certificates": ...
     def __getitem__(self, index: int | slice) -> "Certificate | Certificates | None":
         if isinstance(index, slice):
-            return self.select(np.arange(len(self), dtype=np.intp)[index])
-        certificate: Certificate | None = self.sources[int(self.source[index])][int(self.place[index])]
-        return certificate
+            return self.take(np.arange(len(self), dtype=np.intp)[index])
+        return self.sources[int(self.source[index])][int(self.place[index])]
 
     def __iter__(self) -> Iterator[Certificate | None]:
         return (self[i] for i in range(len(self)))
 
 
 def pack_certificates(
-    certificates: Sequence[Certificate | None], points: Array, ball: MomentBall, counts: Positions
+    certificates: Sequence[Certificate | None], points: Array, ambiguity: AmbiguitySet, counts: Positions
 ) -> dict[str, Any]:
     """Collect certificates in arrays, one group per number of options.
 
     Parameters
     ----------
-    points : (M, D) options of all applicants, which the certificates must be about
-    counts : (N,) number of options of each applicant
+    certificates : sequence of N Certificate or None
+    points : ndarray of shape (M, D)
+        Options of all applicants, which the certificates must be about.
+    ambiguity : AmbiguitySet
+    counts : ndarray of shape (N,)
+        Number of options of each applicant.
 
     Returns
     -------
-    Arrays by name: "rows/J" positions of the applicants with J options and a certificate, and the fields of `Proofs`
-    as "field/J"
+    dict of str to ndarray
+        "rows/J": positions of the applicants with J options and a certificate; "field/J": the fields of `Proofs`.
+
+    Raises
+    ------
+    InvalidInputError
+        If a certificate is about other options or another set, or the set is one that files do not know.
     """
     groups: dict[int, tuple[list[int], list[Certificate]]] = {}
     starts = np.cumsum(counts) - counts
+    ball = require_ball(ambiguity)
     for i, certificate in enumerate(certificates):
         if certificate is None:
             continue
         own = points[starts[i] : starts[i] + counts[i]]
-        if not (np.array_equal(certificate.points, own) and same_ball(certificate.ball, ball)):
+        if not (np.array_equal(certificate.points, own) and ball.same_as(certificate.ambiguity)):
             raise InvalidInputError(
                 f"the certificate at position {i} is about other options, or another ball, than the plans are; "
                 "certify the rows that are delivered"
@@ -113,31 +150,21 @@ def pack_certificates(
 
 def unpack_certificates(arrays: Mapping[str, Any], points: Array, ball: MomentBall, counts: Positions) -> Certificates:
     """Read what `pack_certificates` returned; a ValueError says where its arrays do not fit."""
-    sources: list[Sequence[Certificate | None]] = [NOBODY]
+    sources: list[ProvenPlans | Sequence[Certificate | None]] = [NOBODY]
     source, place = np.zeros(len(counts), dtype=np.intp), np.zeros(len(counts), dtype=np.intp)
     for key in sorted(key for key in arrays if key.startswith("rows/")):
         n_options = int(key.removeprefix("rows/"))
         rows = np.asarray(arrays[key], dtype=np.intp)
         if not (counts[rows] == n_options).all():
             raise ValueError(f"certificates for {n_options} options belong to plans of another number of options")
-        room = Proofs.empty(len(rows), n_options, ball.dimension)
         proofs = Proofs(**{name: np.asarray(arrays[f"{name}/{n_options}"], dtype=np.float64) for name in FIELDS})
-        for f in fields(Proofs):
-            if getattr(proofs, f.name).shape != getattr(room, f.name).shape:
-                raise ValueError(f"certificates of {n_options} options have {f.name} of another shape")
-            getattr(proofs, f.name).setflags(write=False)
+        shapes = proof_shapes(n_options, ball.dimension)
+        for name, attribute in FIELDS.items():
+            if getattr(proofs, name).shape != (len(rows), *shapes[attribute]):
+                raise ValueError(f"certificates of {n_options} options have {name} of another shape")
+            getattr(proofs, name).setflags(write=False)
         plans = points[segment_rows(rows, counts)].reshape(len(rows), n_options, ball.dimension)
         plans.setflags(write=False)
         source[rows], place[rows] = len(sources), np.arange(len(rows))
-        sources.append(CertificateList(plans, ball, proofs))
+        sources.append(ProvenPlans(plans, ball, proofs))
     return Certificates(sources, source, place)
-
-
-def same_ball(one: MomentBall, other: MomentBall) -> bool:
-    """Whether two balls hold the same distributions, to the last bit of their moments."""
-    if one is other:
-        return True
-    if one.radius != other.radius or (one.drift is None) != (other.drift is None):
-        return False
-    pairs = [(one.mean, other.mean), (one.cov, other.cov), (one.drift, other.drift)]
-    return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)

@@ -6,9 +6,10 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.bounds.canonical import witness_matrices
-from copa.bounds.certificate import Certificate
+from copa.bounds.certificate import BallCertificate
 from copa.bounds.points import read_plan
-from copa.bounds.validity import CertificateList, bound_plans
+from copa.bounds.validity import bound_batch
+from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 
 # The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
@@ -24,26 +25,40 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
 
     Parameters
     ----------
-    points : (J, D) options
-    mean, cov : (D,), (D, D) nominal moments
-    radius : float >= 0
-    drift : (D, D) positive semidefinite, or None for the identity
+    points : array_like of shape (J, D)
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Nominal mean and covariance of the parameters.
+    radius : float
+        At least 0.
+    drift : array_like of shape (D, D), optional
+        Positive semidefinite; None for the identity.
 
     Returns
     -------
-    value : float, the proven lower bound
-    gradient : (J, D)
+    value : float
+        The proven lower bound.
+    gradient : ndarray of shape (J, D)
+
+    Examples
+    --------
+    >>> import copa
+    >>> value, gradient = copa.lower_bound_gradient(
+    ...     [[1.0, 2.0]], mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05
+    ... )
+    >>> round(value, 3), gradient.round(3)
+    (0.763, array([[-0.2,  0.1]]))
     """
     ball = MomentBall.read(mean, cov, radius, drift)
     plan = read_plan(points, ball.dimension)
-    bounds = bound_plans(plan[None], ball, n_jobs=1, tolerance=SHARP)
-    value = float(bounds.lower[0])
+    bounds = bound_batch(ball, plan[None], n_jobs=1, tolerance=SHARP)[0]
+    value = float(bounds.lower)
     if value <= 0.0:
         return 0.0, np.zeros_like(plan)
-    return value, envelope(CertificateList(plan[None], ball, bounds.proofs)[0])
+    return value, envelope(bounds.certificate)
 
 
-def envelope(certificate: Certificate) -> Array:
+def envelope(certificate: Any) -> Array:
     """Gradient of L* at a certificate's optimal pair, (J, D).
 
     L* depends on x_j through y_j = (F'x_j ; mu'x_j) and q_j = x_j'Q x_j, in the one term <W_j, g y_j y_j' / q_j> of the
@@ -51,7 +66,9 @@ def envelope(certificate: Certificate) -> Array:
     (M - e e' + (g / q_j) y_j y_j') W_j = 0, gives (g / q_j) W_j y_j = -W_j (M - e e') y_j / |y_j|^2, which stays finite
     at radius 0 (docs/theory.md, "Gradient").
     """
-    points, ball = certificate.points, certificate.ball
+    if not isinstance(certificate, BallCertificate):
+        raise InvalidInputError(f"the gradient of L* is known in a MomentBall only, got {certificate!r}")
+    points, ball = certificate.points, certificate.ambiguity
     plan = certificate.aligned()
     witness = witness_matrices(plan.frames, certificate.blocks)
     target = certificate.matrix.copy()

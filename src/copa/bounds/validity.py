@@ -1,228 +1,113 @@
-"""`validity_bounds`: the question asked of every plan, and its answer."""
+"""Bounds of plans: how likely their options are to hold, whatever distribution of the ambiguity set comes true."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
+from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk, interruption
 from copa.bounds.certificate import Certificate
+from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
 from copa.bounds.points import complaints, read_points, require_plan
-from copa.uncertainty.ambiguity import Exponents, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
-CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
-
-
-class CertificateList(Sequence[Certificate]):
-    """The certificates of a batch, each built when it is asked for."""
-
-    def __init__(self, points: Array, ball: MomentBall, proofs: "Proofs") -> None:
-        self._points = points
-        self._ball = ball
-        self._proofs = proofs
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    @overload
-    def __getitem__(self, index: int) -> Certificate: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Certificate]: ...
-    def __getitem__(self, index: int | slice) -> Certificate | list[Certificate]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        proofs = self._proofs
-        return Certificate(
-            points=self._points[index],
-            ball=self._ball,
-            directions=proofs.directions[index],
-            matrix=proofs.matrices[index],
-            penalty=float(proofs.penalties[index]),
-            blocks=proofs.blocks[index],
-            any_mixture=proofs.any_mixtures[index],
-            upper_mixture=proofs.upper_mixtures[index],
-        )
-
-    def __iter__(self) -> Iterator[Certificate]:
-        return (self[i] for i in range(len(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class Proofs:
-    """The numbers behind the certificates of a batch, as the kernels write them."""
-
-    directions: Array  # (N, J, n)
-    matrices: Array  # (N, n, n)
-    penalties: Array  # (N,)
-    blocks: Array  # (N, J, n, n)
-    any_mixtures: Array  # (N, J)
-    upper_mixtures: Array  # (N, J)
-
-    @classmethod
-    def empty(cls, n_plans: int, n_options: int, dimension: int) -> "Proofs":
-        """Room for a batch."""
-        n = min(n_options, dimension) + 1
-        return cls(
-            np.zeros((n_plans, n_options, n)),
-            np.zeros((n_plans, n, n)),
-            np.zeros(n_plans),
-            np.zeros((n_plans, n_options, n, n)),
-            np.zeros((n_plans, n_options)),
-            np.zeros((n_plans, n_options)),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class BatchBounds:
-    """Bounds of N plans of J options; see `ValidityBounds` for their meaning.
-
-    Vacuous values (lower 0, upper 1) stand for plans that were not solved.
-    """
-
-    lower: Array  # (N,)
-    ceiling: Array  # (N,) proven upper value of L*
-    upper: Array  # (N,)
-    any_lower: Array  # (N,)
-    option_lower: Array  # (N, J)
-    weights: Array  # (N, J)
-    seconds: Array  # (N,)
-    proofs: Proofs
-
-
-def bound_plans(
-    points: Array, ball: MomentBall, n_jobs: int | None = None, tolerance: float = TOLERANCE
-) -> BatchBounds:
-    """Bounds for plans (N, J, D) whose entries are known to be good.
-
-    Parameters
-    ----------
-    points : (N, J, D) plans
-    ball : the ambiguity ball
-    n_jobs : threads to use, None for all cores; the result does not depend on it
-    tolerance : gap between the two sides of L* at which a plan counts as solved
-
-    Raises
-    ------
-    InvalidInputError
-        For more options than `solve_time` allows.
-    """
-    # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
-    # thread, where Ctrl-C ends their compilation.
-    import copa.bounds._kernels.lower
-    import copa.bounds._kernels.mixture  # noqa: F401 - both are used by the threads
-
-    n_plans, n_options, dimension = points.shape
-    require_solvable(n_options, dimension)
-    bounds = BatchBounds(
-        lower=np.zeros(n_plans),
-        ceiling=np.ones(n_plans),
-        upper=np.ones(n_plans),
-        any_lower=np.zeros(n_plans),
-        option_lower=np.zeros((n_plans, n_options)),
-        weights=np.zeros((n_plans, n_options)),
-        seconds=np.zeros(n_plans),
-        proofs=Proofs.empty(n_plans, n_options, dimension),
-    )
-    for_each_chunk(
-        lambda chunk: _bound_chunk(points, ball, bounds, chunk, tolerance),
-        n_plans,
-        CHUNK,
-        n_jobs,
-        in_kernels=min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS,
-    )
-    return bounds
-
-
-def _bound_chunk(points: Array, ball: MomentBall, bounds: BatchBounds, chunk: slice, tolerance: float) -> None:
-    """Fill in the bounds of one chunk of plans."""
-    from copa.bounds._kernels.lower import lower_bounds
-    from copa.bounds._kernels.mixture import surest_mixtures
-
-    started = perf_counter()
-    plans = points[chunk]
-    means, roots, reach_roots, exponents = scores = ball.scores(plans)
-    reaches = scores.reaches
-    proofs, stop = bounds.proofs, interruption()
-
-    each = ball.guarantee(means, scores.spreads, reaches)
-    lower_bounds(
-        roots,
-        means,
-        reaches,
-        tolerance,
-        stop,
-        proofs.directions[chunk],
-        np.empty_like(means),
-        proofs.matrices[chunk],
-        proofs.penalties[chunk],
-        proofs.blocks[chunk],
-        bounds.weights[chunk],
-        bounds.lower[chunk],
-        bounds.ceiling[chunk],
-    )
-    surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures[chunk], bounds.any_lower[chunk])
-    surely_fails = np.zeros(len(plans))
-    surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures[chunk], surely_fails)
-    bounds.upper[chunk] = 1.0 - surely_fails
-    for mixtures in (proofs.any_mixtures[chunk], proofs.upper_mixtures[chunk]):
-        mixtures[:] = _in_given_units(mixtures, exponents)
-    bounds.option_lower[chunk] = each
-    # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
-    bounds.lower[chunk] = np.minimum(bounds.lower[chunk], each.min(axis=1))
-    bounds.ceiling[chunk] = np.clip(bounds.ceiling[chunk], bounds.lower[chunk], each.min(axis=1))
-    bounds.any_lower[chunk] = np.maximum(bounds.any_lower[chunk], each.max(axis=1))
-    bounds.seconds[chunk] = (perf_counter() - started) / len(plans)
-
-
-def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
-    """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
-    digits, sizes = np.frexp(mixtures)
-    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
-    weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
-    return weights
-
-
 TIGHT = 1e-6  # a gap up to this is "tight"
+CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
 
 
 @dataclass(frozen=True, eq=False)
 class ValidityBounds:
-    """How likely a plan is to hold, whatever distribution in the ball the next parameters come from.
+    """How likely plans are to hold, whatever distribution of the ambiguity set the next parameters come from.
 
-    For one plan the fields have the shapes given; for a batch each has a leading N, and `bounds[i]` is plan i.
+    For one plan the numbers have the shapes given. For a batch of N plans each has a leading N, and `bounds[i]` is plan
+    i; where plans have different numbers of options (`bound_plans`), `option_lower` and `weights` have shape (M,), the
+    options of one plan after those of another.
 
     Attributes
     ----------
-    lower : float, L*: all options hold with at least this probability. Proven by the certificate.
-    upper : float, U*: all options hold with at most this probability.
-    any_lower : float, at least one option holds with at least this probability.
-    option_lower : (J,), each option by itself holds with at least this probability.
-    weights : (J,), the worst distribution's mass against each option (the paper's lambda*): the largest
-        breaks first.
-    gap : float, L* is proven to lie in [lower, lower + gap].
-    status : str, "tight" (gap up to 1e-6), "loose" (proven, but with a larger gap) or "invalid" (a plan of a batch
-        that is none; its bounds are the vacuous 0 and 1).
-    message : str, what is wrong with an invalid plan, else empty.
+    lower : float
+        L*: all options hold with at least this probability. Proven by the certificate.
+    upper : float
+        U*: all options hold with at most this probability.
+    any_lower : float
+        At least one option holds with at least this probability.
+    gap : float
+        L* is proven to lie in [lower, lower + gap].
+    option_lower : ndarray of shape (J,)
+        Each option by itself holds with at least this probability.
+    weights : ndarray of shape (J,)
+        The worst distribution's mass against each option (the paper's lambda*): the largest breaks first.
+    counts : int
+        Number of options J.
+    message : str
+        What is wrong with an invalid plan, else empty.
+    seconds : float
+        Time spent, averaged over plans that were solved together.
     certificate : Certificate, or a sequence of N of them
-    seconds : float, time spent, averaged over plans that were solved together.
+        None for a plan without options.
+
+    Examples
+    --------
+    >>> import copa
+    >>> bounds = copa.validity_bounds(
+    ...     [[1.0, 2.0], [1.0, 3.0]], mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05
+    ... )
+    >>> bounds.status, bounds.option_lower.round(3)
+    (np.str_('tight'), array([0.763, 0.819]))
+    >>> round(float(bounds.lower), 3), round(float(bounds.any_lower), 3), float(bounds.upper)
+    (0.755, 0.819, 1.0)
     """
 
     lower: Array
     upper: Array
     any_lower: Array
+    gap: Array
     option_lower: Array
     weights: Array
-    gap: Array
-    status: npt.NDArray[np.str_]
+    counts: Positions
     message: npt.NDArray[np.str_]
-    certificate: Certificate | CertificateList
     seconds: Array
+    certificate: Certificate | Certificates | None
+
+    @classmethod
+    def vacuous(cls, n_plans: int, n_options: int) -> "ValidityBounds":
+        """Bounds of N plans of J options of which nothing is known; also room for better ones."""
+        return cls(
+            lower=np.zeros(n_plans),
+            upper=np.ones(n_plans),
+            any_lower=np.zeros(n_plans),
+            gap=np.ones(n_plans),
+            option_lower=np.zeros((n_plans, n_options)),
+            weights=np.zeros((n_plans, n_options)),
+            counts=np.full(n_plans, n_options, dtype=np.intp),
+            message=np.full(n_plans, "" if n_options else "a plan needs at least one option", dtype=np.str_),
+            seconds=np.zeros(n_plans),
+            certificate=Certificates((NOBODY,), *np.zeros((2, n_plans), dtype=np.intp)),
+        )
+
+    @property
+    def status(self) -> npt.NDArray[np.str_]:
+        """Whether the bounds are "tight" (gap up to 1e-6), "loose" (proven, but with a larger gap) or "invalid".
+
+        A plan of a batch that is none is invalid; its bounds are the vacuous 0 and 1.
+        """
+        words = np.where(self.message != "", "invalid", np.where(self.gap <= TIGHT, "tight", "loose"))
+        status: npt.NDArray[np.str_] = words[()]
+        return status
+
+    @property
+    def certificates(self) -> Certificates:
+        """Certificates of the plans of a batch."""
+        if not isinstance(self.certificate, Certificates):
+            raise TypeError("bounds of one plan have one certificate, not a sequence of them")
+        return self.certificate
 
     def __len__(self) -> int:
         if np.ndim(self.lower) == 0:
@@ -230,20 +115,61 @@ class ValidityBounds:
         return len(self.lower)
 
     def __getitem__(self, index: int) -> "ValidityBounds":
-        if not isinstance(self.certificate, CertificateList):
+        if np.ndim(self.lower) == 0:
             raise TypeError("bounds of one plan cannot be indexed; those of a batch can")
+        position = range(len(self))[index]
+        return self._picked(position, self._options(np.array([position])).ravel())
+
+    def take(self, rows: Any) -> "ValidityBounds":
+        """Return some plans of a batch.
+
+        Parameters
+        ----------
+        rows : array_like of int or of bool
+            Positions, or a flag for each plan.
+        """
+        positions = np.arange(len(self), dtype=np.intp)[np.asarray(rows)]
+        return self._picked(positions, self._options(positions))
+
+    def _options(self, plans: Positions) -> Positions:
+        """Positions of the options of some plans among all options."""
+        if self.option_lower.ndim == 1:
+            return segment_rows(plans, self.counts)
+        n_options = self.option_lower.shape[1]
+        options: Positions = n_options * plans[:, None] + np.arange(n_options)
+        return options
+
+    def _picked(self, plans: Any, options: Positions) -> "ValidityBounds":
+        per_plan = {name: getattr(self, name)[plans] for name in PER_PLAN}
+        per_option = {name: getattr(self, name).ravel()[options] for name in PER_OPTION}
+        found = self.certificates
         return ValidityBounds(
-            lower=self.lower[index],
-            upper=self.upper[index],
-            any_lower=self.any_lower[index],
-            option_lower=self.option_lower[index],
-            weights=self.weights[index],
-            gap=self.gap[index],
-            status=self.status[index],
-            message=self.message[index],
-            certificate=self.certificate[index],
-            seconds=self.seconds[index],
+            **per_plan, **per_option, certificate=found.take(plans) if np.ndim(plans) else found[plans]
         )
+
+    @classmethod
+    def concat(cls, parts: Sequence["ValidityBounds"]) -> "ValidityBounds":
+        """Put batches one after another.
+
+        Parameters
+        ----------
+        parts : sequence of ValidityBounds
+            At least one, each of a batch.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        flat = len({part.option_lower.shape[1:] for part in parts}) > 1
+        per_plan = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PER_PLAN}
+        per_option = {
+            name: np.concatenate([getattr(part, name).ravel() if flat else getattr(part, name) for part in parts])
+            for name in PER_OPTION
+        }
+        return cls(**per_plan, **per_option, certificate=Certificates.concat([part.certificates for part in parts]))
+
+
+Bounds = ValidityBounds
+PER_PLAN = ("lower", "upper", "any_lower", "gap", "counts", "message", "seconds")
+PER_OPTION = ("option_lower", "weights")
 
 
 def validity_bounds(
@@ -255,15 +181,21 @@ def validity_bounds(
     *,
     n_jobs: int | None = None,
 ) -> ValidityBounds:
-    """Bound the probability that a plan holds, over all distributions in the ball (paper, Thm. 1 and 2).
+    """Bound the probability that a plan holds, over all distributions in a ball (paper, Thm. 1 and 2).
 
     Parameters
     ----------
-    points : (J, D) one plan, or (N, J, D) a batch; vectors include the intercept as coordinate 0, value 1
-    mean, cov : (D,), (D, D) nominal mean and covariance of the model's parameters
-    radius : float >= 0, how far the moments may be from the nominal ones (Gelbrich distance)
-    drift : (D, D) positive semidefinite shape of the ball; None is the identity, the paper's ball
-    n_jobs : threads for a batch, None for all cores; results do not depend on it
+    points : array_like of shape (J, D) or (N, J, D)
+        One plan, or a batch; vectors include the intercept as coordinate 0, value 1.
+    mean : array_like of shape (D,)
+    cov : array_like of shape (D, D)
+        Nominal mean and covariance of the model's parameters.
+    radius : float
+        How far the moments may be from the nominal ones (Gelbrich distance), at least 0.
+    drift : array_like of shape (D, D), optional
+        Positive semidefinite shape of the ball; None is the identity, the paper's ball.
+    n_jobs : int or None
+        Threads for a batch, None for all cores; results do not depend on it.
 
     Returns
     -------
@@ -274,43 +206,198 @@ def validity_bounds(
     InvalidInputError
         For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius, an empty plan or a
         zero option. In a batch, a plan with bad entries gets status "invalid" instead, and the others are bounded.
+
+    Examples
+    --------
+    >>> import copa
+    >>> cov = [[0.1, 0.0], [0.0, 0.1]]
+    >>> plans = [[[1.0, 2.0], [1.0, 3.0]], [[1.0, 0.2], [1.0, 4.0]]]
+    >>> bounds = copa.validity_bounds(plans, mean=[-0.5, 1.0], cov=cov, radius=0.05)
+    >>> bounds.lower.round(3), bounds.upper.round(3)
+    (array([0.755, 0.   ]), array([1.  , 0.65]))
     """
     ball = MomentBall.read(mean, cov, radius, drift)
     array = read_points(points, ball.dimension)
     if array.ndim == 2:
         require_plan(array)
-        bounds = bound_plans(array[None], ball, n_jobs=1)
-        return _report(bounds, np.full(1, "", dtype=np.str_), CertificateList(array[None], ball, bounds.proofs))[0]
-    messages = complaints(array)
+        return bound_batch(ball, array[None], n_jobs=1)[0]
+    return _bound_readable(ball, array, n_jobs)
+
+
+def bound_plans(
+    ambiguity: AmbiguitySet, points: Array, owner: Indices, n_applicants: int, n_jobs: int | None = None
+) -> ValidityBounds:
+    """Bound the plans that options make up, whatever the number of options of each.
+
+    Parameters
+    ----------
+    ambiguity : AmbiguitySet
+    points : ndarray of shape (M, D)
+        Options of all applicants, those of one after those of another.
+    owner : ndarray of shape (M,)
+        Position of the applicant of each option, ascending.
+    n_applicants : int
+        Number of plans N; the bounds of one without options are vacuous.
+    n_jobs : int or None
+        Threads, None for all cores; the result does not depend on it.
+
+    Returns
+    -------
+    ValidityBounds
+        Of N plans.
+
+    Examples
+    --------
+    >>> ball = MomentBall.read(mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05)
+    >>> points = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])
+    >>> bounds = bound_plans(ball, points, owner=np.array([0, 0, 2]), n_applicants=3)
+    >>> bounds.lower.round(3), bounds.option_lower.round(3)
+    (array([0.755, 0.   , 0.84 ]), array([0.763, 0.819, 0.84 ]))
+    """
+    counts = np.bincount(owner, minlength=n_applicants)
+    starts = np.cumsum(counts) - counts
+    whose = [np.flatnonzero(counts == size) for size in range(counts.max(initial=0) + 1)]
+    parts = [ValidityBounds.vacuous(len(whose[0]), 0)]
+    for size, plans in enumerate(whose[1:], start=1):
+        if len(plans):
+            batch = points[starts[plans][:, None] + np.arange(size)]
+            batch.setflags(write=False)
+            parts.append(_bound_readable(ambiguity, batch, n_jobs))
+    return ValidityBounds.concat(parts).take(np.argsort(np.concatenate(whose)))
+
+
+def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -> ValidityBounds:
+    """Bounds of plans (N, J, D), vacuous for those with bad entries."""
+    messages = complaints(plans)
     good = messages == ""
-    # A stand-in keeps the shapes; what it yields is overwritten by vacuous bounds.
-    plans = array if good.all() else np.where(good[:, None, None], array, 1.0)
-    bounds = bound_plans(plans, ball, n_jobs)
-    return _report(bounds, messages, CertificateList(array, ball, bounds.proofs))
-
-
-def _report(bounds: BatchBounds, messages: npt.NDArray[np.str_], certificates: CertificateList) -> ValidityBounds:
-    """Present a batch, with vacuous bounds for invalid plans."""
-    bad = messages != ""
-    gap = bounds.ceiling - bounds.lower
-    for array, vacuous in (
-        (bounds.lower, 0.0),
-        (bounds.upper, 1.0),
-        (bounds.any_lower, 0.0),
-        (bounds.option_lower, 0.0),
-        (bounds.weights, 0.0),
-        (gap, 1.0),
-    ):
-        array[bad] = vacuous
-    return ValidityBounds(
-        lower=bounds.lower,
-        upper=bounds.upper,
-        any_lower=bounds.any_lower,
-        option_lower=bounds.option_lower,
-        weights=bounds.weights,
-        gap=gap,
-        status=np.select([bad, gap <= TIGHT], ["invalid", "tight"], default="loose"),
-        message=messages,
-        certificate=certificates,
-        seconds=bounds.seconds,
+    if good.all():
+        return bound_batch(ambiguity, plans, n_jobs)
+    refused = replace(
+        ValidityBounds.vacuous(int((~good).sum()), plans.shape[1]),
+        message=messages[~good],
+        certificate=Certificates.of(ProvenPlans(plans[~good], ambiguity, None)),
     )
+    order = np.argsort(np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)]))
+    return ValidityBounds.concat([bound_batch(ambiguity, plans[good], n_jobs), refused]).take(order)
+
+
+def bound_batch(
+    ambiguity: AmbiguitySet, points: Array, n_jobs: int | None = None, tolerance: float = TOLERANCE
+) -> ValidityBounds:
+    """Bounds for plans of one size whose entries are known to be good.
+
+    Parameters
+    ----------
+    ambiguity : AmbiguitySet
+    points : ndarray of shape (N, J, D)
+    n_jobs : int or None
+        Threads to use, None for all cores; the result does not depend on it.
+    tolerance : float
+        Gap between the two sides of L* at which a plan counts as solved.
+
+    Raises
+    ------
+    InvalidInputError
+        For more options than `solve_time` allows.
+    """
+    n_plans, n_options, dimension = points.shape
+    if is_moment_ball(ambiguity):
+        require_solvable(n_options, dimension)
+        # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
+        # thread, where Ctrl-C ends their compilation.
+        import copa.bounds._kernels.lower
+        import copa.bounds._kernels.mixture  # noqa: F401 - both are used by the threads
+    parts: dict[int, ValidityBounds] = {}
+
+    def work(chunk: slice) -> None:
+        parts[chunk.start] = _bound_chunk(ambiguity, points[chunk], tolerance)
+
+    in_kernels = min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
+    for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels)
+    if not parts:
+        return ValidityBounds.vacuous(0, n_options)
+    return ValidityBounds.concat([parts[start] for start in sorted(parts)])
+
+
+def _bound_chunk(ambiguity: AmbiguitySet, plans: Array, tolerance: float) -> ValidityBounds:
+    """Bounds of some plans (N, J, D), solved one after another."""
+    started = perf_counter()
+    bounds, proofs = bound_scores(ambiguity, ambiguity.scores(plans), tolerance)
+    bounds.seconds[:] = (perf_counter() - started) / len(plans)
+    return replace(bounds, certificate=Certificates.of(ProvenPlans(plans, ambiguity, proofs)))
+
+
+def bound_scores(
+    ambiguity: AmbiguitySet, scores: Scores, tolerance: float = TOLERANCE
+) -> tuple[ValidityBounds, Proofs | None]:
+    """Bounds of plans from the moments of their options' scores, however these were found.
+
+    Parameters
+    ----------
+    ambiguity : AmbiguitySet
+        Whose guarantee is meant; its moments play no part beside those of the scores.
+    scores : Scores
+        Of N plans of J options.
+    tolerance : float
+        Gap between the two sides of L* at which a plan counts as solved.
+
+    Returns
+    -------
+    bounds : ValidityBounds
+        Without certificates.
+    proofs : Proofs or None
+        What certificates in a `MomentBall` are made of; None for another set, whose own functions prove its bounds.
+    """
+    each = ambiguity.guarantee(scores.means, scores.spreads, scores.reaches)
+    bounds = ValidityBounds.vacuous(*each.shape)
+    bounds.option_lower[:] = each
+    if not is_moment_ball(ambiguity):
+        bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = ambiguity.joint_guarantees(each)
+        bounds.gap[:] = 1.0 - bounds.lower
+        bounds.weights[:] = 1.0 - each
+        return bounds, None
+    return bounds, _solve(scores, bounds, tolerance)
+
+
+def _solve(scores: Scores, bounds: ValidityBounds, tolerance: float) -> Proofs:
+    """Fill in the exact bounds of plans in a ball, given those of their options; return the proofs."""
+    from copa.bounds._kernels.lower import lower_bounds
+    from copa.bounds._kernels.mixture import surest_mixtures
+
+    means, roots, reach_roots, exponents = scores
+    n_plans, n_options, dimension = roots.shape
+    proofs, stop, each = Proofs.empty(n_plans, n_options, dimension), interruption(), bounds.option_lower
+    ceiling, fails = np.ones(n_plans), np.zeros(n_plans)
+    lower_bounds(
+        roots,
+        means,
+        scores.reaches,
+        tolerance,
+        stop,
+        proofs.directions,
+        np.empty_like(means),
+        proofs.matrices,
+        proofs.penalties,
+        proofs.blocks,
+        bounds.weights,
+        bounds.lower,
+        ceiling,
+    )
+    surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures, bounds.any_lower)
+    surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures, fails)
+    bounds.upper[:] = 1.0 - fails
+    for mixtures in (proofs.any_mixtures, proofs.upper_mixtures):
+        mixtures[:] = _in_given_units(mixtures, exponents)
+    # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
+    np.minimum(bounds.lower, each.min(axis=1), out=bounds.lower)
+    np.maximum(bounds.any_lower, each.max(axis=1), out=bounds.any_lower)
+    bounds.gap[:] = np.clip(ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
+    return proofs
+
+
+def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
+    """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
+    digits, sizes = np.frexp(mixtures)
+    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
+    weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
+    return weights

@@ -81,7 +81,7 @@ class Claim:
         for j in np.flatnonzero(~(self.option_lower <= exact + ROUNDING)).tolist():
             yield f"option {j + 1}: at least {self.option_lower[j]:.9g} is claimed, {exact[j]:.9g} is proven"
         if self.lower > 0.0:
-            mass = certificate.witness[:, -1, -1]
+            mass = certificate.option_weights()
             for j in np.flatnonzero(~(np.abs(self.weights - mass) <= ROUNDING)).tolist():
                 yield f"option {j + 1}: the weight {self.weights[j]:.9g} is claimed, {mass[j]:.9g} is right"
 

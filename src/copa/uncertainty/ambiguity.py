@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,19 @@ class AmbiguitySet(ABC):
             drift = as_symmetric(drift, "drift", mean.size)
             require_size(drift, "drift", largest=LARGEST**2)
         return cls(mean, cov, read_number(radius, "radius"), drift)
+
+    def same_as(self, other: "AmbiguitySet") -> bool:
+        """Whether another set is of the same kind and holds the same distributions, to the last bit of its moments."""
+        if self is other:
+            return True
+        if (
+            type(self) is not type(other)
+            or self.radius != other.radius
+            or (self.drift is None) != (other.drift is None)
+        ):
+            return False
+        pairs = [(self.mean, other.mean), (self.cov, other.cov), (self.drift, other.drift)]
+        return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
     @property
     def dimension(self) -> int:
@@ -228,6 +241,22 @@ class MomentBall(AmbiguitySet):
         angle = np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
         lower: Array = np.sin(angle) ** 2
         return lower
+
+
+def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
+    """Whether a set is a moment ball that has the ball's own guarantee: the set that the exact bounds are about."""
+    return isinstance(ambiguity, MomentBall) and type(ambiguity).guarantee is MomentBall.guarantee
+
+
+def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
+    """Return the set if files know it; else raise an error that says what to do instead."""
+    if not is_moment_ball(ambiguity):
+        raise InvalidInputError(
+            f"files hold plans and proofs of a MomentBall only, and this is a {type(ambiguity).__name__}: keep its "
+            "plans as a table or as JSON without certificates, check them here with `certificate.verify()`, or plan "
+            "with a MomentBall"
+        )
+    return ambiguity
 
 
 def _split(array: Array) -> tuple[Array, Exponents]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from copa.bounds import Certificate, validity_bounds
+from copa.bounds.certificate_list import Certificates
 from copa.bounds.points import read_plan, read_points
-from copa.bounds.validity import CHUNK, bound_plans
+from copa.bounds.validity import CHUNK, bound_batch
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -83,7 +84,7 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
 
     monkeypatch.setattr("copa.bounds.validity._bound_chunk", fail)
     with pytest.raises(MemoryError, match="no room"):
-        bound_plans(plans(2 * CHUNK), BALL, n_jobs=2)
+        bound_batch(BALL, plans(2 * CHUNK), n_jobs=2)
 
 
 def test_an_empty_batch_is_a_batch():
@@ -109,7 +110,7 @@ def test_certificates_are_a_sequence():
     assert isinstance(certificates[0], Certificate)
     assert_equal_certificates(certificates[-1], certificates[4])
     part = certificates[1:4:2]
-    assert isinstance(part, list)
+    assert isinstance(part, Certificates)
     assert len(part) == 2
     assert_equal_certificates(part[1], certificates[3])
     with pytest.raises(IndexError):

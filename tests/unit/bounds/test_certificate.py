@@ -105,9 +105,11 @@ def test_a_file_keeps_every_bit(name):
     for field in ARRAYS:
         np.testing.assert_array_equal(getattr(back, field), getattr(certificate, field), err_msg=field)
     assert back.penalty == certificate.penalty
-    assert back.ball.radius == certificate.ball.radius
+    assert back.ambiguity.radius == certificate.ambiguity.radius
     for field in ("mean", "cov", "drift"):
-        np.testing.assert_array_equal(getattr(back.ball, field), getattr(certificate.ball, field), err_msg=field)
+        np.testing.assert_array_equal(
+            getattr(back.ambiguity, field), getattr(certificate.ambiguity, field), err_msg=field
+        )
     assert back.verify() == certificate.verify()
     assert back.to_json() == certificate.to_json()
 
@@ -215,15 +217,15 @@ def test_data_of_another_plan_are_refused(bounds):
 
 @pytest.mark.parametrize("part", ["mean", "cov"])
 def test_data_of_another_ball_are_refused(bounds, part):
-    ball = bounds.certificate.ball
+    ball = bounds.certificate.ambiguity
     moved = validity_bounds(
         bounds.certificate.points,
         ball.mean + (np.array([0.0, 0.01, 0.0]) if part == "mean" else 0.0),
         ball.cov * (1.01 if part == "cov" else 1.0),
         ball.radius,
-    ).certificate.ball
+    ).certificate.ambiguity
     with pytest.raises(CertificateError, match="not about these data"):
-        replace(bounds.certificate, ball=moved).verify()
+        replace(bounds.certificate, ambiguity=moved).verify()
 
 
 @pytest.mark.parametrize("field", ["points", "mean"])
@@ -237,7 +239,9 @@ def test_a_file_with_exchanged_data_is_refused_when_verified(bounds, field):
 
 def test_a_larger_radius_than_certified_proves_less(bounds):
     content = changed(bounds.certificate, radius=0.3)
-    true = validity_bounds(bounds.certificate.points, *(bounds.certificate.ball.mean, bounds.certificate.ball.cov, 0.3))
+    true = validity_bounds(
+        bounds.certificate.points, *(bounds.certificate.ambiguity.mean, bounds.certificate.ambiguity.cov, 0.3)
+    )
     proven = Certificate.from_json(content).verify()
     assert proven.lower <= true.lower + true.gap + ROUNDING
     assert proven.upper >= true.lower - ROUNDING

@@ -73,12 +73,12 @@ def test_a_stored_certificate_with_an_impossible_matrix_is_damaged(matrix, name)
 def test_the_verifier_does_not_rely_on_what_the_ball_has_checked(matrix, name):
     dimension = len(matrix)
     found = validity_bounds(np.ones((1, dimension)), np.ones(dimension), np.eye(dimension), 0.1, np.eye(dimension))
-    ball = MomentBall.read(found.certificate.ball.mean, np.eye(dimension), 0.1, np.eye(dimension))
+    ball = MomentBall.read(found.certificate.ambiguity.mean, np.eye(dimension), 0.1, np.eye(dimension))
     object.__setattr__(ball, name, matrix)  # behind the ball's back, with the root of what is nearest to it
     values, vectors = np.linalg.eigh(matrix)
     object.__setattr__(ball, f"{name}_root", vectors * np.sqrt(np.maximum(values, 0.0)))
     with pytest.raises(CertificateError, match=f"{name} is not positive semidefinite: its entry .* is impossible"):
-        replace(found.certificate, ball=ball).verify()
+        replace(found.certificate, ambiguity=ball).verify()
 
 
 def test_scores_in_the_smallest_units_are_not_lost():
@@ -174,8 +174,8 @@ def test_an_option_that_a_singular_covariance_leaves_to_rounding_is_not_called_s
 def test_a_root_that_falls_short_of_its_matrix_proves_nothing(name):
     instance = next(iter(instances(1, 5)))
     certificate = validity_bounds(instance.points, instance.mean, instance.cov, 0.1, instance.cov).certificate
-    root = getattr(certificate.ball, f"{name}_root")
+    root = getattr(certificate.ambiguity, f"{name}_root")
     certificate.verify()
-    object.__setattr__(certificate.ball, f"{name}_root", (1.0 - 1e-12) * root)  # behind the ball's back
+    object.__setattr__(certificate.ambiguity, f"{name}_root", (1.0 - 1e-12) * root)  # behind the ball's back
     with pytest.raises(CertificateError, match=f"root of {name} does not square to all of it"):
         certificate.verify()

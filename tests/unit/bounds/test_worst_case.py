@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa.bounds import WorstCase, validity_bounds
-from copa.bounds.certificate import LEAST_REST
+from copa.bounds.worst_case import LEAST_REST
 from oracle.instances import Instance, instances
 from oracle.monte_carlo import gelbrich_distance
 
