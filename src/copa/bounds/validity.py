@@ -118,7 +118,7 @@ class ValidityBounds:
         if np.ndim(self.lower) == 0:
             raise TypeError("bounds of one plan cannot be indexed; those of a batch can")
         position = range(len(self))[index]
-        return self._picked(position, self._options(np.array([position])).ravel())
+        return self._picked(position, np.array([position]))
 
     def take(self, rows: Any) -> "ValidityBounds":
         """Return some plans of a batch.
@@ -129,22 +129,16 @@ class ValidityBounds:
             Positions, or a flag for each plan.
         """
         positions = np.arange(len(self), dtype=np.intp)[np.asarray(rows)]
-        return self._picked(positions, self._options(positions))
+        return self._picked(positions, positions)
 
-    def _options(self, plans: Positions) -> Positions:
-        """Positions of the options of some plans among all options."""
-        if self.option_lower.ndim == 1:
-            return segment_rows(plans, self.counts)
-        n_options = self.option_lower.shape[1]
-        options: Positions = n_options * plans[:, None] + np.arange(n_options)
-        return options
-
-    def _picked(self, plans: Any, options: Positions) -> "ValidityBounds":
-        per_plan = {name: getattr(self, name)[plans] for name in PER_PLAN}
-        per_option = {name: getattr(self, name).ravel()[options] for name in PER_OPTION}
+    def _picked(self, index: Any, plans: Positions) -> "ValidityBounds":
+        """Return one plan, or some, by their index; `plans` are its positions."""
+        options = index if self.option_lower.ndim == 2 else segment_rows(plans, self.counts)
+        per_plan = {name: getattr(self, name)[index] for name in PER_PLAN}
+        per_option = {name: getattr(self, name)[options] for name in PER_OPTION}
         found = self.certificates
         return ValidityBounds(
-            **per_plan, **per_option, certificate=found.take(plans) if np.ndim(plans) else found[plans]
+            **per_plan, **per_option, certificate=found[index] if isinstance(index, int) else found.take(plans)
         )
 
     @classmethod
