@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number
+from copa.exceptions import InvalidInputError
 
 Exponents = npt.NDArray[np.int32]
 NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
