@@ -1,4 +1,4 @@
-"""The radius of the ambiguity ball, from data instead of taste."""
+"""Size and shape of an ambiguity set, from data instead of taste."""
 
 from itertools import pairwise
 from typing import Any, Literal, TypedDict, Unpack
@@ -7,13 +7,18 @@ import numpy as np
 
 from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, semidefinite_root
 from copa._core.reading import read_count, read_share, read_word
-from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.parameters import parameter_vector
+from copa.exceptions import InvalidInputError
+from copa.models.parameters import parameter_history, parameter_vector
 from copa.uncertainty.gelbrich import gelbrich_distance
-from copa.uncertainty.retraining import Indices, TrainingData, as_generator, draw_bootstrap, retrained_parameters
+from copa.uncertainty.retraining import (
+    Indices,
+    TrainingData,
+    as_generator,
+    draw_bootstrap,
+    draw_with_both_classes,
+    retrained_parameters,
+)
 from copa.uncertainty.weight_moments import WeightMoments
-
-MAX_DRAWS = 1000
 
 
 class RetrainingOptions(TypedDict, total=False):
@@ -43,7 +48,9 @@ def calibrate_radius(
 
     Parameters
     ----------
-    estimator, X, y
+    estimator : object
+    X : array_like of shape (n, d)
+    y : array_like of shape (n,)
         As in `WeightMoments.from_retraining`.
     quantile : float
         In (0, 1]; the radius is the smallest distance that at least this share of the distances do not
@@ -69,6 +76,16 @@ def calibrate_radius(
     "disjoint" errs on the wide side, "bootstrap" aims at the size itself but repeats rows. The finite number
     of refits adds a little to both. Neither sees a population that changes; for that, use
     `radius_from_history`.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(200, 3, n_informative=2, n_redundant=0, random_state=0)
+    >>> radius = copa.calibrate_radius(LogisticRegression(), X, y, n_splits=4, n_models=20, random_state=0)
+    >>> 0.1 < radius < 2.0
+    True
     """
     data = TrainingData.read(X, y)
     read_share(quantile, "quantile", or_one=True)
@@ -117,6 +134,12 @@ def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = N
     The radius covers *one* retraining of the kind seen so far, population changes included, if the next step
     is no worse than the quantile of the past ones. V versions hold V - 1 steps: a quantile close to 1 is
     the largest step seen, and no number of them covers a break that has never happened.
+
+    Examples
+    --------
+    >>> import copa
+    >>> copa.radius_from_history([[0.0, 1.0], [0.0, 1.5], [3.0, 5.5]])
+    5.0
     """
     read_share(quantile, "quantile", or_one=True)
     moments = [_version_moments(version) for version in versions]
@@ -125,22 +148,72 @@ def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = N
     return _quantile([_distance(a, b, drift) for a, b in pairwise(moments)], quantile)
 
 
+def estimate_drift(history: Any) -> Array:
+    """Estimate the matrix Q of a transport cost s'Q^{-1}s from past parameter changes.
+
+    Parameters
+    ----------
+    history : array_like of shape (V, D) or sequence of fitted linear classifiers
+        Versions of the parameters, oldest first, V >= 3.
+
+    Returns
+    -------
+    ndarray of shape (D, D)
+        Positive semidefinite. Its diagonal is the mean squared change of each parameter from one version to
+        the next; its correlations are shrunk. A parameter that never changed has a row of zeros: it cannot
+        move.
+
+    Notes
+    -----
+    **Not centred.** The ball lies around today's parameters, and what must be covered is the whole change to
+    the next version, E[change change']: a trend that repeats from version to version is drift, not a nuisance
+    to subtract.
+
+    **Shrunk.** V - 1 changes rarely determine D(D+1)/2 numbers, and directions never seen so far would be
+    declared impossible. Every change is divided by its parameter's root mean square, the second moments of
+    the results are shrunk to the identity with the intensity of Ledoit and Wolf (2004), at least 1/V, and the
+    units are put back. So a feature measured in other units gives the same Q in those units.
+
+    **Normalisation.** sqrt(x'Qx) is the root mean square change of the score x'theta in one retraining (up to
+    the shrinkage), and a ball of radius r moves the mean of that score by at most r times it: the radius
+    counts standard deviations of drift *of any one score*. The change of the whole vector has a mean squared
+    length of D in this cost, so a ball meant to hold whole vectors needs a radius of about sqrt(D);
+    `radius_from_history` measures it.
+
+    Examples
+    --------
+    >>> import copa
+    >>> drift = copa.estimate_drift([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> drift.tolist()  # the second parameter never moved
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    from sklearn.covariance import ledoit_wolf_shrinkage
+
+    changes = np.diff(parameter_history(history, minimum=3), axis=0)
+    scale = np.sqrt(np.mean(changes**2, axis=0))
+    moved = scale > 0.0
+    if not moved.any():
+        return np.zeros((scale.size, scale.size))
+    unitless = changes[:, moved] / scale[moved]
+    intensity = max(ledoit_wolf_shrinkage(unitless, assume_centered=True), 1.0 / (len(changes) + 1))
+    correlations = np.zeros((scale.size, scale.size))
+    correlations[np.ix_(moved, moved)] = (1.0 - intensity) * (unitless.T @ unitless) / len(changes)
+    correlations[moved, moved] = 1.0
+    drift: Array = correlations * np.outer(scale, scale)
+    return drift
+
+
 def _draw_pair(target: Array, method: str, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Return the rows of two samples in which both classes occur."""
     n = target.size
-    for _ in range(MAX_DRAWS):
+
+    def draw() -> tuple[Indices, Indices]:
         if method == "disjoint":
             order = rng.permutation(n)
-            pair = order[: n // 2], order[n // 2 :]
-        else:
-            pair = rng.integers(n, size=n), rng.integers(n, size=n)
-        if all(0.0 < target[rows].sum() < rows.size for rows in pair):
-            return pair
-    rarer = int(min(target.sum(), n - target.sum()))
-    raise RetrainingError(
-        f"{MAX_DRAWS} pairs of samples all lacked a class (the rarer has {rarer} of the {n} rows); a "
-        "radius from data needs more rows of it"
-    )
+            return order[: n // 2], order[n // 2 :]
+        return rng.integers(n, size=n), rng.integers(n, size=n)
+
+    return draw_with_both_classes(draw, target, "pairs of samples")
 
 
 def _version_moments(version: Any) -> WeightMoments:
@@ -181,13 +254,23 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
 
     Parameters
     ----------
-    estimator, X, y : as in `WeightMoments.from_retraining`
-    moments : the nominal ones, of refits of the same estimator on the same data
-    drift : (D, D) shape of the ball; None for the identity. With `moments.cov` the radius counts standard deviations.
-    quantile : in (0, 1], over the rows
-    n_samples, n_models : bootstrap samples, and refits in each
+    estimator : object
+    X : array_like of shape (n, d)
+    y : array_like of shape (n,)
+        As in `WeightMoments.from_retraining`.
+    moments : WeightMoments
+        The nominal ones, of refits of the same estimator on the same data.
+    drift : array_like of shape (D, D), optional
+        Shape of the ball; None for the identity. With `moments.cov` the radius counts standard deviations.
+    quantile : float
+        In (0, 1], over the rows.
+    n_samples : int
+        Bootstrap samples.
+    n_models : int
+        Refits in each.
     random_state : None, int, numpy Generator or RandomState
-    n_jobs : as in `retrained_parameters`
+    n_jobs : int or None
+        As in `retrained_parameters`.
 
     Returns
     -------
@@ -197,6 +280,19 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     -----
     The ball has to hold the moments of one score at a time, which is what the guarantee of one option needs. It covers
     sampling from the same population, not a population that changes; for that, see `radius_from_history`.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(200, 3, n_informative=2, n_redundant=0, random_state=0)
+    >>> moments = copa.WeightMoments.from_retraining(LogisticRegression(), X, y, n_models=50, random_state=0)
+    >>> radius = copa.resampling_radius(
+    ...     LogisticRegression(), X, y, moments, drift=moments.cov, n_samples=10, n_models=10, random_state=0
+    ... )
+    >>> 0.1 < radius < 3.0  # in standard deviations
+    True
     """
     data = TrainingData.read(X, y)
     read_share(quantile, "quantile", or_one=True)
@@ -246,3 +342,28 @@ def _score_distances(rows: Array, nominal: WeightMoments, mean: Array, cov: Arra
     reach = lengths(shape)
     known = reach > 0.0  # a row that the ball cannot move needs no radius
     return as_floats(moved[known] / reach[known] if known.any() else np.zeros(1), "distances")
+
+
+COUNTED = 1.64  # standard errors: 95 % of a normal variable, one side
+
+
+def fresh_data_radius(n_models: int) -> float:
+    """How far the moments of a score may be off when the next model is trained on fresh data, in standard deviations.
+
+    Seen from the data at hand, the score of a model trained on fresh data of the same population varies twice: these
+    data are one sample, the next ones are another. That makes its standard deviation sqrt(2) times that of retraining
+    on resampled data. K refits leave their mean unknown by 1 / sqrt(K) standard deviations and their spread by
+    1 / sqrt(2 K); both are counted 1.64 times. The result is Gelbrich's distance of one score's moments.
+
+    Parameters
+    ----------
+    n_models : int
+        Number of refits K.
+
+    Returns
+    -------
+    float
+    """
+    mean = COUNTED / np.sqrt(n_models)
+    spread = np.sqrt(2.0) - 1.0 + COUNTED / np.sqrt(2.0 * n_models)
+    return float(np.hypot(mean, spread))

@@ -1,8 +1,8 @@
 """Parameters of a model refitted many times on random subsets of its training data."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import labels_of_rows
+from copa.models.calibration import thawed
 from copa.models.parameters import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 
@@ -45,30 +46,41 @@ def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
     ----------
     target : ndarray of shape (n,)
         1.0 for rows of the positive class, else 0.0.
+    size : int
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    RetrainingError
+        If the subsets keep missing a class.
     """
-    for _ in range(MAX_DRAWS):
+
+    def draw() -> Indices:
         # The rows with the smallest random keys: several times faster than Generator.choice.
         keys = rng.random(target.size)
-        indices: Indices = np.flatnonzero(keys <= np.partition(keys, size - 1)[size - 1])[:size]
-        if 0.0 < target[indices].sum() < size:
-            return indices
-    rarer = int(min(target.sum(), target.size - target.sum()))
-    raise RetrainingError(
-        f"{MAX_DRAWS} subsets of {size} out of {target.size} rows all lacked a class (the rarer has {rarer} "
-        "rows); use a larger fraction or more rows of the rarer class"
-    )
+        return np.flatnonzero(keys <= np.partition(keys, size - 1)[size - 1])[:size]
+
+    return draw_with_both_classes(draw, target, f"subsets of {size} out of {target.size} rows")
 
 
 def draw_bootstrap(target: Array, rng: np.random.Generator) -> Indices:
     """Return n row indices drawn with replacement, both classes among them."""
+    return draw_with_both_classes(lambda: rng.integers(target.size, size=target.size), target, "bootstrap samples")
+
+
+Sample = TypeVar("Sample", Indices, tuple[Indices, Indices])
+
+
+def draw_with_both_classes(draw: Callable[[], Sample], target: Array, what: str) -> Sample:
+    """Draw a sample of rows, or a pair of samples, until both classes occur in each."""
     for _ in range(MAX_DRAWS):
-        indices: Indices = rng.integers(target.size, size=target.size)
-        if 0.0 < target[indices].sum() < indices.size:
-            return indices
+        sample = draw()
+        if all(0.0 < target[rows].sum() < rows.size for rows in (sample if isinstance(sample, tuple) else (sample,))):
+            return sample
     rarer = int(min(target.sum(), target.size - target.sum()))
     raise RetrainingError(
-        f"{MAX_DRAWS} bootstrap samples all lacked a class (the rarer has {rarer} of the {target.size} rows); a radius "
-        "from data needs more rows of it"
+        f"{MAX_DRAWS} {what} all lacked a class (the rarer has {rarer} of the {target.size} rows); give more rows of "
+        "the rarer class, or draw a larger fraction of them"
     )
 
 
@@ -159,6 +171,15 @@ def retrained_parameters(
         If an argument is outside what is allowed, or the estimator is not a linear classifier.
     RetrainingError
         If a refit has no solution, or the subsets keep missing one class.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(200, 3, n_informative=2, n_redundant=0, random_state=0)
+    >>> copa.retrained_parameters(LogisticRegression(), X, y, n_models=10, random_state=0).shape
+    (10, 4)
     """
     data = TrainingData.read(X, y)
     read_count(n_models, "n_models", least=2)
@@ -206,12 +227,24 @@ def _clone_and_fit(
         # Subsets and seeds are drawn here, one after the other: the order of the workers cannot matter.
         for subset in subsets:
             settings = {"random_state": int(seeds.integers(2**31))} if seeded else {}
-            yield delayed(_fit_clone)(estimator, data.features, data.labels, subset, settings)
+            yield delayed(_refit_parameters)(estimator, data.features, data.labels, subset, settings)
 
     return np.stack(Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()))
 
 
-def _fit_clone(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:
+def _refit_parameters(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:
+    return parameter_vector(refit(estimator, features[subset], labels[subset], settings))
+
+
+def refit(estimator: Any, rows: Any, labels: Any, settings: Mapping[str, Any]) -> Any:
+    """Clone an estimator, change some of its settings and fit it."""
+    return unfitted(estimator).set_params(**settings).fit(rows, labels)
+
+
+def unfitted(estimator: Any) -> Any:
+    """A clone of the estimator in which nothing is frozen: what is not fitted again does not vary."""
     from sklearn.base import clone
 
-    return parameter_vector(clone(estimator).set_params(**settings).fit(features[subset], labels[subset]))
+    copy = clone(thawed(estimator))
+    parts = copy.get_params().items()
+    return copy.set_params(**{name: clone(thawed(part)) for name, part in parts if thawed(part) is not part})

@@ -1,7 +1,13 @@
-"""The black box retrained: fits to resampled data, and how far a fresh sample moves the moments of their scores."""
+"""Black boxes retrained on resampled data, and the scores of the refits as an ambiguity set.
+
+A black box has no parameters. What is known of the next model is how the scores of rows vary over refits, and that is
+enough: a row enters the bounds only through the mean of its score and inner products with the others. `score_points`
+writes options as points whose products are those, and `standard_ball` is the ambiguity set in which they lie, the same
+for every plan of up to J options. So parameters of linear models and scores of refits enter the bounds by one door.
+"""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +19,38 @@ from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import thawed
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.retraining import draw_bootstrap
+from copa.uncertainty.retraining import draw_bootstrap, refit, unfitted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def standard_ball(n_options: int, radius: float) -> MomentBall:
-    """The ball of standardised scores: theta = (1, g) where g has mean 0 and covariance I.
+    """Scores of refits as an ambiguity set: the ball around theta = (1, g) where g has mean 0 and covariance I.
 
-    An option is the point (m, r) with its mean score m and a row r of a root of the covariance of the menu's scores:
-    then theta'(m, r) has the moments of its score over the retrained fits. The ball has the shape of the covariance, so
-    that its radius counts standard deviations of retraining, and is the same for every menu of up to J options.
+    An option is the point (m, r) with its mean score m and a row r of a root of the covariance of the plan's scores:
+    then theta'(m, r) has the moments of its score over the refits. The ball has the shape of the covariance, so that
+    its radius counts standard deviations of retraining.
+
+    Parameters
+    ----------
+    n_options : int
+        Most options of a plan, J.
+    radius : float
+
+    Returns
+    -------
+    MomentBall
+        Of J + 1 dimensions.
+
+    Examples
+    --------
+    >>> ball = standard_ball(n_options=2, radius=0.5)
+    >>> scores = np.array([[1.0, 2.0], [3.0, 2.5], [2.0, 3.0]])  # of two options by three refits
+    >>> points = score_points(scores, owner=np.array([0, 0]), dimension=3)
+    >>> moments = ball.option_moments(points)
+    >>> (moments[0] / moments[1]).round(3), (scores.mean(axis=0) / scores.std(axis=0, ddof=1)).round(3)
+    (array([2., 5.]), array([2., 5.]))
     """
     mean = np.zeros(n_options + 1)
     mean[0] = 1.0
@@ -34,24 +60,42 @@ def standard_ball(n_options: int, radius: float) -> MomentBall:
 
 
 def score_points(scores: Array, owner: Indices, dimension: int) -> Array:
-    """Options as points of the standard ball, from what K retrained fits say of them, (M, D).
+    """Scores of refits as points of the standard ball.
 
     Parameters
     ----------
-    scores : (K, M) of the options by the retrained fits
-    owner : (M,) whose they are, ascending; no menu has more than D - 1 options
+    scores : ndarray of shape (K, M)
+        Of the options by the refits.
+    owner : ndarray of shape (M,)
+        Position of the applicant of each option, ascending; no plan has more than D - 1 options.
+    dimension : int
+        D of the ball.
+
+    Returns
+    -------
+    ndarray of shape (M, D)
     """
     mean = scores.mean(axis=0)
     return standard_points(mean, (scores - mean) / np.sqrt(max(len(scores) - 1, 1)), owner, dimension)
 
 
 def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int) -> Array:
-    """Options as points of the standard ball, (M, D).
+    """Moments of scores as points of the standard ball.
 
     Parameters
     ----------
-    mean : (M,) scores
-    factors : (K, M) whose columns have the covariances of the scores as inner products, within each menu
+    mean : ndarray of shape (M,)
+        Mean scores.
+    factors : ndarray of shape (K, M)
+        Columns whose inner products are the covariances of the scores, within each plan.
+    owner : ndarray of shape (M,)
+        Position of the applicant of each option, ascending.
+    dimension : int
+        D of the ball.
+
+    Returns
+    -------
+    ndarray of shape (M, D)
     """
     points = np.zeros((len(mean), dimension))
     points[:, 0] = mean
@@ -63,7 +107,7 @@ def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def one_thread_no_warnings() -> Iterator[None]:
     """Silence warnings, whatever scikit-learn does to their filters meanwhile, and hold models to one thread.
 
     Its ensembles empty the filters and fill them again for every tree. These are shared by all threads: another thread
@@ -76,9 +120,6 @@ def quiet() -> Iterator[None]:
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
         yield
-
-
-COUNTED = 1.64  # standard errors: 95 % of a normal variable, one side
 
 
 def retrain(
@@ -99,43 +140,35 @@ def retrain(
     rows = X[list(model.columns)]
     labels = np.asarray(y)
     fits: list[Any] = [None] * len(samples)
-    stopped = stopped_early(model.estimator)
+    parts = unfitted(model.estimator).get_params()
+    same = _each(parts, "n_jobs", 1) | stopped_early(model.estimator)
+
+    def random_states(value: int) -> dict[str, Any]:
+        return _each(parts, "random_state", value)
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(samples))):
-            estimator = unfitted(model.estimator)
-            settings = _each(estimator, "random_state", seed + k) | _each(estimator, "n_jobs", 1) | stopped
-            fits[k] = _fit(estimator.set_params(**settings), rows, labels, samples[k], model)
+            fits[k] = _refit(model, rows.iloc[samples[k]], labels[samples[k]], same | random_states(seed + k))
             advance(1)
 
-    with quiet():
+    with one_thread_no_warnings():
         for_each_chunk(work, len(samples), 1, n_jobs)
     return tuple(model.replaced(fit) for fit in fits)
 
 
-def _fit(estimator: Any, rows: "pd.DataFrame", labels: Any, sample: Indices, model: BlackBox) -> Any:
-    drawn = rows.iloc[sample]
+def _refit(model: BlackBox, rows: "pd.DataFrame", labels: Any, settings: Mapping[str, Any]) -> Any:
     try:
-        return estimator.fit(drawn if model.named else drawn.to_numpy(), labels[sample])
+        return refit(model.estimator, rows if model.named else rows.to_numpy(), labels, settings)
     except Exception as error:
         raise RetrainingError(
-            f"{type(estimator).__name__} cannot be fitted again to resampled rows ({type(error).__name__}: {error}); "
-            "make the pipeline robust to rare categories (handle_unknown='ignore'), or give more rows"
+            f"{type(model.estimator).__name__} cannot be fitted again to resampled rows ({type(error).__name__}: "
+            f"{error}); make the pipeline robust to rare categories (handle_unknown='ignore'), or give more rows"
         ) from error
 
 
-def unfitted(estimator: Any) -> Any:
-    """A clone of the estimator in which nothing is frozen: what is not fitted again does not vary."""
-    from sklearn.base import clone
-
-    copy = clone(thawed(estimator))
-    parts = copy.get_params().items()
-    return copy.set_params(**{name: clone(thawed(part)) for name, part in parts if thawed(part) is not part})
-
-
-def _each(estimator: Any, name: str, value: Any) -> dict[str, Any]:
-    """The value for a setting of the estimator and of all its parts."""
-    return {key: value for key in estimator.get_params() if key == name or key.endswith(f"__{name}")}
+def _each(parameters: Iterable[str], name: str, value: Any) -> dict[str, Any]:
+    """The value for a setting of an estimator and of all its parts, by the names of all parameters."""
+    return {key: value for key in parameters if key == name or key.endswith(f"__{name}")}
 
 
 def stopped_early(estimator: Any) -> dict[str, Any]:
@@ -177,16 +210,3 @@ def require_clonable(model: BlackBox) -> None:
 def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
     """Bootstrap samples of the rows."""
     return [draw_bootstrap(target, rng) for _ in range(n_samples)]
-
-
-def fresh_data_radius(n_models: int) -> float:
-    """How far the moments of a score may be off when the next model is trained on fresh data, in standard deviations.
-
-    Seen from the data at hand, the score of a model trained on fresh data of the same population varies twice: these
-    data are one sample, the next ones are another. That makes its standard deviation sqrt(2) times that of retraining
-    on resampled data. K refits leave their mean unknown by 1 / sqrt(K) standard deviations and their spread by
-    1 / sqrt(2 K); both are counted 1.64 times. The result is Gelbrich's distance of one score's moments.
-    """
-    mean = COUNTED / np.sqrt(n_models)
-    spread = np.sqrt(2.0) - 1.0 + COUNTED / np.sqrt(2.0 * n_models)
-    return float(np.hypot(mean, spread))

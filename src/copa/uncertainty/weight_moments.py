@@ -64,6 +64,14 @@ class WeightMoments:
     ----------
     mean, cov : ndarray
         Read-only copies. Two objects are equal only if they are the same object.
+
+    Examples
+    --------
+    >>> import copa
+    >>> moments = copa.WeightMoments.from_samples([[0.0, 1.0], [2.0, 1.0], [1.0, 4.0]])
+    >>> moments.mean, moments.cov
+    (array([1., 2.]), array([[1., 0.],
+           [0., 3.]]))
     """
 
     mean: Array
@@ -85,6 +93,10 @@ class WeightMoments:
         ----------
         thetas : array_like of shape (K, D)
             Parameter vectors, K >= 2.
+
+        Returns
+        -------
+        WeightMoments
         """
         samples = as_floats(thetas, "thetas")
         if samples.ndim != 2 or len(samples) < 2 or samples.shape[1] == 0:

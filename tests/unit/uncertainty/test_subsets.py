@@ -25,7 +25,7 @@ def test_every_row_is_drawn_equally_often():
 def test_a_class_that_never_gets_in_is_an_error():
     target = np.zeros(100_000)
     target[0] = 1.0
-    with pytest.raises(RetrainingError, match="the rarer has 1 rows"):
+    with pytest.raises(RetrainingError, match="the rarer has 1 of the 100000 rows"):
         draw_subset(target, 2, np.random.default_rng(0))
 
 
