@@ -9,9 +9,21 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
+from copa.search._kernels.arguments import FoundRows, Starts, Targets
 from copa.search.problem import ActionSpace, Places
 from copa.search.rows import relaxed_rows
-from copa.search.run import MET, TIMED_OUT, UNREACHABLE, Goals, is_better, keeping, search_inputs, ways_in
+from copa.search.run import (
+    MET,
+    TIMED_OUT,
+    UNREACHABLE,
+    Goals,
+    goal_arrays,
+    is_better,
+    keeping,
+    starts_of,
+    take_rows,
+    ways_in,
+)
 from copa.tables.steps import snap
 
 CHUNK = 64
@@ -63,12 +75,11 @@ def find_nearest_rows(
     places, encoded, slack : of the applicant of each target, with a leading M
     targets : (M, D) points that need not be rows
     """
-    shift, inputs = targets - encoded, search_inputs(space, encoded)
+    shift, starts = targets - encoded, starts_of(space, encoded, slack)
 
     def search(some: Indices, where: Places) -> NearestRows:
         asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
-        rows = tuple(part[some] for part in inputs)
-        return _search(space, where, (*rows, slack[some]), shift[some], asked, (n_jobs, deadline))
+        return _search(space, where, take_rows(starts, some), shift[some], asked, (n_jobs, deadline))
 
     found = search(np.arange(len(targets)), keeping(places, places.outside))
     for some, where in ways_in(places):
@@ -90,7 +101,7 @@ def find_nearest_rows(
 def _search(
     space: ActionSpace,
     places: Places,
-    rows: tuple[Array, ...],
+    starts: Starts,
     shift: Array,
     goals: Goals,
     run: tuple[int | None, float],
@@ -99,7 +110,6 @@ def _search(
 
     Parameters
     ----------
-    rows : what `search_inputs` says of the applicants, and the slack of the rules
     shift : (M, D) from the applicants to the targets
     run : threads and deadline
     """
@@ -107,37 +117,26 @@ def _search(
 
     kernel: Any = nearest_rows
     n_jobs, deadline = run
-    lines, prices = _line_targets(space, places, shift)
-    choice_prices = _choice_prices(space, places, shift)
+    lines, per_unit = _line_targets(space, places, shift)
+    targets = Targets(lines, per_unit, _choice_prices(space, places, shift))
     m = len(shift)
-    found = NearestRows(np.full(m, TIMED_OUT, dtype=np.int64), lines.copy(), places.atoms.copy(), np.zeros(m))
+    rows = np.hstack([lines, places.atoms])
+    found = FoundRows(np.full(m, TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
+    regions, asked = places.regions, goal_arrays(goals)
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        kernel(
-            *space.terrain,
-            stop,
-            *(part[some] for part in places.parts()),
-            space.cap,
-            *(part[some] for part in rows),
-            goals.levels[some],
-            goals.radius,
-            goals.margin,
-            goals.floors[some],
-            lines[some],
-            prices,
-            choice_prices[some],
-            found.outcomes[some],
-            found.values[some],
-            found.atoms[some],
-            found.highest[some],
-        )
+        at = targets._replace(numbers=lines[some], levels=targets.levels[some])
+        applicants = (take_rows(part, some) for part in (regions, starts, asked))
+        kernel(space.problem._replace(stop=stop), *applicants, at, take_rows(found, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True)
     found.outcomes[places.outside.sum(axis=1) > space.cap] = UNREACHABLE
-    return found
+    n_lines = len(space.lines)
+    highest = np.where(found.outcomes == MET, goals.levels, found.highest)
+    return NearestRows(found.outcomes, rows[:, :n_lines].copy(), rows[:, n_lines:].astype(np.int64), highest)
 
 
 def _line_targets(space: ActionSpace, places: Places, shift: Array) -> tuple[Array, Array]:

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.search.problem import ActionSpace, Places, unit_of_effort
+from copa.search.cost import unit_of_effort
+from copa.search.problem import ActionSpace, Places
 from copa.tables.steps import snap
 
 

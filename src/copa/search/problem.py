@@ -11,13 +11,16 @@ from copa._core.arrays import Array
 from copa.models import Encoding, LinearModel
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers
+from copa.search._kernels.arguments import Prices, Regions, SearchProblem
+from copa.search.cost import Cost, level_gaps, read_cost
+from copa.search.cost import unit_of_effort as unit_of_effort  # noqa: PLC0414 - until its users import it from there
 from copa.tables.steps import snap
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Effort of touching a column at all, in units of effort (a spread): among equals, the row with fewer changes wins.
-FEE = 0.05
+value_gaps = level_gaps
+
 # A line without an end gets one, this many spreads beyond the applicant's own value.
 FARTHEST = 10.0
 
@@ -83,29 +86,40 @@ class ActionSpace:
         return np.cumsum([len(self.lines), *sizes]).astype(np.int64)
 
     @cached_property
-    def terrain(self) -> tuple[Any, ...]:
-        """The fields of the kernels' `Terrain`, all but `stop`."""
-        atoms = self.directions
-        return (
-            self.ends[:-1],
-            self.ends[1:],
-            np.ascontiguousarray(atoms @ self.cov @ atoms.T),
-            np.ascontiguousarray(atoms @ self.drift @ atoms.T),
-            atoms @ self.mean,
-            atoms @ self.theta,
-            self._rule_shares,
-            np.array([feature.step or 0.0 for feature in self.lines]),
-        )
+    def starts(self) -> npt.NDArray[np.int64]:
+        """First direction of each column, and the number of directions at last, (F + 1,)."""
+        sizes = [1] * len(self.lines) + [len(feature.values or ()) for feature in self.choices]
+        return np.cumsum([0, *sizes]).astype(np.int64)
 
     @cached_property
-    def prices(self) -> tuple[Any, ...]:
-        """The fields of the kernels' `Prices`: effort per unit, between values, and per touched column."""
-        per_unit = np.array([feature.weight / unit_of_effort(feature) for feature in self.lines])
-        gaps = np.zeros((len(self.directions), len(self.directions)))
-        for feature, start, end in zip(self.choices, self.ends[:-1], self.ends[1:], strict=True):
-            gaps[start:end, start:end] = value_gaps(feature) ** self.power
-        fees = FEE * np.array([feature.weight for feature in self.columns])
-        return per_unit, gaps, fees, self.power
+    def problem(self) -> SearchProblem:
+        """What the compiled search is given; it never stops by itself."""
+        return SearchProblem(
+            starts=self.starts,
+            cov_gram=np.ascontiguousarray(self.directions @ self.cov @ self.directions.T),
+            drift_gram=np.ascontiguousarray(self.directions @ self.drift @ self.directions.T),
+            means=self.directions @ self.mean,
+            scores=self.directions @ self.theta,
+            rules=self._rule_shares,
+            steps=np.array([feature.step or 0.0 for feature in self.lines]),
+            cap=self.cap,
+            stop=np.zeros(1, dtype=np.int64),
+        )
+
+    @property
+    def terrain(self) -> tuple[Any, ...]:
+        """The old name, for its rules."""
+        return (None,) * 6 + (self.problem.rules,)
+
+    @cached_property
+    def prices(self) -> Prices:
+        """What changes cost."""
+        return self.cost.prices(self.columns)
+
+    @property
+    def cost(self) -> Cost:
+        """What a change asks of an applicant."""
+        return read_cost("l2" if self.power == 2 else "l1")
 
     @cached_property
     def _rule_scales(self) -> Array:
@@ -141,11 +155,7 @@ class ActionSpace:
 
     def effort(self, own: "Places", values: Array, atoms: npt.NDArray[np.int64]) -> Array:
         """Effort of rows (N, J, L), (N, J, C) for the applicants they are made for, (N, J), fees not included."""
-        per_unit, gaps, _, power = self.prices
-        line = np.abs(values - own.values[:, None]) * per_unit
-        choice = gaps[own.atoms[:, None], atoms]
-        total: Array = (line**power).sum(axis=2) + choice.sum(axis=2)
-        return np.sqrt(total) if power == 2 else total
+        return self.cost.distance(self.prices, own.rows[:, None], np.concatenate([values, atoms], axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +201,16 @@ class Places:
                 flags[:] = limits.categorical[feature.name]
             flags[missing] = np.arange(flags.shape[1]) == 0
         return cls(values, atoms, lower, upper, allowed)
+
+    @property
+    def rows(self) -> Array:
+        """The applicants' own rows, (N, F)."""
+        return np.hstack([self.values, self.atoms])
+
+    @property
+    def regions(self) -> Regions:
+        """What the compiled search is given."""
+        return Regions(self.rows, self.lower, self.upper, self.allowed)
 
     def parts(self) -> tuple[Any, ...]:
         """The arrays, in the order of the kernels' `Place`."""
@@ -258,24 +278,6 @@ def _held(ends: Array, own: Array, precision: Any, inwards: float) -> Array:
     beyond = printed < ends if inwards > 0.0 else printed > ends
     held = np.where(beyond, np.nextafter(near, precision(inwards)), near).astype(np.float64)
     return np.where(np.isfinite(held) & (ends != own), held, ends)
-
-
-def unit_of_effort(feature: Feature) -> float:
-    """What counts as one unit of effort in a column, in raw units (or ranks)."""
-    if feature.spread is not None:
-        return feature.spread
-    if feature.lower is not None and feature.upper is not None and feature.upper > feature.lower:
-        return (feature.upper - feature.lower) / 4.0  # a range is about four standard deviations wide
-    return 1.0
-
-
-def value_gaps(feature: Feature) -> Array:
-    """Effort between the values of a choice (V, V): ranks apart for an ordinal, else one for every change."""
-    n_values = len(feature.values or ())
-    ranks = np.arange(n_values, dtype=np.float64)
-    apart = np.abs(ranks[:, None] - ranks) if feature.kind == "ordinal" else 1.0 - np.eye(n_values)
-    gaps: Array = feature.weight * apart / unit_of_effort(feature)
-    return gaps
 
 
 def numbers_of(feature: Feature, column: "pd.Series[Any]") -> Array:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
+from copa.search._kernels.arguments import FoundPlans, GoalArrays, Outcome, PoolSettings, Starts
 from copa.search.problem import ActionSpace, Places
 
 Flags = npt.NDArray[np.bool_]
@@ -52,8 +53,7 @@ CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one wh
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
 
-# What became of an applicant, as the kernels say it.
-MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
+MET, BELOW, UNREACHABLE, TIMED_OUT = Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +155,26 @@ def price_multipliers(n_starts: int, n_columns: int, random_state: Any) -> Array
     return multipliers
 
 
-def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Array]:
-    """What the search needs of the applicants' own rows (N, D): the `numbers` and products of the kernels' `Row`."""
+def goal_arrays(goals: Goals) -> GoalArrays:
+    """What the compiled search must reach, from the levels that are asked for."""
+    some = goals.levels >= 0.0
+    levels = np.where(some, goals.levels, 0.0)
+    b = np.sqrt(levels / (1.0 - levels))
+    a = np.where(some, 1.0 / np.hypot(1.0, b), 0.0)
+    c = np.hypot(1.0, b)
+    return GoalArrays(a, a * b, a * c, goals.floors, float(goals.margin), float(goals.radius), moves_spread=True)
+
+
+def take_rows(record: Any, rows: Any) -> Any:
+    """A named tuple of arrays with some of their rows; numbers stay as they are."""
+    return type(record)(*(part[rows] if isinstance(part, np.ndarray) else part for part in record))
+
+
+def starts_of(space: ActionSpace, encoded: Array, slack: Array) -> Starts:
+    """The applicants' own rows (N, D), as the search follows them."""
     rows = encoded[:, None]  # one product per applicant: the same to the last bit in any batch
     cov_rows, drift_rows = rows @ space.cov, rows @ space.drift
-    numbers = np.concatenate(
+    scores = np.concatenate(
         [
             rows @ space.mean,
             rows @ space.theta,
@@ -168,7 +183,8 @@ def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Arr
         ],
         axis=1,
     )
-    return numbers, (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+    cov_products, drift_products = (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+    return Starts(scores, cov_products, drift_products, slack)
 
 
 def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
@@ -197,14 +213,14 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
     deadline : value of `perf_counter` after which no further applicant is begun
     progress : called with the number of applicants done, from any thread
     """
-    inputs = search_inputs(space, encoded)
-    cap = space.cap if cap is None else cap
+    starts, cap = starts_of(space, encoded, slack), space.cap if cap is None else cap
 
     def search(some: Indices, where: Places, advance: Callable[[int], None] | None) -> Menus:
         asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
-        rows = tuple(part[some] for part in inputs)
-        how = (cap, multipliers, diversity_weight, n_options)
-        return _search(space, where, (*rows, slack[some]), asked, how, (n_jobs, deadline, advance))
+        settings = PoolSettings(multipliers, float(diversity_weight))
+        return _search(
+            space, where, take_rows(starts, some), asked, settings, (cap, n_options), (n_jobs, deadline, advance)
+        )
 
     menus = search(np.arange(len(encoded)), keeping(places, places.outside), progress)
     for some, where in ways_in(places):
@@ -215,45 +231,41 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
 def _search(
     space: ActionSpace,
     places: Places,
-    rows: tuple[Array, ...],
+    starts: Starts,
     goals: Goals,
-    how: tuple[int, Array, float, int],
+    settings: PoolSettings,
+    how: tuple[int, int],
     run: tuple[int | None, float, Callable[[int], None] | None],
 ) -> Menus:
     """Search the menus of applicants who may take any value between their limits, and no other.
 
     Parameters
     ----------
-    rows : what `search_inputs` says of the applicants, and the slack of the rules
-    how : most columns that may change, multipliers of their prices, weight of diversity, number of options
+    how : most columns that may change, number of options
     run : threads, deadline and progress
     """
-    from copa.search._kernels.plans import build_menus
+    from copa.search._kernels.plans import find_plans
 
-    kernel: Any = build_menus
-    cap, multipliers, diversity_weight, n_options = how
+    kernel: Any = find_plans
+    cap, n_options = how
     n_jobs, deadline, progress = run
-    n = len(places.values)
-    menus = Menus.empty(n, n_options, len(space.lines), len(space.choices))
+    n, n_columns = len(places.values), len(space.columns)
+    found = FoundPlans(
+        np.full(n, Outcome.TIMED_OUT, dtype=np.int64),
+        np.zeros(n, dtype=np.int64),
+        np.zeros((n, n_options, n_columns)),
+        np.zeros((n, n_options, n_columns)),
+        np.zeros((n, n_columns)),
+        np.zeros(n),
+    )
+    regions, asked = places.regions, goal_arrays(goals)
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        kernel(
-            *space.terrain,
-            stop,
-            *space.prices,
-            *(part[some] for part in places.parts()),
-            cap,
-            *(part[some] for part in rows),
-            goals.levels[some],
-            goals.radius,
-            goals.margin,
-            goals.floors[some],
-            multipliers,
-            diversity_weight,
-            *menus.parts(some),
-        )
+        problem = space.problem._replace(cap=cap, stop=stop)
+        applicants = (take_rows(part, some) for part in (regions, starts, asked))
+        kernel(problem, space.prices, *applicants, settings, take_rows(found, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))
 
@@ -261,9 +273,15 @@ def _search(
     with stopping_at(deadline) as stop:
         for_each_chunk(work, n, chunk, n_jobs, in_kernels=True)
     beyond_cap = places.outside.sum(axis=1) > cap
-    menus.outcomes[beyond_cap] = UNREACHABLE
-    menus.counts[beyond_cap] = 0
-    return menus
+    found.outcomes[beyond_cap] = UNREACHABLE
+    found.counts[beyond_cap] = 0
+    parts: list[Any] = []
+    n_lines = len(space.lines)
+    for rows in (found.options, found.relaxed, found.surest):
+        parts += [rows[..., :n_lines].copy(), rows[..., n_lines:].astype(np.int64)]
+    highest = np.where(found.outcomes == MET, goals.levels, found.highest)
+    a, b, c, d, e, f = parts
+    return Menus(found.outcomes, found.counts, a, b, c, d, highest, e, f)
 
 
 def _better_of(space: ActionSpace, menus: Menus, some: Indices, places: Places, others: Menus) -> Menus:
