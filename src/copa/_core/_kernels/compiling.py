@@ -13,7 +13,6 @@ from types import FunctionType
 from typing import Any, get_type_hints
 
 from numba import njit, types
-from numba.core.typing.templates import Signature
 
 from copa.exceptions import CompilationWarning
 
@@ -54,7 +53,7 @@ options = kernel_options()
 inner: dict[str, Any] = {**options, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def signature(*records: type[tuple[Any, ...]]) -> Signature:
+def signature(*records: type[tuple[Any, ...]]) -> Any:
     """Signature of an entry point that takes named tuples; the fields' annotations say what they hold.
 
     Parameters

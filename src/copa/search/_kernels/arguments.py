@@ -8,9 +8,18 @@ Nothing here loads Numba, so that Python code can make these tuples without it.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from copa._core.compilation import Cube, Flags, Floats, Ints, Matrix
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+
+def take_rows(record: Record, rows: Any) -> Record:
+    """A named tuple with some of the rows of its arrays; what is no array stays as it is."""
+    return type(record)(*(part[rows] if isinstance(part, np.ndarray) else part for part in record))
 
 
 class Outcome(IntEnum):
@@ -46,12 +55,35 @@ class Prices(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """Feasible regions of N applicants."""
+    """Feasible regions of N applicants.
+
+    Staying is always possible. Where an applicant's number lies outside `lower` and `upper`, it is that number or one
+    between them (`region.ways_in`).
+    """
 
     own: Matrix  # (N, F) their own rows
     lower: Matrix  # (N, L) where numbers may go
     upper: Matrix  # (N, L)
     allowed: Flags  # (N, A) levels that may be taken
+
+    def take(self, rows: Any) -> "Regions":
+        """The regions of some applicants."""
+        return take_rows(self, rows)
+
+    @property
+    def numbers(self) -> Matrix:
+        """Own values of the numeric columns, (N, L)."""
+        return self.own[:, : self.lower.shape[1]]
+
+    @property
+    def outside(self) -> Flags:
+        """Numeric columns in which an applicant stands outside of where changed values may lie, (N, L)."""
+        return np.asarray((self.numbers < self.lower) | (self.numbers > self.upper))
+
+    @property
+    def open_numbers(self) -> Flags:
+        """Numeric columns that may change at all, (N, L)."""
+        return np.asarray((self.lower < self.upper) | self.outside)
 
 
 class Starts(NamedTuple):
@@ -86,22 +118,64 @@ class PoolSettings(NamedTuple):
 
 
 class FoundPlans(NamedTuple):
-    """Plans of N applicants, to be written by the search."""
+    """Plans of N applicants with up to J options each."""
 
     outcomes: Ints  # (N,) of `Outcome`
     counts: Ints  # (N,) number of options
     options: Cube  # (N, J, F) cheapest first
     relaxed: Cube  # (N, J, F) the same without the grid of the steps
-    surest: Matrix  # (N, F) row that reaches the goal, or comes nearest to it
-    highest: Floats  # (N,) the height b^2 that it reaches; `run` makes a level of it
+    surest: Matrix  # (N, F) row that reaches `highest`; where nothing is accepted, the nearest attempt
+    highest: Floats  # (N,) highest level found; the kernel writes heights (see `highest_level`)
+
+    @classmethod
+    def empty(cls, n_applicants: int, n_options: int, n_columns: int) -> "FoundPlans":
+        """Room for plans, none of them found yet."""
+        return cls(
+            np.full(n_applicants, Outcome.TIMED_OUT, dtype=np.int64),
+            np.zeros(n_applicants, dtype=np.int64),
+            np.zeros((n_applicants, n_options, n_columns)),
+            np.zeros((n_applicants, n_options, n_columns)),
+            np.zeros((n_applicants, n_columns)),
+            np.zeros(n_applicants),
+        )
+
+    def take(self, rows: Any) -> "FoundPlans":
+        """The plans of some applicants."""
+        return take_rows(self, rows)
+
+    def put(self, rows: Any, others: "FoundPlans") -> None:
+        """Write other plans in the place of some."""
+        for part, other in zip(self, others, strict=True):
+            part[rows] = other
+
+    def replaced(self, rows: Any, others: "FoundPlans") -> "FoundPlans":
+        """A copy in which some applicants have other plans."""
+        copy = self.take(np.arange(len(self.counts)))
+        copy.put(rows, others)
+        return copy
+
+    @property
+    def positions(self) -> "tuple[Any, Any]":
+        """Applicant of every option, and its position in the plan, (M,) both."""
+        owner, option = np.nonzero(np.arange(self.options.shape[1]) < self.counts[:, None])
+        return owner, option
 
 
 class FoundRows(NamedTuple):
-    """Rows for M targets, to be written by the search."""
+    """Rows found for M targets."""
 
-    outcomes: Ints  # (M,)
+    outcomes: Ints  # (M,) of `Outcome`
     rows: Matrix  # (M, F)
-    highest: Floats  # (M,)
+    highest: Floats  # (M,) as in `FoundPlans`
+
+    def take(self, rows: Any) -> "FoundRows":
+        """Some of the rows."""
+        return take_rows(self, rows)
+
+    def put(self, rows: Any, others: "FoundRows") -> None:
+        """Write other rows in the place of some."""
+        for part, other in zip(self, others, strict=True):
+            part[rows] = other
 
 
 class Targets(NamedTuple):
