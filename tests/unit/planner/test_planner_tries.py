@@ -29,7 +29,7 @@ def test_sureness_is_the_promise_where_there_is_one_and_keeps_the_order_of_score
 def _samples(lower):
     n = len(lower)
     points = np.column_stack([np.ones(n), np.arange(n), np.arange(n)[::-1]]).astype(float)
-    return Samples(np.zeros(n, int), points[:, 1:], np.zeros((n, 0), int), points, np.ones(n), np.array(lower))
+    return Samples(np.zeros(n, int), points[:, 1:], points, np.ones(n), np.array(lower))
 
 
 @pytest.mark.parametrize(
