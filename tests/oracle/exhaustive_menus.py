@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from copa.schema import Feature, FeatureSchema
-from copa.search.problem import FEE
+from copa.search.cost import CHANGE_PENALTY
 from oracle.tiny_problems import TinyProblem
 
 Array = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Rows:
 
     def column_efforts(self) -> Array:
         """What each column of each row asks of the applicant, the fee of touching it included, (M, n)."""
-        fees = FEE * np.array([feature.weight for feature in self.features])
+        fees = CHANGE_PENALTY * np.array([feature.weight for feature in self.features])
         return self.distances(self.own[None])[:, 0] + fees * (self.places != self.own)
 
     def efforts(self) -> Array:

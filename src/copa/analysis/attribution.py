@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa.plans import Plan
-from copa.search.problem import Places
+from copa.search.region import read_regions
 
 if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
@@ -72,10 +72,8 @@ def _parts(space: "ActionSpace") -> tuple[tuple[str, ...], npt.NDArray[np.bool_]
     """Names of the parts of a score, which of them are columns, and which coordinates belong to each, (C, D)."""
     columns = space.columns
     answers = np.zeros((len(columns), space.mean.size), dtype=bool)
-    starts = [*range(len(space.lines)), *space.ends[:-1].tolist()]
-    ends = [*range(1, len(space.lines) + 1), *space.ends[1:].tolist()]
-    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        size = np.abs(space.directions[start:end]).max(axis=0)
+    for k in range(len(columns)):
+        size = np.abs(space.directions[space.levels(k)]).max(axis=0)
         answers[k] = size > NOISE * size.max()
     alone = answers.sum(axis=0) == 1
     general = np.zeros(space.mean.size, dtype=bool)
@@ -164,10 +162,11 @@ def _moves(fitted: "Strategy", factual: Any, option: Any) -> dict[str, Any]:
     if not fitted.additive:
         return {}
     space = fitted.space
-    own, new = Places.read(space, factual), Places.read(space, option)
+    own, new = read_regions(space, factual).own[0], read_regions(space, option).own[0]
     moves = {}
-    for k, feature in enumerate(space.lines):
-        moves[feature.name] = (new.values[0, k] - own.values[0, k]) * space.directions[k]
-    for k, feature in enumerate(space.choices):
-        moves[feature.name] = space.directions[new.atoms[0, k]] - space.directions[own.atoms[0, k]]
+    for f, feature in enumerate(space.columns):
+        if feature.is_numeric:
+            moves[feature.name] = (new[f] - own[f]) * space.directions[f]
+        else:
+            moves[feature.name] = space.directions[int(new[f])] - space.directions[int(own[f])]
     return moves

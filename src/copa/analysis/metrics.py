@@ -252,7 +252,7 @@ def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "Fea
 
     NaN where an option holds a value that the schema does not know.
     """
-    from copa.search.problem import unit_of_effort, value_gaps
+    from copa.search.cost import level_gaps, unit_of_effort
 
     power = 2 if cost == "l2" else 1
     total = np.zeros((*shape, shape[-1]))
@@ -266,7 +266,7 @@ def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "Fea
                 apart = np.abs(values[:, :, None] - values[:, None, :])
         else:
             codes = column_codes(feature, column).reshape(shape)
-            gaps = np.pad(value_gaps(feature), (0, 1), constant_values=np.nan)  # an unknown value has position -1
+            gaps = np.pad(level_gaps(feature), (0, 1), constant_values=np.nan)  # an unknown value has position -1
             apart = gaps[codes[:, :, None], codes[:, None, :]]
         total += apart**power
     return np.sqrt(total) if power == 2 else total

@@ -55,7 +55,7 @@ def _terms_of(fitted: "Strategy") -> dict[str, Any]:
         "schema": fitted.schema,
         "favourable": plain(fitted.model.favourable),
         "threshold": fitted.model.threshold,
-        "cost": "l2" if fitted.space.power == 2 else "l1",
+        "cost": fitted.space.cost.name,
         "radius_source": fitted.radius_source,
         "basis": fitted.subject,
     }

@@ -16,8 +16,8 @@ from copa.planner.request import Request
 from copa.planner.settings import Correction
 from copa.planner.strategies.base import Applicants, Flags, Strategy
 from copa.plans import PlanBatch, PlanTerms
+from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
-from copa.search.run import TIMED_OUT, UNREACHABLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,10 +100,8 @@ def correct_plans(
         found = rows_of_corrected_points(strategy, applicants, owner, before.points, sound, correction, request)
     else:
         found = search_from_options(strategy, plans.options, applicants, owner, audit, moving, request)
-    flags = moving & (found.outcomes < UNREACHABLE)
-    rows = write_rows(
-        strategy.space, applicants.table, applicants.places, owner[flags], found.values[flags], found.atoms[flags]
-    )
+    flags = moving & (found.outcomes < Outcome.UNREACHABLE)
+    rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])
@@ -115,7 +113,7 @@ def correct_plans(
             corrected = _with_rows(strategy, readable, flags, corrected.plans.options[flags])
             result = audit_plans(strategy, corrected, request, terms)
     after, kept = _without_refused(strategy, corrected, result, request, terms)
-    after = _with_late_ones(after, before.owner, moving & (found.outcomes == TIMED_OUT))
+    after = _with_late_ones(after, before.owner, moving & (found.outcomes == Outcome.TIMED_OUT))
     moved = np.zeros(len(kept))
     moved[kept] = strategy.changes(before.options[kept], after.options, (before.points[kept], after.points))
     return CorrectedPlans(before, _with_reasons(strategy, after, corrected, kept), moved, ~kept)

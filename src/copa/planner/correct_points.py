@@ -12,9 +12,8 @@ from copa.planner.settings import Correction
 from copa.planner.strategies.base import Applicants, Flags, Strategy
 from copa.planner.strategies.exploration import enough_for_each
 from copa.planner.strategies.weighted import relaxed_box
-from copa.search.nearest import NearestRows
+from copa.search._kernels.arguments import FoundRows, Outcome
 from copa.search.rows import relaxed_rows
-from copa.search.run import TIMED_OUT, UNREACHABLE
 from copa.uncertainty.ambiguity import MomentBall
 
 POINT_ROUNDING = 1e-9  # of a score
@@ -32,7 +31,7 @@ def rows_of_corrected_points(
     sound: Flags,
     correction: Correction,
     request: Request,
-) -> NearestRows:
+) -> FoundRows:
     """The rows that the correction leads to, one for each option.
 
     Parameters
@@ -55,7 +54,7 @@ def rows_of_corrected_points(
         levels = enough_for_each(request, np.bincount(owner, minlength=len(applicants))[owner])
     margin = correction.margin if correction.method == "requirement" else -np.inf
     found = strategy.nearest_rows(applicants, owner, targets, request, levels=levels, margin=margin)
-    short = np.flatnonzero(found.outcomes == UNREACHABLE)
+    short = np.flatnonzero(found.outcomes == Outcome.UNREACHABLE)
     if correction.method == "requirement" and len(short):  # as near to the margin as they can come
         found.put(short, strategy.nearest_rows(applicants, owner[short], targets[short], request))
     elif request.guarantee_for == "all" and correction.method == "level" and len(short):  # at least each by itself
@@ -64,7 +63,7 @@ def rows_of_corrected_points(
     if correction.has_budget:
         budgets = np.where(sound, correction.budget, np.inf)
         _keep_to_budget(strategy, applicants, owner, (points, targets), found, budgets, request)
-    found.outcomes[late] = TIMED_OUT
+    found.outcomes[late] = Outcome.TIMED_OUT
     return found
 
 
@@ -148,7 +147,7 @@ def _keep_to_budget(
     applicants: Applicants,
     owner: Indices,
     ways: tuple[Array, Array],
-    found: NearestRows,
+    found: FoundRows,
     budgets: Array,
     request: Request,
 ) -> None:
@@ -164,9 +163,9 @@ def _keep_to_budget(
     points, targets = ways
 
     def beyond() -> Indices:
-        rows = relaxed_rows(strategy.space, applicants.places, applicants.encoded, owner, found.values, found.atoms)
+        rows = relaxed_rows(strategy.space, applicants.regions.own[owner], applicants.encoded[owner], found.rows)
         length = np.linalg.norm(rows - points, axis=1)
-        return np.flatnonzero((found.outcomes < UNREACHABLE) & (length > budgets + ROUNDING * (1.0 + budgets)))
+        return np.flatnonzero((found.outcomes < Outcome.UNREACHABLE) & (length > budgets + ROUNDING * (1.0 + budgets)))
 
     for share in SHARES:
         far = beyond()
@@ -174,4 +173,4 @@ def _keep_to_budget(
             return
         nearer = points[far] + share * (targets[far] - points[far])
         found.put(far, strategy.nearest_rows(applicants, owner[far], nearer, request))
-    found.outcomes[beyond()] = UNREACHABLE
+    found.outcomes[beyond()] = Outcome.UNREACHABLE

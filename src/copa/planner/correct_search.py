@@ -11,10 +11,11 @@ from copa.planner.deliver import deliver
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Flags, Strategy
 from copa.planner.strategies.exploration import enough_for_each, level_of_each
-from copa.search.nearest import NearestRows
-from copa.search.problem import ActionSpace, Places, unit_of_effort
+from copa.search._kernels.arguments import FoundRows, Outcome, Regions
+from copa.search.cost import unit_of_effort
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.region import keeping, read_regions
 from copa.search.rows import write_rows
-from copa.search.run import TIMED_OUT, UNREACHABLE
 from copa.tables.steps import snap
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def search_from_options(
     audit: Audit,
     moving: Flags,
     request: Request,
-) -> NearestRows:
+) -> FoundRows:
     """For every option that may move and is not good enough, the row with the least effort from there that is.
 
     Where the guarantee is out of reach, the cheapest of the surest rows found is taken if it is surer than the option
@@ -48,8 +49,8 @@ def search_from_options(
         Options that may move.
     request : Request
     """
-    own = applicants.places.take(owner)
-    result = NearestRows(np.full(len(owner), UNREACHABLE), own.values.copy(), own.atoms.copy(), np.zeros(len(owner)))
+    outcomes = np.full(len(owner), Outcome.UNREACHABLE, dtype=np.int64)
+    result = FoundRows(outcomes, applicants.regions.own[owner], np.zeros(len(owner)))
     least = np.where(audit.sound, audit.batch.option_lower, -1.0)
     sizes = np.bincount(owner)[owner]
     wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
@@ -60,7 +61,7 @@ def search_from_options(
         if len(wanting):
             starts = _at_options(strategy, options, applicants, owner, no_more=no_more).take(wanting)
             _search(strategy, starts, wanting, least, request, result)
-        wanting = wanting[result.outcomes[wanting] == UNREACHABLE]
+        wanting = wanting[result.outcomes[wanting] == Outcome.UNREACHABLE]
     return result
 
 
@@ -73,15 +74,14 @@ def _at_options(
     ----------
     no_more : whether no column may change that the option does not change already: then a cap on changes holds
     """
-    space, own = strategy.space, applicants.places.take(owner)
-    rows = Places.read(space, options)
-    values, atoms = _allowed(space, own, rows.values, rows.atoms)
+    space, regions = strategy.space, applicants.regions.take(owner)
+    rows = _allowed(space, regions, read_regions(space, options).own)
     if no_more:
-        own = _without_new_columns(space, own, values, atoms)
-        values, atoms = _allowed(space, own, values, atoms)
-    table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
-    places = replace(own, values=values, atoms=atoms)
-    return Applicants(table, applicants.origins.iloc[owner], places, strategy.start(table), space.slack(table))
+        regions = _without_new_columns(space, regions, rows)
+        rows = _allowed(space, regions, rows)
+    table = write_rows(space, applicants.table, applicants.regions.own, owner, rows)
+    origins = applicants.origins.iloc[owner]
+    return Applicants(table, origins, regions._replace(own=rows), strategy.start(table), space.slack(table))
 
 
 def _search(
@@ -90,44 +90,42 @@ def _search(
     whose: Indices,
     least: Array,
     request: Request,
-    result: NearestRows,
+    result: FoundRows,
 ) -> None:
     """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
     level = level_of_each(request)
     alone = replace(request, guarantee=level, n_options=1, guarantee_for="each", progress=None)
     found = strategy.build(starts, alone)
     made = deliver(strategy, starts.origins, found.options, alone)
-    result.outcomes[whose[found.plans.outcomes == TIMED_OUT]] = TIMED_OUT
+    result.outcomes[whose[found.plans.outcomes == Outcome.TIMED_OUT]] = Outcome.TIMED_OUT
     owner = made.options.owner
     rows = whose[owner]
     taken = made.bounds.option_lower > least[rows]
-    for name in ("values", "atoms"):
-        getattr(result, name)[rows[taken]] = getattr(found.plans, name)[owner[taken], 0]
+    result.rows[rows[taken]] = found.plans.options[owner[taken], 0]
     result.outcomes[rows[taken]] = found.plans.outcomes[owner[taken]]
 
 
-def _allowed(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> tuple[Array, Indices]:
+def _allowed(space: ActionSpace, regions: Regions, rows: Array) -> Array:
     """Rows brought into the limits of their applicants, column by column."""
-    inside = values.copy()
-    for k, feature in enumerate(space.lines):
+    n, inside = len(space.numeric), rows.copy()
+    for f, feature in enumerate(space.numeric):
         if feature.step is not None:
-            inside[:, k] = np.where(values[:, k] == own.values[:, k], values[:, k], snap(values[:, k], feature.step))
-    inside = np.where(values == own.values, values, np.clip(inside, own.lower, own.upper))
-    return inside, np.where(np.take_along_axis(own.allowed, atoms, axis=1), atoms, own.atoms)
+            inside[:, f] = snap(rows[:, f], feature.step)
+    inside[:, :n] = np.clip(inside[:, :n], regions.lower, regions.upper)
+    levels = as_levels(rows[:, n:])
+    inside[:, n:] = np.where(np.take_along_axis(regions.allowed, levels, axis=1), levels, regions.own[:, n:])
+    return np.where(rows == regions.own, rows, inside)
 
 
-def _without_new_columns(space: ActionSpace, own: Places, values: Array, atoms: Indices) -> Places:
+def _without_new_columns(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
     """Limits that hold all columns but the largest changes of each row, as many as may change."""
-    units = np.array([unit_of_effort(feature) for feature in space.lines])
-    sizes = np.hstack([np.abs(values - own.values) / units, (atoms != own.atoms).astype(np.float64)])
+    own, n = regions.own, len(space.numeric)
+    units = np.array([unit_of_effort(feature) for feature in space.numeric])
+    sizes = np.hstack([np.abs(rows - own)[:, :n] / units, (rows != own)[:, n:].astype(np.float64)])
     rank = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1, kind="stable")
     held = (rank >= space.cap) | (sizes == 0.0)
-    lines, choices = held[:, : len(space.lines)], held[:, len(space.lines) :]
-    lower, upper = np.where(lines, own.values, own.lower), np.where(lines, own.values, own.upper)
-    allowed = own.allowed.copy()
-    for k in range(len(space.choices)):
-        atoms_of = np.arange(space.ends[k], space.ends[k + 1])
-        only_own = own.atoms[:, [k]] == atoms_of
-        flags = allowed[:, atoms_of]
-        allowed[:, atoms_of] = np.where(choices[:, [k]], flags & only_own, flags)
-    return replace(own, lower=lower, upper=upper, allowed=allowed)
+    allowed = regions.allowed.copy()
+    for f, _ in space.categorical:
+        levels = space.levels(f)
+        allowed[:, levels] &= ~held[:, [f]] | (own[:, [f]] == levels)
+    return keeping(regions, held[:, :n])._replace(allowed=allowed)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.bounds import Certificate, validity_bounds
 from copa.planner.request import Request
-from copa.planner.strategies.base import Applicants, Options, Strategy, option_positions
-from copa.search.problem import Places
+from copa.planner.strategies.base import Applicants, Options, Strategy
+from copa.search._kernels.arguments import FoundPlans
+from copa.search.region import read_regions
 from copa.search.rows import write_rows
-from copa.search.run import Menus
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Delivered:
 def write_options(
     strategy: Strategy,
     applicants: Applicants,
-    plans: Menus,
+    plans: FoundPlans,
     request: Request,
     points_of: Callable[["pd.DataFrame", Indices], Array] | None = None,
 ) -> Options:
@@ -76,22 +76,20 @@ def write_options(
     ----------
     strategy : Strategy
     applicants : Applicants
-    plans : Menus
+    plans : FoundPlans
     request : Request
     points_of : callable, optional
         From rows and the applicant of each to points, in the place of `strategy.points`.
     """
-    owner, option = option_positions(plans)
-    values, atoms = plans.values[owner, option], plans.atoms[owner, option]
-    space, own = strategy.space, applicants.places.take(owner)
-    table = write_rows(space, applicants.table, applicants.places, owner, values, atoms)
-    effort = space.effort(own, values[:, None], atoms[:, None])[:, 0]
-    loose = plans.relaxed_values[owner, option], plans.relaxed_atoms[owner, option]
+    owner, option = plans.positions
+    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
+    table = write_rows(space, applicants.table, own, owner, rows)
+    effort = space.effort(own[owner], rows)
     if points_of is None:
         points = strategy.points(table, owner, request.n_options, request.n_jobs)
     else:
         points = points_of(table, owner)
-    relaxed_effort = space.effort(own, loose[0][:, None], loose[1][:, None])[:, 0]
+    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
     return Options(table, owner, points, strategy.model.accepts(table), effort, relaxed_effort)
 
 
@@ -104,8 +102,8 @@ def read_options(
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; `encoded` as in `Strategy.points`."""
-    own, rows = Places.read(strategy.space, origins).take(owner), Places.read(strategy.space, table)
-    effort = strategy.space.effort(own, rows.values[:, None], rows.atoms[:, None])[:, 0]
+    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
+    effort = strategy.space.effort(own, rows)
     points = strategy.points(table, owner, request.n_options, request.n_jobs, encoded)
     return Options(table, owner, points, strategy.model.accepts(table), effort, effort)
 

@@ -7,22 +7,23 @@ from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants
 from copa.planner.strategies.parametric import Parametric
 from copa.schema import Violation
-from copa.search.problem import Places
+from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
+from copa.search.region import read_regions
 from copa.search.rows import relaxed_rows, write_rows
-from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
+from copa.search.run import Goals, search_plans
 
 NO_RULE = 1e12  # slack that nothing uses up
 NOT_FOUND = {
-    BELOW: "not only the constraints: even without them no change of these columns is enough",
-    UNREACHABLE: "not only the constraints: even without them no change of these columns is enough",
-    TIMED_OUT: "the time limit ended before the constraints could be examined",
+    Outcome.BELOW: "not only the constraints: even without them no change of these columns is enough",
+    Outcome.UNREACHABLE: "not only the constraints: even without them no change of these columns is enough",
+    Outcome.TIMED_OUT: "the time limit ended before the constraints could be examined",
 }
 
 
 def explain_obstacles(
     strategy: Parametric,
     applicants: Applicants,
-    plans: Menus,
+    plans: FoundPlans,
     levels: Array,
     request: Request,
     *,
@@ -45,7 +46,7 @@ def explain_obstacles(
 def name_obstacles(
     strategy: Parametric,
     applicants: Applicants,
-    plans: Menus,
+    plans: FoundPlans,
     levels: Array,
     request: Request,
     *,
@@ -63,19 +64,19 @@ def name_obstacles(
     levels : (N,) to be reached; -1 for acceptance by today's model alone
     margin : least mean score
     """
-    places, start, slack = _at_the_surest_rows(strategy, applicants, plans)
-    outcomes = np.full(len(applicants), TIMED_OUT)
+    regions, start, slack = _at_the_surest_rows(strategy, applicants, plans)
+    outcomes = np.full(len(applicants), Outcome.TIMED_OUT)
     sentences = np.full(len(applicants), "", dtype=object)
     for rules_hold in (True, False):  # first the limits of single columns give way, then the rules between them too
-        some = np.flatnonzero(outcomes != MET)
+        some = np.flatnonzero(outcomes != Outcome.MET)
         if len(some) == 0 or not (rules_hold or slack.shape[1]):
             break
-        found = search_menus(
+        found = search_plans(
             strategy.space,
-            places.take(some),
+            regions.take(some),
             start[some],
             slack[some] if rules_hold else np.full_like(slack[some], NO_RULE),
-            Goals(levels[some], strategy.parameters.radius, margin, np.full(len(some), strategy.floor)),
+            Goals(strategy.parameters, levels[some], np.full(len(some), strategy.floor), margin),
             n_options=1,
             diversity_weight=0.0,
             multipliers=np.ones((1, len(strategy.space.columns))),
@@ -84,33 +85,23 @@ def name_obstacles(
             deadline=request.deadline,
         )
         outcomes[some] = found.outcomes
-        met = np.flatnonzero(found.outcomes == MET)
+        met = np.flatnonzero(found.outcomes == Outcome.MET)
         here = applicants.take(some[met])
-        rows = write_rows(
-            strategy.space,
-            here.table,
-            here.places,
-            np.arange(len(met)),
-            found.values[met, 0],
-            found.atoms[met, 0],
-        )
+        rows = write_rows(strategy.space, here.table, here.regions.own, np.arange(len(met)), found.options[met, 0])
         for i, faults in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
             sentences[i] = _sentence(faults)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 
 
-def _at_the_surest_rows(strategy: Parametric, applicants: Applicants, plans: Menus) -> tuple[Places, Array, Array]:
-    """Places, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
-    space, own = strategy.space, applicants.places
-    everyone = np.arange(len(applicants))
-    start = relaxed_rows(space, own, applicants.encoded, everyone, plans.surest_values, plans.surest_atoms)
-    released = Places.read(space, applicants.table, released=True)
-    surest = Places(plans.surest_values, plans.surest_atoms, released.lower, released.upper, released.allowed)
-    shares = space.terrain[6]
-    slack = applicants.slack - (surest.values - own.values) @ shares[:, : len(space.lines)].T
-    for k in range(len(space.choices)):
-        slack -= shares[:, surest.atoms[:, k]].T - shares[:, own.atoms[:, k]].T
-    return surest, start, slack
+def _at_the_surest_rows(
+    strategy: Parametric, applicants: Applicants, plans: FoundPlans
+) -> tuple[Regions, Array, Array]:
+    """Regions, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
+    space, own = strategy.space, applicants.regions.own
+    start = relaxed_rows(space, own, applicants.encoded, plans.surest)
+    released = read_regions(space, applicants.table, released=True)
+    slack = space.slack_after(applicants.slack, own, plans.surest)
+    return released._replace(own=plans.surest), start, slack
 
 
 def _sentence(faults: list[Violation]) -> str:

@@ -10,6 +10,7 @@ from copa.planner.archive import Archive, complete_settings, pack_archive, pack_
 from copa.planner.strategies.registry import stored_strategy
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
+from copa.search.cost import COSTS
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -20,6 +21,11 @@ def save_planner(planner: Any, path: str | Path) -> None:
 def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
+    if type(fitted.space.cost) not in COSTS.values():
+        raise InvalidInputError(
+            f"a planner with a cost of your own, {type(fitted.space.cost).__name__}, cannot be saved: copa could not "
+            "load it"
+        )
     part = fitted.pack()
     content = {
         "version": fitted.file_version,
@@ -28,7 +34,7 @@ def pack_planner(planner: Any) -> bytes:
         "columns": list(fitted.model.columns),
         "radius": fitted.ambiguity(1).radius,
         "radius_source": fitted.radius_source,
-        "power": fitted.space.power,
+        "power": fitted.space.prices.power,
         **part.content,
     }
     if stored_strategy(content) is not type(fitted):

@@ -13,7 +13,7 @@ from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Found, Strategy
 from copa.plans import PlanBatch, PlanTerms
 from copa.plans.rates import HeldOutRates
-from copa.search.run import TIMED_OUT, UNREACHABLE
+from copa.search._kernels.arguments import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,8 @@ def status_of_each(
     """Statuses and messages of applicants for whom a plan was sought."""
     n, plans = len(applicants), found.plans
     counts = np.bincount(made.options.owner, minlength=n)
-    unreachable = (plans.outcomes == UNREACHABLE) | ((plans.outcomes != TIMED_OUT) & (counts == 0))
-    late = plans.outcomes == TIMED_OUT
+    unreachable = (plans.outcomes == Outcome.UNREACHABLE) | ((plans.outcomes != Outcome.TIMED_OUT) & (counts == 0))
+    late = plans.outcomes == Outcome.TIMED_OUT
     status = np.select([late, unreachable, made.reached], [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
     message = np.full(n, "", dtype=object)
     message[late] = "the time limit ended before this applicant's turn"
@@ -55,12 +55,11 @@ def _refusals(reasons: list[str] | None) -> str:
 
 def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
     """Name the columns in which an applicant stands outside the range and cannot come inside."""
-    space, places = strategy.space, applicants.places
-    held = [(feature, places.values[i, k]) for k, feature in enumerate(space.lines) if not places.open_lines[i, k]]
-    for k, feature in enumerate(space.choices):
-        start, end = space.ends[k], space.ends[k + 1]
-        if places.allowed[i, start:end].sum() == 1 and (feature.lower is not None or feature.upper is not None):
-            held.append((feature, feature.numbers[places.atoms[i, k] - start]))
+    space, regions = strategy.space, applicants.regions
+    held = [(feature, regions.own[i, f]) for f, feature in enumerate(space.numeric) if not regions.open_numbers[i, f]]
+    for f, feature in space.categorical:
+        if regions.allowed[i, space.levels(f)].sum() == 1 and (feature.lower is not None or feature.upper is not None):
+            held.append((feature, feature.numbers[int(regions.own[i, f]) - space.starts[f]]))
     found = []
     for feature, own in held:
         way = f"may only {feature.direction}" if feature.direction != "both" else "nothing in its range can be reached"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa._core.archive import Budget
+    from copa.search.cost import Cost
 
 # What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
 MENU_WEIGHT = 2.0
@@ -69,7 +70,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     objective : "level" or "paper"
         "level" asks for the guarantee; "paper" minimises the paper's objective with the three weights below and
         reports whatever guarantee comes out.
-    cost : "l1" or "l2"
+    cost : "l1", "l2" or Cost
         Effort of a row: the sum over columns of weight x change / spread, or its Euclidean form.
     diversity_weight : float, optional
         What likeness of the options costs. None: 2 for "level" (in units of the cheapest option), 5 for "paper".
@@ -124,7 +125,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         drift: Any = "auto",
         n_options: int = 5,
         objective: str = "level",
-        cost: str = "l1",
+        cost: "str | Cost" = "l1",
         diversity_weight: float | None = None,
         validity_weight: float = 0.5,
         margin: float = 0.1,
@@ -320,7 +321,6 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             progress=progress,
             validity_weight=float(self.validity_weight),
             margin=float(self.margin),
-            cost=self.cost,
             seed=self.random_state or 0,
         )
 
@@ -334,7 +334,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             objective=self.objective,
             favourable=label.item() if hasattr(label, "item") else label,
             threshold=fitted.model.threshold,
-            cost="l2" if fitted.space.power == 2 else "l1",
+            cost=fitted.space.cost.name,
             radius_source=fitted.radius_source,
             schema=fitted.schema,
             subject=fitted.subject,

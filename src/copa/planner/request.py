@@ -23,5 +23,4 @@ class Request:
     progress: Callable[[int], None] | None = None
     validity_weight: float = 0.5  # this and the rest for the paper's objective
     margin: float = 0.1
-    cost: str = "l1"
     seed: int = 0

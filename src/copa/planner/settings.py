@@ -13,13 +13,13 @@ from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
 from copa.schema.fields import is_absent
+from copa.search.cost import Cost, read_cost
 from copa.uncertainty import WeightMoments
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OBJECTIVES = ("level", "paper")
-COSTS = ("l1", "l2")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
 SURROGATES = ("boundary", "lime")
 METHODS = ("level", "requirement", "mahalanobis", "ascent")
@@ -33,7 +33,7 @@ class FitSettings:
     moments: WeightMoments | None
     radius: Any
     drift: Any
-    cost: str
+    cost: Cost
     n_models: int | None
     seed: int
     n_jobs: int | None
@@ -42,13 +42,8 @@ class FitSettings:
     @classmethod
     def of(cls, planner: Any) -> "FitSettings":
         """Those of a `RecoursePlanner`."""
-        values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name != "seed"}
-        return cls(seed=planner.random_state or 0, **values)
-
-    @property
-    def power(self) -> int:
-        """1 where efforts add up, 2 where their squares do."""
-        return 2 if self.cost == "l2" else 1
+        values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name not in {"seed", "cost"}}
+        return cls(seed=planner.random_state or 0, cost=read_cost(planner.cost), **values)
 
 
 def check_settings(planner: Any) -> None:
@@ -56,7 +51,7 @@ def check_settings(planner: Any) -> None:
     read_share(planner.guarantee, "guarantee")
     read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
-    read_word(planner.cost, COSTS, "cost")
+    read_cost(planner.cost)
     if not isinstance(planner.surrogate, type):
         read_word(planner.surrogate, SURROGATES, "surrogate")
     read_radius(planner.radius)

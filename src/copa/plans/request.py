@@ -32,8 +32,8 @@ class PlanRequest:
         Number of options of a plan.
     objective : {"level", "paper"}
         Least effort at the guarantee asked for, or the paper's weighted sum, which asks for no guarantee.
-    cost : {"l1", "l2"}
-        Whether the efforts of an option's changes add up, or their squares do.
+    cost : str
+        Name of what a change costs: "l1" where the efforts of an option's changes add up, "l2" where their squares do.
     diversity_weight : float, optional
         Weight of the diversity of the options; None where it is not known.
 
@@ -54,7 +54,7 @@ class PlanRequest:
     def __post_init__(self) -> None:
         for name in ("guarantee", "n_options", "diversity_weight"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("cost", COSTS)):
+        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES)):
             read_word(getattr(self, name), known, name)
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")

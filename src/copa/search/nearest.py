@@ -1,51 +1,25 @@
 """Real rows nearest to encoded points: how relaxed plans and corrections become something to follow."""
 
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
-from copa.search.problem import ActionSpace, Places
+from copa.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.region import keeping, ways_in
 from copa.search.rows import relaxed_rows
-from copa.search.run import MET, TIMED_OUT, UNREACHABLE, Goals, is_better, keeping, search_inputs, ways_in
+from copa.search.run import Goals, is_better, starts_of
 from copa.tables.steps import snap
 
 CHUNK = 64
 
 
-@dataclass(frozen=True, eq=False)
-class NearestRows:
-    """Rows found for M targets.
-
-    Attributes
-    ----------
-    outcomes : (M,) MET, BELOW, UNREACHABLE or TIMED_OUT, as in `Menus`
-    values, atoms : (M, L), (M, C)
-    highest : (M,) the highest level found where the one asked for is not met
-    """
-
-    outcomes: npt.NDArray[np.int64]
-    values: Array
-    atoms: npt.NDArray[np.int64]
-    highest: Array
-
-    def take(self, rows: Any) -> "NearestRows":
-        """Some of the rows."""
-        return NearestRows(self.outcomes[rows], self.values[rows], self.atoms[rows], self.highest[rows])
-
-    def put(self, rows: Any, others: "NearestRows") -> None:
-        """Put other rows in the place of some."""
-        for name in ("outcomes", "values", "atoms", "highest"):
-            getattr(self, name)[rows] = getattr(others, name)
-
-
 def find_nearest_rows(
     space: ActionSpace,
-    places: Places,
+    regions: Regions,
     encoded: Array,
     slack: Array,
     targets: Array,
@@ -53,116 +27,104 @@ def find_nearest_rows(
     *,
     n_jobs: int | None = None,
     deadline: float = np.inf,
-) -> NearestRows:
+) -> FoundRows:
     """Find for each target the allowed row nearest to it, in the encoded space, that meets the goal.
 
-    Of an applicant outside a range it is the nearest of several (see `planning.outside`).
+    Of an applicant outside a range it is the nearest of several (`region.ways_in`).
 
     Parameters
     ----------
-    places, encoded, slack : of the applicant of each target, with a leading M
-    targets : (M, D) points that need not be rows
+    space : ActionSpace
+    regions, encoded, slack : Regions, ndarray of shape (M, D), ndarray of shape (M, R)
+        Of the applicant of each target.
+    targets : ndarray of shape (M, D)
+        Points that need not be rows.
+    goals : Goals
+    n_jobs : int, optional
+    deadline : float
+        Value of `perf_counter` after which no further search is begun.
     """
-    shift, inputs = targets - encoded, search_inputs(space, encoded)
+    shift, starts = targets - encoded, starts_of(space, encoded, slack)
 
-    def search(some: Indices, where: Places) -> NearestRows:
-        asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
-        rows = tuple(part[some] for part in inputs)
-        return _search(space, where, (*rows, slack[some]), shift[some], asked, (n_jobs, deadline))
+    def search(some: Indices, where: Regions) -> FoundRows:
+        inputs = (where, take_rows(starts, some))
+        return _search(space, inputs, shift[some], goals.take(some), (n_jobs, deadline))
 
-    found = search(np.arange(len(targets)), keeping(places, places.outside))
-    for some, where in ways_in(places):
-        other = search(some, where)
-        distances = []
-        for values, atoms in ((other.values, other.atoms), (found.values[some], found.atoms[some])):
-            rows = relaxed_rows(space, where, encoded[some], np.arange(len(some)), values, atoms)
-            distances.append(np.linalg.norm(rows - targets[some], axis=1))
-        sure = other.outcomes != MET
-        better = is_better(
-            (other.outcomes, found.outcomes[some]),
-            (np.where(sure, other.highest, 0.0), np.where(sure, found.highest[some], 0.0)),
-            (distances[0], distances[1]),
-        )
-        found.put(some[better], other.take(better))
+    def distance(some: Indices, rows: Array) -> Array:
+        points = relaxed_rows(space, regions.own[some], encoded[some], rows)
+        return np.asarray(np.linalg.norm(points - targets[some], axis=1))
+
+    found = search(np.arange(len(targets)), keeping(regions, regions.outside))
+    for some, where in ways_in(regions):
+        others, known = search(some, where), found.take(some)
+        better = is_better(others, known, distance(some, others.rows), distance(some, known.rows))
+        found.put(some[better], others.take(better))
     return found
 
 
 def _search(
     space: ActionSpace,
-    places: Places,
-    rows: tuple[Array, ...],
+    inputs: tuple[Regions, Starts],
     shift: Array,
     goals: Goals,
     run: tuple[int | None, float],
-) -> NearestRows:
-    """Find the rows of applicants who may take any value between their limits, and no other.
+) -> FoundRows:
+    """Find the rows of applicants who may take any number between their limits, and no other.
 
     Parameters
     ----------
-    rows : what `search_inputs` says of the applicants, and the slack of the rules
-    shift : (M, D) from the applicants to the targets
-    run : threads and deadline
+    shift : ndarray of shape (M, D)
+        From the applicants to the targets.
+    run : tuple
+        Threads and deadline.
     """
     from copa.search._kernels.nearest import nearest_rows
 
     kernel: Any = nearest_rows
     n_jobs, deadline = run
-    lines, prices = _line_targets(space, places, shift)
-    choice_prices = _choice_prices(space, places, shift)
-    m = len(shift)
-    found = NearestRows(np.full(m, TIMED_OUT, dtype=np.int64), lines.copy(), places.atoms.copy(), np.zeros(m))
+    regions, m, n_numeric = inputs[0], len(shift), len(space.numeric)
+    numbers, per_unit = _nearest_numbers(space, regions, shift)
+    levels, asked = _level_distances(space, regions, shift), goals.arrays()
+    rows = np.hstack([numbers, regions.own[:, n_numeric:]])
+    found = FoundRows(np.full(m, Outcome.TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        kernel(
-            *space.terrain,
-            stop,
-            *(part[some] for part in places.parts()),
-            space.cap,
-            *(part[some] for part in rows),
-            goals.levels[some],
-            goals.radius,
-            goals.margin,
-            goals.floors[some],
-            lines[some],
-            prices,
-            choice_prices[some],
-            found.outcomes[some],
-            found.values[some],
-            found.atoms[some],
-            found.highest[some],
-        )
+        applicants = (take_rows(part, some) for part in (*inputs, asked))
+        targets = Targets(numbers[some], per_unit, levels[some])
+        kernel(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True)
-    found.outcomes[places.outside.sum(axis=1) > space.cap] = UNREACHABLE
+    found.outcomes[regions.outside.sum(axis=1) > space.cap] = Outcome.UNREACHABLE
+    found.highest[:] = goals.levels_at(found)
     return found
 
 
-def _line_targets(space: ActionSpace, places: Places, shift: Array) -> tuple[Array, Array]:
-    """Values of the lines nearest to the targets, on their grids, (M, L); encoded length of a raw unit, (L,)."""
-    directions = space.directions[: len(space.lines)]
+def _nearest_numbers(space: ActionSpace, regions: Regions, shift: Array) -> tuple[Array, Array]:
+    """Numbers nearest to the targets, on their grids, (M, L); encoded length of a raw unit, (L,)."""
+    directions = space.directions[: len(space.numeric)]
     lengths = np.linalg.norm(directions, axis=1)
     along = (shift[:, None] @ directions.T)[:, 0] / np.maximum(lengths**2, 1e-300)
-    wanted = places.values + np.where(lengths > 0.0, along, 0.0)
-    for k, feature in enumerate(space.lines):
-        inside = np.clip(wanted[:, k], places.lower[:, k], places.upper[:, k])
+    wanted = regions.numbers + np.where(lengths > 0.0, along, 0.0)
+    for f, feature in enumerate(space.numeric):
+        own, lower, upper = regions.own[:, f], regions.lower[:, f], regions.upper[:, f]
+        inside = np.clip(wanted[:, f], lower, upper)
         if feature.step is not None:
-            near = np.abs(inside - places.values[:, k]) < 0.5 * feature.step
-            on_grid = np.clip(snap(inside, feature.step), places.lower[:, k], places.upper[:, k])
-            inside = np.where(near, np.clip(places.values[:, k], places.lower[:, k], places.upper[:, k]), on_grid)
-        wanted[:, k] = inside
+            near = np.abs(inside - own) < 0.5 * feature.step
+            on_grid = np.clip(snap(inside, feature.step), lower, upper)
+            inside = np.where(near, np.clip(own, lower, upper), on_grid)
+        wanted[:, f] = inside
     return np.ascontiguousarray(wanted), lengths
 
 
-def _choice_prices(space: ActionSpace, places: Places, shift: Array) -> Array:
-    """Squared distance of each value of each choice from the targets, (M, A)."""
-    prices = np.zeros((len(shift), len(space.directions)))
-    for k in range(len(space.choices)):
-        start, end = space.ends[k], space.ends[k + 1]
-        codes = space.directions[start:end]
+def _level_distances(space: ActionSpace, regions: Regions, shift: Array) -> Array:
+    """Squared distance of each level of each column from the targets, (M, A)."""
+    distances = np.zeros((len(shift), len(space.directions)))
+    for f, _ in space.categorical:
+        codes = space.directions[space.levels(f)]
         used = np.flatnonzero(np.abs(codes).max(axis=0) > 0.0)
-        wanted = shift[:, used] + space.directions[places.atoms[:, k]][:, used]
-        prices[:, start:end] = ((wanted[:, None] - codes[:, used]) ** 2).sum(axis=2)
-    return prices
+        wanted = shift[:, used] + space.directions[as_levels(regions.own[:, f])][:, used]
+        distances[:, space.levels(f)] = ((wanted[:, None] - codes[:, used]) ** 2).sum(axis=2)
+    return distances

@@ -1,4 +1,4 @@
-"""What applicants may do, as the compiled search sees it: lines and choices, their atoms, prices and limits."""
+"""What options may change, as the compiled search sees it: columns, directions, rules and prices."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa.models import Encoding, LinearModel
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers
-from copa.tables.steps import snap
+from copa.search._kernels.arguments import Prices, SearchProblem
+from copa.search.cost import Cost, unit_of_effort
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Effort of touching a column at all, in units of effort (a spread): among equals, the row with fewer changes wins.
-FEE = 0.05
-# A line without an end gets one, this many spreads beyond the applicant's own value.
-FARTHEST = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +24,27 @@ class ActionSpace:
 
     Attributes
     ----------
-    schema : the schema, with all columns
-    lines, choices : columns of each kind, those that are immutable included
-    directions : (A, D) atoms: what a raw unit of each line, then each value of each choice, adds to the encoded vector
-    mean, cov, drift : moments of the parameters and shape of the ball, (D,), (D, D), (D, D)
-    theta : (D,) parameters in force
-    power : 1 where efforts add up, 2 where their squares do
+    schema : FeatureSchema
+        With all columns.
+    columns : tuple of Feature
+        Numeric ones first, then categorical ones, those that are immutable included.
+    directions : ndarray of shape (A, D)
+        What a raw unit of each numeric column, then each level of each categorical one, adds to the encoded vector.
+    mean, cov, drift : ndarray of shape (D,), (D, D), (D, D)
+        Moments of the parameters, and shape of the ambiguity set.
+    theta : ndarray of shape (D,)
+        Parameters in force.
+    cost : Cost
     """
 
     schema: FeatureSchema
-    lines: tuple[Feature, ...]
-    choices: tuple[Feature, ...]
+    columns: tuple[Feature, ...]
     directions: Array
     mean: Array
     cov: Array
     drift: Array
     theta: Array
-    power: int
+    cost: Cost
 
     @classmethod
     def build(
@@ -56,20 +56,25 @@ class ActionSpace:
         mean: Array,
         cov: Array,
         drift: Array | None,
-        power: int,
+        cost: Cost,
     ) -> "ActionSpace":
         """Put together what the encoding found for the columns of the schema."""
-        lines = tuple(feature for feature in schema.features if feature.name in encoding.lines)
-        choices = tuple(feature for feature in schema.features if feature.name in encoding.choices)
-        blocks = [encoding.lines[f.name][None] for f in lines] + [encoding.choices[f.name] for f in choices]
+        numeric = [feature for feature in schema.features if feature.name in encoding.lines]
+        categorical = [feature for feature in schema.features if feature.name in encoding.choices]
+        blocks = [encoding.lines[f.name][None] for f in numeric] + [encoding.choices[f.name] for f in categorical]
         directions = np.concatenate(blocks) if blocks else np.zeros((0, mean.size))
         shape = np.eye(mean.size) if drift is None else drift
-        return cls(schema, lines, choices, directions, mean, cov, shape, model.theta, power)
+        return cls(schema, (*numeric, *categorical), directions, mean, cov, shape, model.theta, cost)
 
-    @property
-    def columns(self) -> tuple[Feature, ...]:
-        """Lines, then choices."""
-        return self.lines + self.choices
+    @cached_property
+    def numeric(self) -> tuple[Feature, ...]:
+        """Numeric columns: the first ones of a row."""
+        return tuple(feature for feature in self.columns if feature.is_numeric)
+
+    @cached_property
+    def categorical(self) -> tuple[tuple[int, Feature], ...]:
+        """Categorical columns: the last ones of a row, with their positions in it."""
+        return tuple((f, feature) for f, feature in enumerate(self.columns) if feature.is_categorical)
 
     @property
     def cap(self) -> int:
@@ -77,35 +82,38 @@ class ActionSpace:
         return len(self.columns) if self.schema.max_changes is None else self.schema.max_changes
 
     @cached_property
-    def ends(self) -> npt.NDArray[np.int64]:
-        """Atom at which each choice begins, and the number of atoms at last, (C + 1,)."""
-        sizes = [len(feature.values or ()) for feature in self.choices]
-        return np.cumsum([len(self.lines), *sizes]).astype(np.int64)
+    def starts(self) -> npt.NDArray[np.int64]:
+        """First direction of each column, and the number of directions at last, (F + 1,)."""
+        sizes = [1 if feature.is_numeric else len(feature.values or ()) for feature in self.columns]
+        return np.cumsum([0, *sizes]).astype(np.int64)
+
+    def levels(self, column: int) -> Indices:
+        """Positions of the directions of a column: of a categorical one, its levels as rows hold them."""
+        return np.arange(self.starts[column], self.starts[column + 1])
 
     @cached_property
-    def terrain(self) -> tuple[Any, ...]:
-        """The fields of the kernels' `Terrain`, all but `stop`."""
-        atoms = self.directions
-        return (
-            self.ends[:-1],
-            self.ends[1:],
-            np.ascontiguousarray(atoms @ self.cov @ atoms.T),
-            np.ascontiguousarray(atoms @ self.drift @ atoms.T),
-            atoms @ self.mean,
-            atoms @ self.theta,
-            self._rule_shares,
-            np.array([feature.step or 0.0 for feature in self.lines]),
+    def problem(self) -> SearchProblem:
+        """What the compiled search is given; it never stops by itself."""
+        return SearchProblem(
+            starts=self.starts,
+            cov_gram=np.ascontiguousarray(self.directions @ self.cov @ self.directions.T),
+            drift_gram=np.ascontiguousarray(self.directions @ self.drift @ self.directions.T),
+            means=self.directions @ self.mean,
+            scores=self.directions @ self.theta,
+            rules=self._rule_shares,
+            steps=np.array([feature.step or 0.0 for feature in self.numeric]),
+            cap=self.cap,
+            stop=np.zeros(1, dtype=np.int64),
         )
 
     @cached_property
-    def prices(self) -> tuple[Any, ...]:
-        """The fields of the kernels' `Prices`: effort per unit, between values, and per touched column."""
-        per_unit = np.array([feature.weight / unit_of_effort(feature) for feature in self.lines])
-        gaps = np.zeros((len(self.directions), len(self.directions)))
-        for feature, start, end in zip(self.choices, self.ends[:-1], self.ends[1:], strict=True):
-            gaps[start:end, start:end] = value_gaps(feature) ** self.power
-        fees = FEE * np.array([feature.weight for feature in self.columns])
-        return per_unit, gaps, fees, self.power
+    def prices(self) -> Prices:
+        """What changes cost."""
+        return self.cost.prices(self.columns)
+
+    def effort(self, own: Array, rows: Array) -> Array:
+        """Effort of rows (..., F) for the applicants they are made for, without penalties."""
+        return self.cost.distance(self.prices, own, rows)
 
     @cached_property
     def _rule_scales(self) -> Array:
@@ -118,14 +126,13 @@ class ActionSpace:
 
     @cached_property
     def _rule_shares(self) -> Array:
-        """What each atom takes from the slack of each rule, (R, A)."""
+        """What each direction takes from the slack of each rule, (R, A)."""
         shares = np.zeros((len(self.schema.rules), len(self.directions)))
         for r, rule in enumerate(self.schema.rules):
-            for k, feature in enumerate(self.lines):
-                shares[r, k] = rule.coefficients.get(feature.name, 0.0)
-            for feature, start, end in zip(self.choices, self.ends[:-1], self.ends[1:], strict=True):
-                if feature.name in rule.coefficients:
-                    shares[r, start:end] = rule.coefficients[feature.name] * feature.numbers
+            for f, feature in enumerate(self.columns):
+                coefficient = rule.coefficients.get(feature.name, 0.0)
+                numbers = 1.0 if feature.is_numeric else feature.numbers if coefficient else 0.0
+                shares[r, self.starts[f] : self.starts[f + 1]] = coefficient * numbers
             shares[r] /= self._rule_scales[r]
         return shares
 
@@ -139,147 +146,23 @@ class ActionSpace:
             slack[:, r] = total / self._rule_scales[r]
         return slack
 
-    def effort(self, own: "Places", values: Array, atoms: npt.NDArray[np.int64]) -> Array:
-        """Effort of rows (N, J, L), (N, J, C) for the applicants they are made for, (N, J), fees not included."""
-        per_unit, gaps, _, power = self.prices
-        line = np.abs(values - own.values[:, None]) * per_unit
-        choice = gaps[own.atoms[:, None], atoms]
-        total: Array = (line**power).sum(axis=2) + choice.sum(axis=2)
-        return np.sqrt(total) if power == 2 else total
+    def slack_after(self, slack: Array, own: Array, rows: Array) -> Array:
+        """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""
+        shares, n = self.problem.rules, len(self.numeric)
+        slack = slack - (rows[:, :n] - own[:, :n]) @ shares[:, :n].T
+        for f in range(n, len(self.columns)):
+            new, old = as_levels(rows[:, f]), as_levels(own[:, f])
+            slack -= shares[:, new].T - shares[:, old].T
+        return slack
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where N applicants stand and where they may go; the fields of the kernels' `Place`, with a leading N.
-
-    Staying is always possible. Where an applicant's value lies outside `lower` and `upper`, it is that value or one
-    between them (see `planning.outside`).
-    """
-
-    values: Array  # (N, L)
-    atoms: npt.NDArray[np.int64]  # (N, C)
-    lower: Array  # (N, L)
-    upper: Array  # (N, L)
-    allowed: npt.NDArray[np.bool_]  # (N, A)
-
-    @classmethod
-    def read(cls, space: ActionSpace, table: "pd.DataFrame", *, released: bool = False) -> "Places":
-        """Read the applicants of a checked table.
-
-        Parameters
-        ----------
-        released : take all limits away, to see what stands in the way
-        """
-        n = len(table)
-        values = np.empty((n, len(space.lines)))
-        lower, upper = np.empty_like(values), np.empty_like(values)
-        limits = space.schema.limits(table)
-        for k, feature in enumerate(space.lines):
-            own = column_numbers(table[feature.name])[0]
-            ends = _natural_ends(feature, n) if released else limits.numeric[feature.name]
-            own, ends = _known(own), (_known(ends[0]), _known(ends[1]))
-            values[:, k] = own
-            lower[:, k], upper[:, k] = _closed(feature, own, *ends, precision=_precision(table[feature.name]))
-        atoms = np.empty((n, len(space.choices)), dtype=np.int64)
-        allowed = np.ones((n, len(space.directions)), dtype=np.bool_)
-        for k, feature in enumerate(space.choices):
-            codes = column_codes(feature, table[feature.name])
-            missing = codes < 0
-            atoms[:, k] = space.ends[k] + np.maximum(codes, 0)
-            flags = allowed[:, space.ends[k] : space.ends[k + 1]]
-            if not released:
-                flags[:] = limits.categorical[feature.name]
-            flags[missing] = np.arange(flags.shape[1]) == 0
-        return cls(values, atoms, lower, upper, allowed)
-
-    def parts(self) -> tuple[Any, ...]:
-        """The arrays, in the order of the kernels' `Place`."""
-        return self.values, self.atoms, self.lower, self.upper, self.allowed
-
-    def take(self, rows: Any) -> "Places":
-        """The places of some of the applicants."""
-        return Places(*(part[rows] for part in self.parts()))
-
-    @property
-    def open_lines(self) -> npt.NDArray[np.bool_]:
-        """Lines that may change at all, (N, L)."""
-        return np.asarray((self.lower < self.upper) | self.outside)
-
-    @property
-    def outside(self) -> npt.NDArray[np.bool_]:
-        """Lines in which an applicant stands outside of where changed values may lie, (N, L)."""
-        return np.asarray((self.values < self.lower) | (self.values > self.upper))
-
-
-def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
-    """Ends of a line without its limits: none, but nothing that is counted from zero becomes negative."""
-    lowest = 0.0 if feature.lower is not None and feature.lower >= 0.0 else -np.inf
-    return np.full(n, lowest), np.full(n, np.inf)
-
-
-def _known(numbers: Array) -> Array:
-    """Zero for a missing number: only immutable columns may lack one, and there it stands for staying as it is."""
-    return np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
-def _precision(column: "pd.Series[Any]") -> Any:
-    """Type of a column's numbers where they are of less than double precision, else None."""
-    return {"float32": np.float32, "float16": np.float16}.get(str(column.dtype).lower())
-
-
-def _closed(feature: Feature, own: Array, lower: Array, upper: Array, *, precision: Any) -> tuple[Array, Array]:
-    """Limits of a line with finite ends that a row can take: on the grid of the steps, or the applicant's own value.
-
-    Parameters
-    ----------
-    precision : type of a column of less than double precision: the ends are numbers that it holds, rounded inwards
-    """
-    reach = FARTHEST * unit_of_effort(feature)
-    lower = np.where(np.isfinite(lower), lower, np.minimum(own, upper) - reach)
-    upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + reach)
-    may_stay = (lower <= own) & (own <= upper)
-    if feature.step is not None:
-        first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
-    elif precision is not None:
-        first, last = _held(lower, own, precision, np.inf), _held(upper, own, precision, -np.inf)
-    else:
-        first, last = lower, upper
-    lower = np.where(may_stay, np.minimum(first, own), first)
-    upper = np.where(may_stay, np.maximum(last, own), last)
-    stuck = lower > upper  # nothing that the column can hold lies in the range
-    return np.where(stuck, own, lower), np.where(stuck, own, upper)
-
-
-def _held(ends: Array, own: Array, precision: Any, inwards: float) -> Array:
-    """Ends of a range as numbers of a lower precision whose printed decimals are not beyond them."""
-    with np.errstate(over="ignore"):
-        near = ends.astype(precision)
-    printed = np.array([float(str(x)) for x in near])
-    beyond = printed < ends if inwards > 0.0 else printed > ends
-    held = np.where(beyond, np.nextafter(near, precision(inwards)), near).astype(np.float64)
-    return np.where(np.isfinite(held) & (ends != own), held, ends)
-
-
-def unit_of_effort(feature: Feature) -> float:
-    """What counts as one unit of effort in a column, in raw units (or ranks)."""
-    if feature.spread is not None:
-        return feature.spread
-    if feature.lower is not None and feature.upper is not None and feature.upper > feature.lower:
-        return (feature.upper - feature.lower) / 4.0  # a range is about four standard deviations wide
-    return 1.0
-
-
-def value_gaps(feature: Feature) -> Array:
-    """Effort between the values of a choice (V, V): ranks apart for an ordinal, else one for every change."""
-    n_values = len(feature.values or ())
-    ranks = np.arange(n_values, dtype=np.float64)
-    apart = np.abs(ranks[:, None] - ranks) if feature.kind == "ordinal" else 1.0 - np.eye(n_values)
-    gaps: Array = feature.weight * apart / unit_of_effort(feature)
-    return gaps
+def as_levels(entries: Array) -> Indices:
+    """Entries of categorical columns of rows as positions of directions."""
+    return entries.astype(np.int64)
 
 
 def numbers_of(feature: Feature, column: "pd.Series[Any]") -> Array:
-    """A column as numbers for the rules: of a choice, the numbers behind its values."""
+    """A column as numbers for the rules: of a categorical one, the numbers behind its levels."""
     if feature.is_numeric:
         return column_numbers(column)[0]
     return feature.numbers[column_codes(feature, column)]

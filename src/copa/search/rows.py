@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa.models.spelling import spell_choices, spell_numbers, with_room
-from copa.search.problem import ActionSpace, Places
+from copa.search.problem import ActionSpace, as_levels
 from copa.tables.steps import multiples
 
 if TYPE_CHECKING:
@@ -15,39 +15,39 @@ if TYPE_CHECKING:
 
     from copa.schema import Feature
 
-Indices = npt.NDArray[np.int64]
 
-
-def write_rows(
-    space: ActionSpace, table: "pd.DataFrame", places: Places, owner: Indices, values: Array, atoms: Indices
-) -> "pd.DataFrame":
+def write_rows(space: ActionSpace, table: "pd.DataFrame", own: Array, owner: Indices, rows: Array) -> "pd.DataFrame":
     """Rows of the table with the changed cells written in; every other cell is the applicant's, untouched.
 
     Parameters
     ----------
-    table : applicants (N rows), all their columns
-    owner : (M,) position of the applicant of each row
-    values, atoms : (M, L), (M, C) the rows, as the search has them
+    space : ActionSpace
+    table : DataFrame
+        Applicants (N rows), all their columns.
+    own : ndarray of shape (N, F)
+        The same as the search has them.
+    owner : ndarray of shape (M,)
+        Position of the applicant of each row.
+    rows : ndarray of shape (M, F)
 
     Returns
     -------
-    DataFrame of M rows with the columns of the table and, wherever these can hold the values, their types; numbered
-    from 0
+    DataFrame
+        M rows with the columns of the table and, wherever these can hold the values, their types; numbered from 0.
     """
     table = make_room(space, table)
-    rows = table.iloc[owner].reset_index(drop=True)
-    for k, feature in enumerate(space.lines):
-        changed = values[:, k] != places.values[owner, k]
-        if changed.any():
-            numbers = _numbers(feature, values[changed, k])
-            words = spell_numbers(feature, numbers, rows[feature.name])
-            rows[feature.name] = overwritten(rows[feature.name], changed, words)
-    for k, feature in enumerate(space.choices):
-        changed = atoms[:, k] != places.atoms[owner, k]
-        if changed.any():
-            words = spell_choices(feature, atoms[changed, k] - space.ends[k], rows.loc[changed, feature.name])
-            rows[feature.name] = overwritten(rows[feature.name], changed, words)
-    return rows
+    written = table.iloc[owner].reset_index(drop=True)
+    changed = rows != own[owner]
+    for f, feature in enumerate(space.columns):
+        flags, column = changed[:, f], written[feature.name]
+        if not flags.any():
+            continue
+        if feature.is_numeric:
+            words = spell_numbers(feature, _numbers(feature, rows[flags, f]), column)
+        else:
+            words = spell_choices(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
+        written[feature.name] = overwritten(column, flags, words)
+    return written
 
 
 def _numbers(feature: "Feature", values: Array) -> Array:
@@ -79,13 +79,19 @@ def overwritten(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_], entries:
     return pd.Series(array, index=column.index, dtype=column.dtype)  # a bare array of objects would be taken for text
 
 
-def relaxed_rows(
-    space: ActionSpace, places: Places, encoded: Array, owner: Indices, values: Array, atoms: Indices
-) -> Array:
-    """Encoded rows (M, D) that need not be on the grid: the applicant's, plus what the changes add."""
-    shifts = (values - places.values[owner])[:, None] @ space.directions[: len(space.lines)]
-    new, old = atoms, places.atoms[owner]
-    moved: Array = encoded[owner] + shifts[:, 0]
-    for k in range(len(space.choices)):
-        moved = moved + space.directions[new[:, k]] - space.directions[old[:, k]]
+def relaxed_rows(space: ActionSpace, own: Array, encoded: Array, rows: Array) -> Array:
+    """Encoded rows (M, D) that need not be on the grid: the applicant's, plus what the changes add.
+
+    Parameters
+    ----------
+    space : ActionSpace
+    own, encoded : ndarray of shape (M, F), (M, D)
+        Of the applicant of each row.
+    rows : ndarray of shape (M, F)
+    """
+    n = len(space.numeric)
+    moved: Array = encoded + ((rows - own)[:, None, :n] @ space.directions[:n])[:, 0]
+    for f in range(n, len(space.columns)):
+        new, old = as_levels(rows[:, f]), as_levels(own[:, f])
+        moved = moved + space.directions[new] - space.directions[old]
     return moved

@@ -1,7 +1,7 @@
-"""Menus for many applicants: the compiled search, spread over threads and stopped in time."""
+"""Plans for many applicants: the compiled search, spread over threads and stopped in time."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -10,50 +10,23 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
-from copa.search.problem import ActionSpace, Places
-
-Flags = npt.NDArray[np.bool_]
-
-
-def keeping(places: Places, columns: Flags) -> Places:
-    """The same places, in which the flagged lines (N, L) stay at the applicants' own values."""
-    return replace(
-        places,
-        lower=np.where(columns, places.values, places.lower),
-        upper=np.where(columns, places.values, places.upper),
-    )
-
-
-def ways_in(places: Places) -> Iterator[tuple[Indices, Places]]:
-    """Yield ways to search other than keeping every value that is outside: whom they concern, and their places."""
-    outside = places.outside
-    concerned = np.flatnonzero(outside.any(axis=1))
-    if len(concerned) == 0:
-        return
-    yield concerned, places.take(concerned)
-    several = np.flatnonzero(outside.sum(axis=1) > 1)
-    for line in range(outside.shape[1]):
-        rows = several[outside[several, line]]
-        if len(rows):
-            others = outside[rows].copy()
-            others[:, line] = False
-            yield rows, keeping(places.take(rows), others)
-
-
-def is_better(outcomes: tuple[Indices, Indices], values: tuple[Array, Array], costs: tuple[Array, Array]) -> Flags:
-    """Whether the first of two results is better, (N,): by outcome, then a higher value, then less cost."""
-    same = outcomes[0] == outcomes[1]
-    equal = same & ~(values[0] != values[1])
-    better: Flags = (outcomes[0] < outcomes[1]) | (same & (values[0] > values[1])) | (equal & (costs[0] < costs[1]))
-    return better
-
+from copa.search._kernels.arguments import (
+    FoundPlans,
+    FoundRows,
+    GoalArrays,
+    Outcome,
+    PoolSettings,
+    Regions,
+    Starts,
+    take_rows,
+)
+from copa.search.problem import ActionSpace
+from copa.search.region import keeping, ways_in
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
-
-# What became of an applicant, as the kernels say it.
-MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,92 +35,58 @@ class Goals:
 
     Attributes
     ----------
-    levels : (N,) probability that each option must hold with, for every distribution in the ball; -1 for none
-    radius : of the ball
-    margin : least mean score
-    floors : (N,) least score today
+    ambiguity : AmbiguitySet
+    levels : ndarray of shape (N,)
+        Probability that each option must hold with, for every distribution of the set; -1 for none.
+    floors : ndarray of shape (N,)
+        Least score today.
+    margin : float
+        Least mean score.
     """
 
+    ambiguity: AmbiguitySet
     levels: Array
-    radius: float
-    margin: float
     floors: Array
+    margin: float = -np.inf
+
+    def take(self, rows: Any) -> "Goals":
+        """The goals of some applicants."""
+        return Goals(self.ambiguity, self.levels[rows], self.floors[rows], self.margin)
+
+    def arrays(self) -> GoalArrays:
+        """What the compiled search is given: coefficients of unit length, zero where no level is asked for.
+
+        The search weighs them against rules and today's score, so their length matters.
+        """
+        levels, where = np.unique(np.maximum(self.levels, 0.0), return_inverse=True)
+        pairs = [self.ambiguity.level_coefficients(float(level)) for level in levels]
+        b, c = np.array(pairs).reshape(-1, 2)[where].T
+        a = np.where(self.levels >= 0.0, 1.0 / np.hypot(1.0, b), 0.0)
+        radius = float(self.ambiguity.radius)
+        return GoalArrays(a, a * b, a * c, self.floors, float(self.margin), radius, moves_spread(self.ambiguity))
+
+    def levels_at(self, found: FoundPlans | FoundRows) -> Array:
+        """Levels that were found, (N,): those asked for where they are met, else what the heights of goals stand for.
+
+        A height is b^2 of coefficients (a, b) of unit length: the level of a score with mean b, spread a and no reach.
+        """
+        reached = self.ambiguity.guarantee(np.sqrt(found.highest), np.sqrt(1.0 - found.highest), 0.0)
+        return np.where(found.outcomes == Outcome.MET, self.levels, reached)
 
 
-@dataclass(frozen=True, eq=False)
-class Menus:
-    """Menus of N applicants with up to J options each.
+def moves_spread(ambiguity: AmbiguitySet) -> bool:
+    """Whether a set moves the spread of a score as it moves the mean: its c is then sqrt(1 + b^2), not 1, or nearly.
 
-    Attributes
-    ----------
-    outcomes : (N,) MET, BELOW (only a lower level can be reached), UNREACHABLE or TIMED_OUT
-    counts : (N,) number of options
-    values, atoms : (N, J, L), (N, J, C) the options, cheapest first
-    relaxed_values, relaxed_atoms : the same without the grid of the steps
-    highest : (N,) the highest level found, where the level asked for is not met
-    surest_values, surest_atoms : (N, L), (N, C) a row that reaches it; where nothing is accepted, the nearest attempt
+    It tells the climb to the highest level which of two rows is surer; the level itself comes from the set.
     """
-
-    outcomes: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    values: Array
-    atoms: npt.NDArray[np.int64]
-    relaxed_values: Array
-    relaxed_atoms: npt.NDArray[np.int64]
-    highest: Array
-    surest_values: Array
-    surest_atoms: npt.NDArray[np.int64]
-
-    @classmethod
-    def empty(cls, n: int, n_options: int, n_lines: int, n_choices: int) -> "Menus":
-        """Room for N menus, none of them reached yet."""
-        return cls(
-            np.full(n, TIMED_OUT, dtype=np.int64),
-            np.zeros(n, dtype=np.int64),
-            np.zeros((n, n_options, n_lines)),
-            np.zeros((n, n_options, n_choices), dtype=np.int64),
-            np.zeros((n, n_options, n_lines)),
-            np.zeros((n, n_options, n_choices), dtype=np.int64),
-            np.zeros(n),
-            np.zeros((n, n_lines)),
-            np.zeros((n, n_choices), dtype=np.int64),
-        )
-
-    def take(self, rows: Any) -> "Menus":
-        """The menus of some applicants."""
-        return Menus(*(part[rows] for part in self.parts(slice(None))))
-
-    def replaced(self, rows: Any, others: "Menus") -> "Menus":
-        """A copy in which some applicants have other menus."""
-        copies = [part.copy() for part in self.parts(slice(None))]
-        for copy, other in zip(copies, others.parts(slice(None)), strict=True):
-            copy[rows] = other
-        return Menus(*copies)
-
-    def put(self, k: int, found: "Menus") -> None:
-        """Write the menu of one applicant, searched alone, to position k."""
-        for part, own in zip(self.parts(slice(k, k + 1)), found.parts(slice(None)), strict=True):
-            part[:] = own
-
-    def parts(self, rows: slice) -> tuple[Any, ...]:
-        """The arrays of some applicants, in the order of the kernel's results."""
-        return (
-            self.outcomes[rows],
-            self.counts[rows],
-            self.values[rows],
-            self.atoms[rows],
-            self.relaxed_values[rows],
-            self.relaxed_atoms[rows],
-            self.highest[rows],
-            self.surest_values[rows],
-            self.surest_atoms[rows],
-        )
+    b, c = ambiguity.level_coefficients(0.9)
+    return bool(c > 0.5 * (1.0 + np.hypot(1.0, b)))
 
 
 def price_multipliers(n_starts: int, n_columns: int, random_state: Any) -> Array:
-    """Multipliers of the columns' prices, one line per start, the first of them all ones, (S, L + C).
+    """Multipliers of the columns' prices, one line per start, the first of them all ones, (S, F).
 
-    They are drawn once and serve all applicants, so that an applicant's menu does not depend on the others.
+    They are drawn once and serve all applicants, so that an applicant's plan does not depend on the others.
     """
     rng = np.random.default_rng(random_state)
     multipliers: Array = np.exp(PRICE_SPREAD * rng.standard_normal((n_starts, n_columns)))
@@ -155,11 +94,11 @@ def price_multipliers(n_starts: int, n_columns: int, random_state: Any) -> Array
     return multipliers
 
 
-def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Array]:
-    """What the search needs of the applicants' own rows (N, D): the `numbers` and products of the kernels' `Row`."""
+def starts_of(space: ActionSpace, encoded: Array, slack: Array) -> Starts:
+    """The applicants' own rows (N, D), as the search follows them."""
     rows = encoded[:, None]  # one product per applicant: the same to the last bit in any batch
     cov_rows, drift_rows = rows @ space.cov, rows @ space.drift
-    numbers = np.concatenate(
+    scores = np.concatenate(
         [
             rows @ space.mean,
             rows @ space.theta,
@@ -168,12 +107,13 @@ def search_inputs(space: ActionSpace, encoded: Array) -> tuple[Array, Array, Arr
         ],
         axis=1,
     )
-    return numbers, (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+    cov_products, drift_products = (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+    return Starts(scores, cov_products, drift_products, slack)
 
 
-def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
+def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     space: ActionSpace,
-    places: Places,
+    regions: Regions,
     encoded: Array,
     slack: Array,
     goals: Goals,
@@ -185,99 +125,103 @@ def search_menus(  # noqa: PLR0913 - what is searched, then how, by keyword
     n_jobs: int | None = None,
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
-) -> Menus:
-    """Search the menus of N applicants; of those outside a range, the best menu of several (see `planning.outside`).
+) -> FoundPlans:
+    """Search the plans of N applicants; of those outside a range, the best plan of several (`region.ways_in`).
 
     Parameters
     ----------
-    encoded : (N, D) the applicants' rows as the model sees them
-    slack : (N, R) of the rules there
-    multipliers : (S, L + C) of the columns' prices, one row of an applicant's pool each
-    cap : most columns that may change; None for what the schema says
-    deadline : value of `perf_counter` after which no further applicant is begun
-    progress : called with the number of applicants done, from any thread
+    space : ActionSpace
+    regions : Regions
+    encoded : ndarray of shape (N, D)
+        The applicants' rows as the model sees them.
+    slack : ndarray of shape (N, R)
+        Of the rules there.
+    goals : Goals
+    n_options : int
+    diversity_weight : float
+    multipliers : ndarray of shape (S, F)
+        Of the columns' prices, one row of an applicant's pool each.
+    cap : int, optional
+        Most columns that may change; None for what the schema says.
+    n_jobs : int, optional
+    deadline : float
+        Value of `perf_counter` after which no further applicant is begun.
+    progress : callable, optional
+        Called with the number of applicants done, from any thread.
     """
-    inputs = search_inputs(space, encoded)
-    cap = space.cap if cap is None else cap
+    starts, cap = starts_of(space, encoded, slack), space.cap if cap is None else cap
+    settings = PoolSettings(multipliers, float(diversity_weight))
 
-    def search(some: Indices, where: Places, advance: Callable[[int], None] | None) -> Menus:
-        asked = replace(goals, levels=goals.levels[some], floors=goals.floors[some])
-        rows = tuple(part[some] for part in inputs)
-        how = (cap, multipliers, diversity_weight, n_options)
-        return _search(space, where, (*rows, slack[some]), asked, how, (n_jobs, deadline, advance))
+    def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
+        found = FoundPlans.empty(len(some), n_options, len(space.columns))
+        inputs = (where, take_rows(starts, some))
+        _search(space, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
+        return found
 
-    menus = search(np.arange(len(encoded)), keeping(places, places.outside), progress)
-    for some, where in ways_in(places):
-        menus = _better_of(space, menus, some, where, search(some, where, None))
-    return menus
+    plans = search(np.arange(len(encoded)), keeping(regions, regions.outside), progress)
+    for some, where in ways_in(regions):
+        others, known = search(some, where, None), plans.take(some)
+        efforts = _mean_effort(space, where, others), _mean_effort(space, where, known)
+        better = is_better(others, known, *efforts)
+        plans.put(some[better], others.take(better))
+    return plans
 
 
 def _search(
     space: ActionSpace,
-    places: Places,
-    rows: tuple[Array, ...],
+    cap: int,
+    inputs: tuple[Regions, Starts],
     goals: Goals,
-    how: tuple[int, Array, float, int],
+    settings: PoolSettings,
+    found: FoundPlans,
     run: tuple[int | None, float, Callable[[int], None] | None],
-) -> Menus:
-    """Search the menus of applicants who may take any value between their limits, and no other.
+) -> None:
+    """Search the plans of applicants who may take any number between their limits, and no other.
 
     Parameters
     ----------
-    rows : what `search_inputs` says of the applicants, and the slack of the rules
-    how : most columns that may change, multipliers of their prices, weight of diversity, number of options
-    run : threads, deadline and progress
+    run : tuple
+        Threads, deadline and progress.
     """
-    from copa.search._kernels.plans import build_menus
+    from copa.search._kernels.plans import find_plans
 
-    kernel: Any = build_menus
-    cap, multipliers, diversity_weight, n_options = how
+    kernel: Any = find_plans
     n_jobs, deadline, progress = run
-    n = len(places.values)
-    menus = Menus.empty(n, n_options, len(space.lines), len(space.choices))
+    n, asked = len(found.outcomes), goals.arrays()
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        kernel(
-            *space.terrain,
-            stop,
-            *space.prices,
-            *(part[some] for part in places.parts()),
-            cap,
-            *(part[some] for part in rows),
-            goals.levels[some],
-            goals.radius,
-            goals.margin,
-            goals.floors[some],
-            multipliers,
-            diversity_weight,
-            *menus.parts(some),
-        )
+        problem = space.problem._replace(cap=cap, stop=stop)
+        applicants = (take_rows(part, some) for part in (*inputs, asked))
+        kernel(problem, space.prices, *applicants, settings, take_rows(found, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))
 
     chunk = CHUNK if np.isinf(deadline) else 1
     with stopping_at(deadline) as stop:
         for_each_chunk(work, n, chunk, n_jobs, in_kernels=True)
-    beyond_cap = places.outside.sum(axis=1) > cap
-    menus.outcomes[beyond_cap] = UNREACHABLE
-    menus.counts[beyond_cap] = 0
-    return menus
+    beyond_cap = inputs[0].outside.sum(axis=1) > cap
+    found.outcomes[beyond_cap] = Outcome.UNREACHABLE
+    found.counts[beyond_cap] = 0
+    found.highest[:] = goals.levels_at(found)
 
 
-def _better_of(space: ActionSpace, menus: Menus, some: Indices, places: Places, others: Menus) -> Menus:
-    """The menus, with those of some applicants replaced where others are better: surer, then with less mean effort."""
-    efforts = []
-    for found in (others, menus.take(some)):
-        filled = np.arange(found.values.shape[1]) < found.counts[:, None]
-        total = np.where(filled, space.effort(places, found.values, found.atoms), 0.0).sum(axis=1)
-        efforts.append(total / np.maximum(found.counts, 1))
-    known = menus.take(some)
-    sure = others.outcomes != MET  # among menus that meet the level, it is no matter by how much
-    better = is_better(
-        (others.outcomes, known.outcomes),
-        (np.where(sure, others.highest, 0.0), np.where(sure, known.highest, 0.0)),
-        (efforts[0], efforts[1]),
-    )
-    return menus.replaced(some[better], others.take(better))
+def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Array:
+    """Mean effort of the options of plans, (N,)."""
+    filled = np.arange(plans.options.shape[1]) < plans.counts[:, None]
+    total = np.where(filled, space.effort(regions.own[:, None], plans.options), 0.0).sum(axis=1)
+    means: Array = total / np.maximum(plans.counts, 1)
+    return means
+
+
+def is_better(
+    found: FoundPlans | FoundRows, other: FoundPlans | FoundRows, cost: Array, other_cost: Array
+) -> npt.NDArray[np.bool_]:
+    """Whether what was found is better than another, (N,): by outcome, then a higher level, then less cost."""
+    same = found.outcomes == other.outcomes
+    met = same & (found.outcomes == Outcome.MET)  # then it is no matter by how much
+    equal = met | (same & ~(found.highest != other.highest))
+    surer = same & ~met & (found.highest > other.highest)
+    better: npt.NDArray[np.bool_] = (found.outcomes < other.outcomes) | surer | (equal & (cost < other_cost))
+    return better

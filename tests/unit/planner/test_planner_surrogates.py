@@ -12,8 +12,8 @@ from copa import InvalidInputError
 from copa.planner.deliver import write_options
 from copa.planner.strategies.base import Found
 from copa.planner.strategies.black_box import BlackBoxStrategy
+from copa.search._kernels.arguments import FoundPlans, Outcome
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.run import MET, UNREACHABLE, Menus
 from copa.uncertainty.score_retraining import standard_points
 from property.exact_judge import refusals
 from unit.planner import loans
@@ -33,18 +33,18 @@ class Scattered(BlackBoxStrategy):
 
     def build(self, applicants, request):
         space, n_draws = self.space, 200
-        plans = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
-        draws = Draws.make(n_draws, len(space.lines), len(space.choices), self.seed)
+        plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
+        draws = Draws.make(n_draws, space, self.seed)
         for i in range(len(applicants)):
             here = applicants.take([i])
-            values, atoms = rows_around(space, here.places, here.places.values, here.places.atoms, draws)
-            drawn = Menus.empty(1, n_draws, len(space.lines), len(space.choices))
-            drawn.values[0], drawn.atoms[0], drawn.counts[0] = values, atoms, n_draws
+            rows = rows_around(space, here.regions, here.regions.own, draws)
+            drawn = FoundPlans.empty(1, n_draws, len(space.columns))
+            drawn.options[0], drawn.relaxed[0], drawn.counts[0] = rows, rows, n_draws
             options = write_options(self, here, drawn, request, lambda table, _: np.zeros((len(table), 1)))
             good = options.accepted & self.schema.obeys(here.origins.iloc[options.owner], options.table)
             chosen = np.flatnonzero(good)[: request.n_options]
-            plans.outcomes[i], plans.counts[i] = (MET if len(chosen) else UNREACHABLE), len(chosen)
-            plans.values[i, : len(chosen)], plans.atoms[i, : len(chosen)] = values[chosen], atoms[chosen]
+            plans.outcomes[i], plans.counts[i] = (Outcome.MET if len(chosen) else Outcome.UNREACHABLE), len(chosen)
+            plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = rows[chosen]
         return Found(plans, write_options(self, applicants, plans, request))
 
 

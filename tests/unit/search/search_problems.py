@@ -14,14 +14,15 @@ from sklearn.preprocessing import StandardScaler
 import copa
 from copa.planner.strategies.base import Applicants
 from copa.schema import Feature, FeatureSchema
+from copa.search._kernels.arguments import Outcome
 from copa.search.nearest import find_nearest_rows
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.rows import relaxed_rows, write_rows
-from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, price_multipliers, search_menus
+from copa.search.run import Goals, price_multipliers, search_plans
 from oracle.exhaustive_menus import places_of
 from oracle.tiny_problems import TinyProblem
 
-WORDS = {MET: "met", BELOW: "below", UNREACHABLE: "unreachable", TIMED_OUT: "timed out"}
+WORDS = {outcome: outcome.name.lower().replace("_", " ") for outcome in Outcome}
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class Searcher:
     def plans(self, level: float, n_options: int, *, weight: float = 2.0, n_starts: int = 24, **how) -> list[Answer]:
         """Plans of so many options for every applicant, each option at the level (-1: merely accepted today)."""
         n_columns = len(self.space.columns)
-        found = search_menus(
+        found = search_plans(
             self.space,
-            self.applicants.places,
+            self.applicants.regions,
             self.applicants.encoded,
             self.applicants.slack,
             self._goals(level, len(self)),
@@ -109,8 +110,8 @@ class Searcher:
             n_jobs=1,
             **how,
         )
-        owner, option = np.nonzero(np.arange(n_options) < found.counts[:, None])
-        rows = self._write(owner, found.values[owner, option], found.atoms[owner, option])
+        owner, option = found.positions
+        rows = self._write(owner, found.options[owner, option])
         return self._answers(found.outcomes, rows, np.searchsorted(owner, np.arange(len(self) + 1)), found.highest)
 
     def nearest(self, owner: np.ndarray, targets: np.ndarray, level: float = -1.0, **how) -> list[Answer]:
@@ -118,7 +119,7 @@ class Searcher:
         some = self.applicants.take(owner)
         found = find_nearest_rows(
             self.space,
-            some.places,
+            some.regions,
             some.encoded,
             some.slack,
             targets,
@@ -126,27 +127,25 @@ class Searcher:
             n_jobs=1,
             **how,
         )
-        rows = self._write(owner, found.values, found.atoms)
+        rows = self._write(owner, found.rows)
         return self._answers(found.outcomes, rows, np.arange(len(owner) + 1), found.highest)
 
     def around(self, n_rows: int, reach: float = 1.0) -> list[pd.DataFrame]:
         """Random rows around each applicant."""
-        places = self.applicants.places
-        draws = Draws.make(n_rows, len(self.space.lines), len(self.space.choices), 0)
-        values, atoms = rows_around(self.space, places, places.values, places.atoms, draws, reach)
-        rows = self._write(np.repeat(np.arange(len(self)), n_rows), values, atoms)
+        regions = self.applicants.regions
+        drawn = rows_around(self.space, regions, regions.own, Draws.make(n_rows, self.space, 0), reach)
+        rows = self._write(np.repeat(np.arange(len(self)), n_rows), drawn)
         edges = np.arange(len(self) + 1) * n_rows
         return [rows.iloc[a:b].reset_index(drop=True) for a, b in _pairs(edges)]
 
     def between(self, answers: list[Answer], share: float) -> list[pd.DataFrame]:
         """Rows that are a share of the way from each applicant to the first option of its plan."""
         options = pd.concat([a.rows.iloc[:1] for a in answers], ignore_index=True)
-        there = Applicants.read(self.fitted, options).places
-        order = np.linspace(0.1, 0.9, there.atoms.size).reshape(there.atoms.shape)
-        shares = np.full(len(answers), share)
-        places = self.applicants.places
-        values, atoms = rows_between(self.space, places, there.values, there.atoms, shares, order)
-        rows = self._write(np.arange(len(answers)), values, atoms)
+        there = Applicants.read(self.fitted, options).regions.own
+        shape = (len(answers), len(self.space.categorical))
+        order = np.linspace(0.1, 0.9, shape[0] * shape[1]).reshape(shape)
+        between = rows_between(self.space, self.applicants.regions, there, np.full(len(answers), share), order)
+        rows = self._write(np.arange(len(answers)), between)
         return [rows.iloc[[i]].reset_index(drop=True) for i in range(len(answers))]
 
     def encode(self, rows: pd.DataFrame) -> np.ndarray:
@@ -155,12 +154,11 @@ class Searcher:
 
     def sums_of_moves(self, rows: pd.DataFrame, owner: np.ndarray) -> np.ndarray:
         """Rows as the search sees them: the applicant's, plus what each change adds, (M, D)."""
-        there = Applicants.read(self.fitted, rows).places
-        places, encoded = self.applicants.places, self.applicants.encoded
-        return relaxed_rows(self.space, places, encoded, owner, there.values, there.atoms)
+        there, here = Applicants.read(self.fitted, rows).regions.own, self.applicants.take(owner)
+        return relaxed_rows(self.space, here.regions.own, here.encoded, there)
 
     def _goals(self, level: float, n: int) -> Goals:
-        return Goals(np.full(n, level), self.problem.radius, -np.inf, np.full(n, self.floor))
+        return Goals(self.fitted.parameters, np.full(n, level), np.full(n, self.floor))
 
     def _answers(
         self, outcomes: np.ndarray, rows: pd.DataFrame, edges: np.ndarray, highest: np.ndarray
@@ -171,9 +169,9 @@ class Searcher:
             for k, (a, b) in enumerate(_pairs(edges))
         ]
 
-    def _write(self, owner: np.ndarray, values: np.ndarray, atoms: np.ndarray) -> pd.DataFrame:
-        rows = write_rows(self.space, self.applicants.table, self.applicants.places, owner, values, atoms)
-        return rows[list(self.problem.schema.names)]
+    def _write(self, owner: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+        written = write_rows(self.space, self.applicants.table, self.applicants.regions.own, owner, rows)
+        return written[list(self.problem.schema.names)]
 
 
 def _pairs(edges: np.ndarray) -> list[tuple[int, int]]:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from copa.schema import Feature
-from copa.search.problem import unit_of_effort, value_gaps
+from copa.search.cost import level_gaps, unit_of_effort
+from copa.search.region import read_regions
 from oracle.exhaustive_menus import Rows, places_of
 from oracle.tiny_problems import tiny_problems
 from unit.search.search_problems import Searcher, by_hand
@@ -115,14 +116,13 @@ def test_cells_that_do_not_change_are_the_applicants_own(searchers):
 def test_effort_is_the_distance_in_spreads_of_the_columns(cost):
     problem = next(iter(tiny_problems(1, SEED, 3)))
     searcher = Searcher(problem, cost=cost)
-    places = searcher.applicants.places
     for i, rows in enumerate(searcher.around(N_DRAWS)):
         own = problem.applicants.iloc[[i]]
         columns = Rows.read(problem.schema, rows, own).distances(places_of(problem.schema, own))[:, 0]
         expected = columns.sum(axis=1) if cost == "l1" else np.linalg.norm(columns, axis=1)
-        there = type(places).read(searcher.space, rows)
-        found = searcher.space.effort(places.take([i] * len(rows)), there.values[:, None], there.atoms[:, None])
-        np.testing.assert_allclose(found[:, 0], expected, rtol=0.0, atol=1e-9)
+        there = read_regions(searcher.space, rows).own
+        found = searcher.space.effort(searcher.applicants.regions.own[[i]], there)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_a_unit_of_effort_is_the_spread_or_a_quarter_of_the_range(settings, unit
 
 def test_ordinals_are_ranks_apart_and_other_values_one():
     grade = Feature("g", "ordinal", values=(1, 2, 5), weight=3.0, spread=2.0)
-    np.testing.assert_allclose(value_gaps(grade), [[0.0, 1.5, 3.0], [1.5, 0.0, 1.5], [3.0, 1.5, 0.0]])
+    np.testing.assert_allclose(level_gaps(grade), [[0.0, 1.5, 3.0], [1.5, 0.0, 1.5], [3.0, 1.5, 0.0]])
     job = Feature("j", "categorical", values=("a", "b", "c"), weight=3.0)
-    np.testing.assert_allclose(value_gaps(job), 3.0 * (1.0 - np.eye(3)))
+    np.testing.assert_allclose(level_gaps(job), 3.0 * (1.0 - np.eye(3)))
 
 
 def test_the_slack_of_a_rule_is_negative_exactly_where_the_rule_is_broken():

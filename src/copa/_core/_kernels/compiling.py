@@ -10,9 +10,9 @@ spells out an order that vectorises: along rows, or with several accumulators (`
 import warnings
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
-from numba import njit
+from numba import njit, types
 
 from copa.exceptions import CompilationWarning
 
@@ -51,3 +51,29 @@ options = kernel_options()
 # No wrapper for calls from Python, which takes longer to compile than the function where many arrays are passed, and no
 # file of their own: the entry points' machine code contains them.
 inner: dict[str, Any] = {**options, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def signature(*records: type[tuple[Any, ...]]) -> Any:
+    """Signature of an entry point that takes named tuples; the fields' annotations say what they hold.
+
+    Parameters
+    ----------
+    *records : subclasses of NamedTuple
+        With fields of `int`, `float`, `bool` or the arrays of `copa._core.compilation`.
+    """
+    return types.void(*(_tuple_type(record) for record in records))
+
+
+SCALARS = {int: types.int64, float: types.float64, bool: types.boolean}
+
+
+def _tuple_type(record: type[tuple[Any, ...]]) -> Any:
+    fields: list[Any] = []
+    for hint in get_type_hints(record, include_extras=True).values():
+        if hint in SCALARS:
+            fields.append(SCALARS[hint])
+        else:
+            dtype, n_axes = hint.__metadata__
+            fields.append(types.Array(SCALARS[dtype], n_axes, "C"))
+    base: Any = types.BaseTuple
+    return base.from_types(fields, record)

@@ -12,10 +12,10 @@ from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
-from copa.search.nearest import NearestRows
-from copa.search.problem import ActionSpace, Places
+from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
+from copa.search.problem import ActionSpace
+from copa.search.region import read_regions
 from copa.search.rows import make_room
-from copa.search.run import Menus
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Strategy(ABC):
     def explain(
         self,
         applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
-        plans: Menus,
+        plans: FoundPlans,
         levels: Array,
         request: "Request",
     ) -> list[str]:
@@ -132,7 +132,7 @@ class Strategy(ABC):
         ----------
         applicants : Applicants
             N of them.
-        plans : Menus
+        plans : FoundPlans
             What was found for them.
         levels : ndarray of shape (N,)
             What was to be reached; -1 for acceptance by today's model alone.
@@ -167,7 +167,7 @@ class Strategy(ABC):
         *,
         margin: float = -np.inf,
         levels: Array | None = None,
-    ) -> NearestRows:
+    ) -> FoundRows:
         """The allowed and accepted rows nearest to encoded points, where `additive`.
 
         Parameters
@@ -234,7 +234,8 @@ class Applicants:
     origins : DataFrame
         The applicants as they are, whom the constraints are about; other rows than those of `table` where a search
         begins at an option (`search_from_options`).
-    places : Places
+    regions : Regions
+        What each may change.
     encoded : ndarray of shape (N, D)
     slack : ndarray of shape (N, R)
         Of the rules.
@@ -242,7 +243,7 @@ class Applicants:
 
     table: "pd.DataFrame"
     origins: "pd.DataFrame"
-    places: Places
+    regions: Regions
     encoded: Array
     slack: Array
 
@@ -258,14 +259,14 @@ class Applicants:
             What `strategy.encode` says of it.
         """
         table = make_room(strategy.space, table)
-        places = Places.read(strategy.space, table)
-        return cls(table, table, places, strategy.start(table, encoded), strategy.space.slack(table))
+        regions = read_regions(strategy.space, table)
+        return cls(table, table, regions, strategy.start(table, encoded), strategy.space.slack(table))
 
     def take(self, rows: Any) -> "Applicants":
         """Some of the applicants."""
         table = self.table.iloc[rows]
         origins = table if self.origins is self.table else self.origins.iloc[rows]
-        return Applicants(table, origins, self.places.take(rows), self.encoded[rows], self.slack[rows])
+        return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows])
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -301,7 +302,7 @@ class Found:
 
     Attributes
     ----------
-    plans : Menus
+    plans : FoundPlans
     options : Options
         The rows of these plans.
     relaxed : tuple of ndarray, optional
@@ -310,13 +311,7 @@ class Found:
         Share of fresh rows near an applicant's options of which the surrogate says what the model says.
     """
 
-    plans: Menus
+    plans: FoundPlans
     options: Options
     relaxed: tuple[Array, Indices] | None = None
     fidelity: Array | None = None
-
-
-def option_positions(plans: Menus) -> tuple[Indices, Indices]:
-    """Applicant and position in the plan of every option of N plans, (M,) both."""
-    owner, option = np.nonzero(np.arange(plans.values.shape[1]) < plans.counts[:, None])
-    return owner, option

@@ -19,7 +19,9 @@ from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Flags, Strategy
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves
-from copa.search.problem import ActionSpace, Places, unit_of_effort
+from copa.search.cost import L1, Cost, read_cost, unit_of_effort
+from copa.search.problem import ActionSpace
+from copa.search.region import read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.ambiguity import MomentBall
@@ -63,7 +65,7 @@ class BlackBoxStrategy(Strategy):
         """Check the model on rows such as it will be queried about, and learn what the surrogate needs."""
         if settings.moments is not None:
             raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
-        space = local_space(schema, settings.power)
+        space = local_space(schema, settings.cost)
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
@@ -100,9 +102,8 @@ class BlackBoxStrategy(Strategy):
     def changes(self, before: "pd.DataFrame", after: "pd.DataFrame", points: tuple[Array, Array]) -> Array:  # noqa: ARG002 - points are what the models say of rows, not the rows
         """How far M rows were moved, in units of effort, columns that may not change included, (M,)."""
         features = tuple(feature.replace(immutable=False) for feature in self.schema.features)
-        space = local_space(replace(self.schema, features=features), power=1)
-        old, new = Places.read(space, before), Places.read(space, after)
-        return space.effort(old, new.values[:, None], new.atoms[:, None])[:, 0]
+        space = local_space(replace(self.schema, features=features), L1())
+        return space.effort(read_regions(space, before).own, read_regions(space, after).own)
 
     def pack(self) -> Archive:
         """What a saved planner holds of it, besides what all planners have."""
@@ -143,17 +144,18 @@ class BlackBoxStrategy(Strategy):
         return {}
 
 
-def local_space(schema: FeatureSchema, power: int) -> ActionSpace:
+def local_space(schema: FeatureSchema, cost: Cost) -> ActionSpace:
     """The changeable columns in coordinates around an applicant (see `Rows.coordinates`)."""
     changeable = [feature for feature in schema.features if not feature.immutable]
-    lines = tuple(feature for feature in changeable if feature.is_numeric)
-    choices = tuple(feature for feature in changeable if feature.is_categorical)
-    scales = [1.0 / unit_of_effort(feature) for feature in lines]
-    scales += [1.0 for feature in choices for _ in feature.values or ()]
-    n_atoms = len(scales)
-    directions = np.hstack([np.zeros((n_atoms, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n_atoms))])
-    nothing = np.zeros((n_atoms + 1, n_atoms + 1))
-    return ActionSpace(schema, lines, choices, directions, nothing[0], nothing, nothing, nothing[0], power)
+    numeric = [feature for feature in changeable if feature.is_numeric]
+    categorical = [feature for feature in changeable if feature.is_categorical]
+    scales = [1.0 / unit_of_effort(feature) for feature in numeric]
+    scales += [1.0 for feature in categorical for _ in feature.values or ()]
+    n = len(scales)
+    directions = np.hstack([np.zeros((n, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n))])
+    nothing = np.zeros((n + 1, n + 1))
+    columns = (*numeric, *categorical)
+    return ActionSpace(schema, columns, directions, nothing[0], nothing, nothing, nothing[0], cost)
 
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
@@ -214,15 +216,15 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
 
 
 def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:
-    """Name a value of a choice that the model cannot read by itself, "" where it can read all of them."""
+    """Name a level that the model cannot read by itself, "" where it can read all of them."""
     few = _good_rows(space, X)
-    places = Places.read(space, few)
-    for k, feature in enumerate(space.choices):
-        for code, value in enumerate(feature.values or ()):
-            atoms = places.atoms.copy()
-            atoms[:, k] = space.ends[k] + code
+    own = read_regions(space, few).own
+    for f, feature in space.categorical:
+        for level, value in zip(space.levels(f), feature.values or (), strict=True):
+            rows = own.copy()
+            rows[:, f] = level
             try:
-                model.scores(write_rows(space, few, places, np.arange(len(few)), places.values, atoms))
+                model.scores(write_rows(space, few, own, np.arange(len(few)), rows))
             except Exception:  # noqa: BLE001 - whatever the model has against it
                 return f"the value {shown(value)} of column {feature.name!r}"
     return ""
@@ -235,23 +237,20 @@ def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
-    """Rows of the data, also with each line at each end of its range, and each value that a choice may change to."""
+    """Rows of the data, also with each number at each end of its range, and each level that a column may change to."""
     few = _good_rows(space, X)
-    places = Places.read(space, few)
-    varied = [(places.values, places.atoms)]
-    for k in range(len(space.lines) if len(few) else 0):
-        for end in (places.lower, places.upper):
-            values = places.values.copy()
-            values[:, k] = end[:, k]
-            varied.append((values, places.atoms))
-    for k, feature in enumerate(space.choices if len(few) else ()):
+    regions = read_regions(space, few)
+    varied = [regions.own]
+    for f in range(len(space.numeric) if len(few) else 0):
+        for end in (regions.lower, regions.upper):
+            varied.append(regions.own.copy())
+            varied[-1][:, f] = end[:, f]
+    for f, feature in space.categorical if len(few) else ():
         for code in np.flatnonzero(possible_moves(feature).sum(axis=0) > 1):  # from its own, and from another one
-            atoms = places.atoms.copy()
-            atoms[:, k] = space.ends[k] + code
-            varied.append((places.values, atoms))
+            varied.append(regions.own.copy())
+            varied[-1][:, f] = space.starts[f] + code
     owner = np.tile(np.arange(len(few)), len(varied))
-    values, atoms = (np.concatenate([pair[part] for pair in varied]) for part in (0, 1))
-    return write_rows(space, few, places, owner, values, atoms)
+    return write_rows(space, few, regions.own, owner, np.concatenate(varied))
 
 
 def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
@@ -283,7 +282,7 @@ def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path")
         good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
         good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
         good &= isinstance(content["columns"], list)
-        space = local_space(schema, power)
+        space = local_space(schema, read_cost(f"l{power}"))
     except (TypeError, ValueError) as error:
         raise damaged(path, error) from error
     if not good:

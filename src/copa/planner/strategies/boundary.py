@@ -1,4 +1,4 @@
-"""Black boxes with surroseeds fitted at the boundary: searched on these, chosen by what the refits themselves say."""
+"""Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
 
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -16,7 +16,7 @@ from copa.planner.archive import Archive
 from copa.planner.deliver import write_options
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions
+from copa.planner.strategies.base import ROUNDING, Applicants, Found
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -28,16 +28,17 @@ from copa.planner.strategies.exploration import (
     Rows,
     Samples,
     build_in_turns,
-    choose_menus,
+    choose_plans,
     level_of_each,
     search_one,
     sureness,
 )
 from copa.planner.strategies.refit_storage import pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates
+from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
-from copa.search.run import Menus
+from copa.search.run import Goals
 from copa.uncertainty.score_retraining import draw_samples, fresh_data_radius, require_clonable, retrain, score_points
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ BATCH_SIZE = 256  # applicants whose rows the models are queried about in one ca
 class Boundary(BlackBoxStrategy):
     """A black box whose guarantees rest on refits; the radius counts standard deviations of retraining.
 
-    Linear surroseeds of the model and of its refits are fitted near the boundary, and again where they were wrong.
+    Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
 
     Attributes
     ----------
@@ -108,10 +109,10 @@ class Boundary(BlackBoxStrategy):
         return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
 
     def build(self, applicants: Applicants, request: Request) -> Found:
-        """Search plans on surroseeds, and choose among the rows met by what the models say of them."""
+        """Search plans on surrogates, and choose among the rows met by what the models say of them."""
         fidelity = np.full(len(applicants), np.nan)
 
-        def build(some: Indices) -> Menus:
+        def build(some: Indices) -> FoundPlans:
             found, fidelity[some] = _plans(self, applicants.take(some), request)
             return found
 
@@ -146,39 +147,39 @@ def query(strategy: Boundary, applicants: Applicants, rows: Rows) -> Samples:
     points = rows.coordinates(strategy.space, applicants)
     with readable_rows():
         scores = strategy.model.scores(rows.frame(strategy.space, applicants))
-    return Samples(rows.owner, rows.values, rows.atoms, points, scores, np.full(len(scores), np.nan))
+    return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
 
 
 def query_beside(
     strategy: Boundary, applicants: Applicants, centres: Samples, draws: Draws, reach: float = 0.5
 ) -> Samples:
     """Query the model in force about rows drawn beside others."""
-    places = applicants.places.take(centres.owner)
-    drawn = rows_around(strategy.space, places, centres.values, centres.atoms, draws, reach)
-    return query(strategy, applicants, Rows(np.repeat(centres.owner, len(draws)), *drawn))
+    regions = applicants.regions.take(centres.owner)
+    drawn = rows_around(strategy.space, regions, centres.values, draws, reach)
+    return query(strategy, applicants, Rows(np.repeat(centres.owner, len(draws)), drawn))
 
 
 def explore(strategy: Boundary, applicants: Applicants, seed: int) -> Samples:
     """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
     space = strategy.space
-    near = Draws.make(NEAR, len(space.lines), len(space.choices), seed)
+    near = Draws.make(NEAR, space, seed)
     found = _around(strategy, applicants, np.arange(len(applicants)), near, reach=1.0)
     lost = np.setdiff1d(np.arange(len(applicants)), found.owner[found.scores >= 0.0])
     if len(lost):
-        far = Draws.make(FAR, len(space.lines), len(space.choices), seed + 1)
+        far = Draws.make(FAR, space, seed + 1)
         found = found.joined(_around(strategy, applicants, lost, far, reach=4.0))
     seeds = found.take(_cheapest_accepted(found, len(applicants)))
     if len(seeds.owner) == 0:
         return found
     met, boundary = _halve(strategy, applicants, seeds, seed)
-    beside = Draws.make(N_BESIDE, len(space.lines), len(space.choices), seed + 2)
+    beside = Draws.make(N_BESIDE, space, seed + 2)
     return found.joined(met).joined(query_beside(strategy, applicants, boundary, beside))
 
 
 def _around(strategy: Boundary, applicants: Applicants, whose: Indices, draws: Draws, reach: float) -> Samples:
-    places = applicants.places.take(whose)
-    drawn = rows_around(strategy.space, places, places.values, places.atoms, draws, reach)
-    return query(strategy, applicants, Rows(np.repeat(whose, len(draws)), *drawn))
+    regions = applicants.regions.take(whose)
+    drawn = rows_around(strategy.space, regions, regions.own, draws, reach)
+    return query(strategy, applicants, Rows(np.repeat(whose, len(draws)), drawn))
 
 
 def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
@@ -193,15 +194,15 @@ def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
 
 def _halve(strategy: Boundary, applicants: Applicants, seeds: Samples, seed: int) -> tuple[Samples, Samples]:
     """Look for the boundary between applicants and accepted rows: all rows met on the way, and the last ones."""
-    draws = Draws.make(N_BOUNDARY_SEEDS, len(strategy.space.lines), len(strategy.space.choices), seed + 3)
+    draws = Draws.make(N_BOUNDARY_SEEDS, strategy.space, seed + 3)
     order = draws.order[_rank_within(seeds.owner) % N_BOUNDARY_SEEDS]
-    places = applicants.places.take(seeds.owner)
+    regions = applicants.regions.take(seeds.owner)
     low, high = np.zeros(len(seeds.owner)), np.ones(len(seeds.owner))
     met: list[Samples] = []
     for _ in range(HALVINGS):
         share = 0.5 * (low + high)
-        values, atoms = rows_between(strategy.space, places, seeds.values, seeds.atoms, share, order)
-        met.append(query(strategy, applicants, Rows(seeds.owner, values, atoms)))
+        values = rows_between(strategy.space, regions, seeds.values, share, order)
+        met.append(query(strategy, applicants, Rows(seeds.owner, values)))
         accepted = met[-1].scores >= 0.0
         high, low = np.where(accepted, share, high), np.where(accepted, low, share)
     everything = met[0]
@@ -257,14 +258,14 @@ def gather(strategy: Boundary, applicants: Applicants, request: Request) -> Evid
     for turn in range(ROUNDS):
         if perf_counter() > request.deadline:
             break
-        menus = _search_all(strategy, applicants, evidence, focus, floors, request)
-        owner, option = option_positions(menus)
+        plans = _search_all(strategy, applicants, evidence, focus, floors, request)
+        owner, option = plans.positions
         if len(owner) == 0:
             break
-        found = query(strategy, applicants, Rows(owner, menus.values[owner, option], menus.atoms[owner, option]))
+        found = query(strategy, applicants, Rows(owner, plans.options[owner, option]))
         refused = found.scores < 0.0
         np.maximum.at(floors, found.owner[refused], floors[found.owner[refused]] - found.scores[refused])
-        draws = Draws.make(BESIDE, len(strategy.space.lines), len(strategy.space.choices), seed + 10 + turn)
+        draws = Draws.make(BESIDE, strategy.space, seed + 10 + turn)
         beside = query_beside(strategy, applicants, found, draws)
         evidence = evidence.joined(Evidence.query(strategy, applicants, found.joined(beside), request.n_jobs))
         focus = focus.take(~np.isin(focus.owner, owner)).joined(found)
@@ -289,11 +290,11 @@ def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
 
 def _search_all(
     strategy: Boundary, applicants: Applicants, evidence: Evidence, focus: Samples, floors: Array, request: Request
-) -> Menus:
-    """A menu for each applicant on a surrogate fitted near the focus."""
+) -> FoundPlans:
+    """A plan for each applicant on a surrogate fitted near the focus."""
     space = strategy.space
-    menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
-    level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
+    plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
+    level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), strategy.ambiguity(1)
 
     def work(some: slice) -> None:
         for i in range(*some.indices(len(applicants))):
@@ -301,11 +302,11 @@ def _search_all(
             if len(mine.samples.owner) == 0:
                 continue
             fit = fit_surrogate(mine, focus.points[focus.owner == i])
-            here, goal = applicants.take([i]), (level, strategy.radius, floors[i] + ROUNDING)
-            menus.put(i, search_one(_local(space, fit), here, here.encoded, goal, request, request.n_options))
+            here, goals = applicants.take([i]), Goals(ambiguity, np.array([level]), np.array([floors[i] + ROUNDING]))
+            plans.put([i], search_one(_local(space, fit), here, here.encoded, goals, request, request.n_options))
 
     for_each_chunk(work, len(applicants), 1, request.n_jobs)
-    return menus
+    return plans
 
 
 def fit_surrogate(evidence: Evidence, centres: Array) -> LocalFit:
@@ -324,23 +325,23 @@ def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
     return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
 
 
-def _plans(strategy: Boundary, applicants: Applicants, request: Request) -> tuple[Menus, Array]:
+def _plans(strategy: Boundary, applicants: Applicants, request: Request) -> tuple[FoundPlans, Array]:
     """Search, choose, try every option with less, and choose again; and how true the surrogates are."""
     evidence = gather(strategy, applicants, request)
-    menus, chosen = choose_menus(strategy.space, applicants, evidence.samples, request)
+    plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
     lighter = evidence.samples.take(chosen).eased(strategy.space, applicants)
     if len(lighter.owner):
         known = query(strategy, applicants, lighter)
         evidence = evidence.joined(Evidence.query(strategy, applicants, known, request.n_jobs))
-        menus, chosen = choose_menus(strategy.space, applicants, evidence.samples, request)
-    return menus, _fidelity(strategy, applicants, evidence, evidence.samples.take(chosen))
+        plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
+    return plans, _fidelity(strategy, applicants, evidence, evidence.samples.take(chosen))
 
 
 def _fidelity(strategy: Boundary, applicants: Applicants, evidence: Evidence, options: Samples) -> Array:
     """Share of fresh rows near the options of which the surrogate says what the model says, (N,); NaN without any."""
     shares = np.full(len(applicants), np.nan)
     space = strategy.space
-    draws = Draws.make(FRESH, len(space.lines), len(space.choices), strategy.seed + 99)
+    draws = Draws.make(FRESH, space, strategy.seed + 99)
     fresh = query_beside(strategy, applicants, options, draws)
     for i in np.unique(options.owner):
         mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants
-from copa.search.problem import ActionSpace, Places, unit_of_effort
+from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
+from copa.search.cost import unit_of_effort
+from copa.search.problem import ActionSpace, as_levels
 from copa.search.rows import write_rows
-from copa.search.run import BELOW, MET, TIMED_OUT, UNREACHABLE, Goals, Menus, search_menus
+from copa.search.run import Goals, search_plans
 from copa.tables.steps import snap
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -32,34 +34,33 @@ class Rows:
 
     Attributes
     ----------
-    owner : (M,) position of each row's applicant
-    values, atoms : (M, L), (M, C)
+    owner : ndarray of shape (M,)
+        Position of each row's applicant.
+    values : ndarray of shape (M, F)
     """
 
     owner: Indices
     values: Array
-    atoms: Indices
 
     def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
         """The rows as a model is given them."""
-        return write_rows(space, applicants.table, applicants.places, self.owner, self.values, self.atoms)
+        return write_rows(space, applicants.table, applicants.regions.own, self.owner, self.values)
 
     def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
         """The rows around their applicants, (M, 1 + A), in the units of effort.
 
-        Coordinate 0 is 1; then a line's change, and for each value of each choice whether it is taken up (1), given up
-        (-1) or neither (0). The applicant is (1, 0, ..., 0).
+        Coordinate 0 is 1; then the change of each numeric column, and for each level of each categorical one whether it
+        is taken up (1), given up (-1) or neither (0). The applicant is (1, 0, ..., 0).
         """
-        own = applicants.places.take(self.owner)
-        n_lines = len(space.lines)
-        points = np.zeros((len(self.owner), 1 + space.ends[-1]))
+        own, n = applicants.regions.own[self.owner], len(space.numeric)
+        points = np.zeros((len(self.owner), 1 + len(space.directions)))
         points[:, 0] = 1.0
-        units = np.array([unit_of_effort(feature) for feature in space.lines])
-        points[:, 1 : 1 + n_lines] = (self.values - own.values) / units
+        units = np.array([unit_of_effort(feature) for feature in space.numeric])
+        points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units
         everyone = np.arange(len(points))
-        for k in range(len(space.choices)):
-            points[everyone, 1 + self.atoms[:, k]] += 1.0
-            points[everyone, 1 + own.atoms[:, k]] -= 1.0
+        for f, _ in space.categorical:
+            points[everyone, 1 + as_levels(self.values[:, f])] += 1.0
+            points[everyone, 1 + as_levels(own[:, f])] -= 1.0
         return points
 
     def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
@@ -67,48 +68,36 @@ class Rows:
 
         Where the slack of a rule is a matter of rounding, the rows are written out and judged as such.
         """
-        own = applicants.places.take(self.owner)
-        changes = (self.values != own.values).sum(axis=1) + (self.atoms != own.atoms).sum(axis=1)
-        shares = space.terrain[6]
-        slack = applicants.slack[self.owner] - (self.values - own.values) @ shares[:, : len(space.lines)].T
-        for k in range(len(space.choices)):
-            slack -= shares[:, self.atoms[:, k]].T - shares[:, own.atoms[:, k]].T
+        own = applicants.regions.own[self.owner]
+        slack = space.slack_after(applicants.slack[self.owner], own, self.values)
         least = slack.min(axis=1, initial=np.inf)
-        good: npt.NDArray[np.bool_] = (changes <= space.cap) & (least > -IN_DOUBT)
+        good: npt.NDArray[np.bool_] = ((self.values != own).sum(axis=1) <= space.cap) & (least > -IN_DOUBT)
         doubtful = np.flatnonzero(good & (least < IN_DOUBT))
         if len(doubtful):
-            some = Rows(self.owner[doubtful], self.values[doubtful], self.atoms[doubtful])
+            some = Rows(self.owner[doubtful], self.values[doubtful])
             origins = applicants.origins.iloc[some.owner]
             good[doubtful] = space.schema.obeys(origins, some.frame(space, applicants))
         return good
 
     def eased(self, space: ActionSpace, applicants: Applicants) -> "Rows":
-        """Every row with one change less, each in turn, and with each change of a line half as large."""
-        own = applicants.places.take(self.owner)
-        n_lines = self.values.shape[1]
-        changed = np.hstack([self.values != own.values, self.atoms != own.atoms])
+        """Every row with one change less, each in turn, and with each change of a number half as large."""
+        own, n = applicants.regions.take(self.owner), len(space.numeric)
+        changed = self.values != own.own
         rows, columns = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-        values, atoms = self.values[rows], self.atoms[rows]
-        for position, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-            if column < n_lines:
-                values[position, column] = own.values[row, column]
-            else:
-                atoms[position, column - n_lines] = own.atoms[row, column - n_lines]
-        halved, lines = np.nonzero(changed[:, :n_lines])
+        fewer = self.values[rows]
+        fewer[np.arange(len(rows)), columns] = own.own[rows, columns]
+        halved, numbers = np.nonzero(changed[:, :n])
         smaller = self.values[halved]
-        smaller[np.arange(len(halved)), lines] = self._half_way(space, own)[halved, lines]
-        return Rows(
-            np.concatenate([self.owner[rows], self.owner[halved]]),
-            np.concatenate([values, smaller]),
-            np.concatenate([atoms, self.atoms[halved]]),
-        )
+        smaller[np.arange(len(halved)), numbers] = self._half_way(space, own)[halved, numbers]
+        owner = np.concatenate([self.owner[rows], self.owner[halved]])
+        return Rows(owner, np.concatenate([fewer, smaller]))
 
-    def _half_way(self, space: ActionSpace, own: Places) -> Array:
-        """The lines half way back to the applicants, on the grid of the steps, (M, L)."""
-        middle = 0.5 * (self.values + own.values)
-        for k, feature in enumerate(space.lines):
+    def _half_way(self, space: ActionSpace, own: Regions) -> Array:
+        """Numbers half way back to the applicants, on the grid of the steps, (M, L)."""
+        middle = 0.5 * (self.values[:, : len(space.numeric)] + own.numbers)
+        for f, feature in enumerate(space.numeric):
             if feature.step is not None:
-                middle[:, k] = snap(middle[:, k], feature.step)
+                middle[:, f] = snap(middle[:, f], feature.step)
         return np.clip(middle, own.lower, own.upper)
 
 
@@ -154,16 +143,16 @@ FEWER = 16  # applicants at a time where there is a time limit
 
 
 def build_in_turns(
-    space: ActionSpace, n_applicants: int, batch_size: int, build: Callable[[Indices], Menus], request: Request
-) -> Menus:
-    """Menus of N applicants, some of them at a time, for as long as there is time.
+    space: ActionSpace, n_applicants: int, batch_size: int, build: Callable[[Indices], FoundPlans], request: Request
+) -> FoundPlans:
+    """Plans of N applicants, some of them at a time, for as long as there is time.
 
     Parameters
     ----------
     batch_size : applicants at a time
-    build : from the positions of some to their menus; what it has not found when time is up may have been cut off
+    build : from the positions of some to their plans; what it has not found when time is up may have been cut off
     """
-    menus = Menus.empty(n_applicants, request.n_options, len(space.lines), len(space.choices))
+    plans = FoundPlans.empty(n_applicants, request.n_options, len(space.columns))
     batch_size = batch_size if np.isinf(request.deadline) else FEWER
     for first in range(0, n_applicants, batch_size):
         if perf_counter() > request.deadline:
@@ -171,22 +160,22 @@ def build_in_turns(
         some = np.arange(first, min(first + batch_size, n_applicants))
         found = build(some)
         if perf_counter() > request.deadline:
-            cut = found.outcomes != MET
-            found.outcomes[cut], found.counts[cut] = TIMED_OUT, 0
-        menus = menus.replaced(some, found)
+            cut = found.outcomes != Outcome.MET
+            found.outcomes[cut], found.counts[cut] = Outcome.TIMED_OUT, 0
+        plans = plans.replaced(some, found)
         if request.progress is not None:
             request.progress(len(some))
-    return menus
+    return plans
 
 
 def search_one(
     space: ActionSpace,
     applicant: Applicants,
     encoded: Array,
-    goal: tuple[float, float, float],
+    goals: Goals,
     request: Request,
     n_options: int,
-) -> Menus:
+) -> FoundPlans:
     """Search the menu of one applicant.
 
     Parameters
@@ -194,13 +183,12 @@ def search_one(
     applicant : one;  encoded : (1, D) his or her row in the coordinates of `space`
     goal : level, radius of the ball, and least score today
     """
-    level, radius, floor = goal
-    return search_menus(
+    return search_plans(
         space,
-        applicant.places,
+        applicant.regions,
         encoded,
         applicant.slack,
-        Goals(np.array([level]), radius, -np.inf, np.array([floor])),
+        goals,
         n_options=n_options,
         diversity_weight=request.diversity_weight,
         multipliers=request.multipliers,
@@ -235,33 +223,33 @@ def level_of_each(request: Request) -> float:
 
 
 def enough_for_each(request: Request, sizes: Indices) -> Array:
-    """The level of every option that is enough for menus of so many, (N,): for all of J together, Boole's."""
+    """The level of every option that is enough for plans of so many, (N,): for all of J together, Boole's."""
     if request.guarantee_for == "all":
         return np.asarray(1.0 - (1.0 - request.guarantee) / sizes)
     return np.full(len(sizes), request.guarantee)
 
 
-def choose_menus(
+def choose_plans(
     space: ActionSpace, applicants: Applicants, samples: Samples, request: Request
-) -> tuple[Menus, Indices]:
-    """The menus of N applicants from the rows that were tried, and the positions of all their options among these."""
-    menus = Menus.empty(len(applicants), request.n_options, len(space.lines), len(space.choices))
-    here = applicants.places.take(samples.owner)
-    efforts = space.effort(here, samples.values[:, None], samples.atoms[:, None])[:, 0]
+) -> tuple[FoundPlans, Indices]:
+    """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
+    plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
+    efforts = space.effort(applicants.regions.own[samples.owner], samples.values)
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
         rows = np.flatnonzero(good & (samples.owner == i))
-        menus.highest[i] = samples.lower[rows].max(initial=0.0)
-        n_options, level = _size_and_level(request, menus.highest[i])
+        plans.highest[i] = samples.lower[rows].max(initial=0.0)
+        n_options, level = _size_and_level(request, plans.highest[i])
         found = candidates(samples.take(rows), efforts[rows], level)
         menu = rows[choose(found, n_options, request.diversity_weight)]
-        menus.outcomes[i] = UNREACHABLE if len(menu) == 0 else MET if menus.highest[i] >= level else BELOW
-        menus.counts[i] = len(menu)
-        for values, atoms in ((menus.values, menus.atoms), (menus.relaxed_values, menus.relaxed_atoms)):
-            values[i, : len(menu)], atoms[i, : len(menu)] = samples.values[menu], samples.atoms[menu]
+        plans.outcomes[i] = (
+            Outcome.UNREACHABLE if len(menu) == 0 else Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
+        )
+        plans.counts[i] = len(menu)
+        plans.options[i, : len(menu)] = plans.relaxed[i, : len(menu)] = samples.values[menu]
         everyone.append(menu)
-    return menus, np.concatenate(everyone)
+    return plans, np.concatenate(everyone)
 
 
 def _size_and_level(request: Request, highest: float) -> tuple[int, float]:
@@ -321,8 +309,8 @@ def choose(found: Candidates, n_options: int, weight: float) -> Indices:
     return menu_rows
 
 
-def _values(menus: npt.NDArray[np.int64], costs: Array, kernel: Array, weight: float) -> Array:
-    """The criterion for several menus (T, J), as (T,)."""
-    likeness = np.linalg.det(kernel[menus[:, :, None], menus[:, None, :]])
-    value: Array = costs[menus].mean(axis=1) + weight * (1.0 - likeness)
+def _values(plans: npt.NDArray[np.int64], costs: Array, kernel: Array, weight: float) -> Array:
+    """The criterion for several plans (T, J), as (T,)."""
+    likeness = np.linalg.det(kernel[plans[:, :, None], plans[:, None, :]])
+    value: Array = costs[plans].mean(axis=1) + weight * (1.0 - likeness)
     return value

@@ -1,4 +1,4 @@
-"""Menus on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
+"""Plans on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -11,21 +11,23 @@ from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel, raw_jacobian
 from copa.planner.deliver import write_options
 from copa.planner.request import Request
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions
+from copa.planner.strategies.base import ROUNDING, Applicants, Found
 from copa.planner.strategies.exploration import (
     Rows,
     Samples,
     build_in_turns,
-    choose_menus,
+    choose_plans,
     level_of_each,
     search_one,
     sureness,
 )
 from copa.planner.strategies.parametric import Parametric
 from copa.schema import FeatureSchema
+from copa.search._kernels.arguments import FoundPlans
+from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, unit_of_effort
-from copa.search.run import Menus
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.run import Goals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +42,7 @@ class Slopes:
 
     Attributes
     ----------
-    directions : (M, A, D) what a raw unit of each line, and each value of each choice, adds to the encoded vector
+    directions : (M, A, D) what a raw unit of each number, and each level, adds to the encoded vector
     encoded : (M, D) what the applicant's own row would be encoded as, were the picture true everywhere
     """
 
@@ -53,32 +55,31 @@ class Slopes:
 
 
 def slopes_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Slopes:
-    """Pictures of the model at rows of applicants; exact at the row, and along each choice taken by itself."""
+    """Pictures of the model at rows of applicants; exact at the row, and along each categorical column by itself."""
     space, model = strategy.space, strategy.model
-    m, n_lines = len(rows.owner), len(space.lines)
+    m, n = len(rows.owner), len(space.numeric)
     directions = np.zeros((m, len(space.directions), strategy.parameters.dimension))
     frame = rows.frame(space, applicants)
     here = model.encode(frame)
-    if n_lines:
+    if n:
         slopes = _slopes(strategy, frame)
         unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
-        directions[:, :n_lines] = np.where(
+        directions[:, :n] = np.where(
             unknown[:, None, None], _secants(strategy, applicants, rows, here) if unknown.any() else 0.0, slopes
         )
-    for k in range(len(space.choices)):
-        values = np.arange(space.ends[k], space.ends[k + 1])
-        directions[:, values] = _exchanged(strategy, applicants, rows, k, values) - here[:, None]
-    own = applicants.places.take(rows.owner)
-    back = np.einsum("ml,mld->md", own.values - rows.values, directions[:, :n_lines])
+    for f, _ in space.categorical:
+        directions[:, space.levels(f)] = _exchanged(strategy, applicants, rows, f) - here[:, None]
+    own = applicants.regions.own[rows.owner]
+    back = np.einsum("ml,mld->md", (own - rows.values)[:, :n], directions[:, :n])
     everyone = np.arange(m)
-    for k in range(len(space.choices)):
-        back += directions[everyone, own.atoms[:, k]] - directions[everyone, rows.atoms[:, k]]
+    for f, _ in space.categorical:
+        back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
     return Slopes(directions, here + back)
 
 
 def _slopes(strategy: "FeatureMap", frame: "pd.DataFrame") -> Array:
-    """Slopes (M, L, D) of the lines at rows; NaN at rows where one is not finite, such as that of a root at zero."""
-    names = [feature.name for feature in strategy.space.lines]
+    """Slopes (M, L, D) of the numeric columns; NaN at rows where one is not finite, such as that of a root at zero."""
+    names = [feature.name for feature in strategy.space.numeric]
     slopes = np.zeros((len(frame), len(names), strategy.parameters.dimension))
     given = frame[list(strategy.model.columns)]
     try:
@@ -93,30 +94,30 @@ def _slopes(strategy: "FeatureMap", frame: "pd.DataFrame") -> Array:
 
 
 def _secants(strategy: "FeatureMap", applicants: Applicants, rows: Rows, here: Array) -> Array:
-    """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each line's range."""
-    space, own = strategy.space, applicants.places.take(rows.owner)
-    slopes = np.zeros((len(rows.owner), len(space.lines), here.shape[1]))
-    for k, feature in enumerate(space.lines):
+    """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each range."""
+    space, own = strategy.space, applicants.regions.take(rows.owner)
+    slopes = np.zeros((len(rows.owner), len(space.numeric), here.shape[1]))
+    for k, feature in enumerate(space.numeric):
         above, below = own.upper[:, k] - rows.values[:, k], rows.values[:, k] - own.lower[:, k]
         step = max(SECANT * unit_of_effort(feature), feature.step or 0.0)
         way = np.where(above >= below, np.minimum(step, above), -np.minimum(step, below))
         moved = rows.values.copy()
         moved[:, k] += way
-        there = strategy.model.encode(Rows(rows.owner, moved, rows.atoms).frame(space, applicants))
+        there = strategy.model.encode(Rows(rows.owner, moved).frame(space, applicants))
         slopes[:, k] = (there - here) / np.where(way == 0.0, np.inf, way)[:, None]
     return slopes
 
 
-def _exchanged(strategy: "FeatureMap", applicants: Applicants, rows: Rows, choice: int, values: Indices) -> Array:
-    """Encoded rows (M, V, D) with each value of one choice in turn."""
-    m, n_values = len(rows.owner), len(values)
-    atoms = np.repeat(rows.atoms, n_values, axis=0)
-    atoms[:, choice] = np.tile(values, m)
-    trial = Rows(np.repeat(rows.owner, n_values), np.repeat(rows.values, n_values, axis=0), atoms)
-    return strategy.model.encode(trial.frame(strategy.space, applicants)).reshape(m, n_values, -1)
+def _exchanged(strategy: "FeatureMap", applicants: Applicants, rows: Rows, column: int) -> Array:
+    """Encoded rows (M, V, D) with each level of a column in turn."""
+    m, levels = len(rows.owner), strategy.space.levels(column)
+    values = np.repeat(rows.values, len(levels), axis=0)
+    values[:, column] = np.tile(levels, m)
+    trial = Rows(np.repeat(rows.owner, len(levels)), values)
+    return strategy.model.encode(trial.frame(strategy.space, applicants)).reshape(m, len(levels), -1)
 
 
-# How far lines may go from the row where the picture was drawn, in units of effort, turn by turn.
+# How far numbers may go from the row where the picture was drawn, in units of effort, turn by turn.
 REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
@@ -142,16 +143,16 @@ class FeatureMap(Parametric):
     def build(self, applicants: Applicants, request: Request) -> Found:
         """Sequential linearisation: search on a first-order model of phi, evaluate phi, linearise again there."""
 
-        def build(some: Indices) -> Menus:
+        def build(some: Indices) -> FoundPlans:
             return _plans(self, applicants.take(some), request)
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
         return Found(plans, write_options(self, applicants, plans, request))
 
 
-def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> Menus:
+def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> FoundPlans:
     """Search in turns, choose, try every option with less, and choose again."""
-    own = Rows(np.arange(len(applicants)), applicants.places.values, applicants.places.atoms)
+    own = Rows(np.arange(len(applicants)), applicants.regions.own)
     tried = look_at(strategy, applicants, own)
     scattered = _scattered(strategy, applicants, own)
     focus = in_order(_search(strategy, applicants, own, REACHES[0], request, first=True), promising(scattered))
@@ -161,20 +162,20 @@ def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> 
         if len(focus.owner) == 0:
             break
         tried = tried.joined(look_at(strategy, applicants, focus))
-    menus, chosen = choose_menus(strategy.space, applicants, tried, request)
+    plans, chosen = choose_plans(strategy.space, applicants, tried, request)
     lighter = tried.take(chosen).eased(strategy.space, applicants)
     if len(lighter.owner):
         tried = tried.joined(look_at(strategy, applicants, lighter))
-        menus, _ = choose_menus(strategy.space, applicants, tried, request)
-    return menus
+        plans, _ = choose_plans(strategy.space, applicants, tried, request)
+    return plans
 
 
 def _scattered(strategy: "FeatureMap", applicants: Applicants, own: Rows) -> Samples:
     """Allowed rows all around the applicants: where the slopes at home lead nowhere, others may lead somewhere."""
     space = strategy.space
-    draws = Draws.make(SCATTERED, len(space.lines), len(space.choices), SEED)
-    drawn = rows_around(space, applicants.places, own.values, own.atoms, draws, reach=2.0)
-    return look_at(strategy, applicants, Rows(np.repeat(own.owner, SCATTERED), *drawn))
+    draws = Draws.make(SCATTERED, space, SEED)
+    drawn = rows_around(space, applicants.regions, own.values, draws, reach=2.0)
+    return look_at(strategy, applicants, Rows(np.repeat(own.owner, SCATTERED), drawn))
 
 
 def promising(samples: Samples) -> Rows:
@@ -194,8 +195,7 @@ def in_order(*parts: Rows) -> Rows:
     """Rows put together, those of one applicant next to each other."""
     owner = np.concatenate([part.owner for part in parts])
     order = np.argsort(owner, kind="stable")
-    values, atoms = (np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "atoms"))
-    return Rows(owner[order], values[order], atoms[order])
+    return Rows(owner[order], np.concatenate([part.values for part in parts])[order])
 
 
 def look_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Samples:
@@ -203,7 +203,7 @@ def look_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Sampl
     points = strategy.encode(rows.frame(strategy.space, applicants))
     scores = (points[:, None] @ strategy.model.theta)[:, 0] - strategy.floor
     lower = sureness(strategy.parameters, *strategy.parameters.option_moments(points))
-    return Samples(rows.owner, rows.values, rows.atoms, rows.coordinates(strategy.space, applicants), scores, lower)
+    return Samples(rows.owner, rows.values, rows.coordinates(strategy.space, applicants), scores, lower)
 
 
 def _search(
@@ -215,13 +215,13 @@ def _search(
     do not all become the same.
     """
     slopes = slopes_at(strategy, applicants, focus)
-    space, m = strategy.space, len(focus.owner)
+    m = len(focus.owner)
     n_options = WIDER * request.n_options if first else 1
     rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
-    menus = Menus.empty(m, n_options, len(space.lines), len(space.choices))
+    plans = FoundPlans.empty(m, n_options, len(strategy.space.columns))
     level = level_of_each(request)
     level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
-    goal = (level, strategy.parameters.radius, 2.0 * strategy.floor)
+    goals = Goals(strategy.parameters, np.array([level]), np.array([2.0 * strategy.floor]))
     near = _nearby(strategy, applicants.take(focus.owner), focus, reach)
 
     def work(some: slice) -> None:
@@ -229,17 +229,17 @@ def _search(
             prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
             asked = replace(request, multipliers=prices)
             seen_from = slopes.space(strategy, k)
-            menus.put(k, search_one(seen_from, near.take([k]), slopes.encoded[[k]], goal, asked, n_options))
+            plans.put([k], search_one(seen_from, near.take([k]), slopes.encoded[[k]], goals, asked, n_options))
 
     for_each_chunk(work, m, 1, request.n_jobs)
-    which, option = option_positions(menus)
-    return Rows(focus.owner[which], menus.values[which, option], menus.atoms[which, option])
+    which, option = plans.positions
+    return Rows(focus.owner[which], plans.options[which, option])
 
 
 def _nearby(strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float) -> Applicants:
-    """The same applicants with lines that may not go far from the focus."""
-    places = applicants.places
-    room = reach * np.array([unit_of_effort(feature) for feature in strategy.space.lines])
-    lower = np.clip(focus.values - room, places.lower, places.upper)
-    upper = np.clip(focus.values + room, places.lower, places.upper)
-    return replace(applicants, places=replace(places, lower=lower, upper=upper))
+    """The same applicants with numbers that may not go far from the focus."""
+    regions, values = applicants.regions, focus.values[:, : len(strategy.space.numeric)]
+    room = reach * np.array([unit_of_effort(feature) for feature in strategy.space.numeric])
+    lower = np.clip(values - room, regions.lower, regions.upper)
+    upper = np.clip(values + room, regions.lower, regions.upper)
+    return replace(applicants, regions=regions._replace(lower=lower, upper=upper))

@@ -19,13 +19,15 @@ from copa.planner.archive import Archive
 from copa.planner.deliver import write_options
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, option_positions
+from copa.planner.strategies.base import ROUNDING, Applicants, Found
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.exploration import Rows, level_of_each, search_one
 from copa.schema import FeatureSchema
+from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, Places
-from copa.search.run import Menus
+from copa.search.problem import ActionSpace
+from copa.search.region import read_regions
+from copa.search.run import Goals
 from copa.uncertainty.score_retraining import standard_points
 
 if TYPE_CHECKING:
@@ -71,31 +73,31 @@ class Lime(BlackBoxStrategy):
     ) -> Array:
         """Rows as points of the ambiguity set, each by the surrogate around itself, (M, D)."""
         start = self.start(rows)
-        applicants = Applicants(rows, rows, Places.read(self.space, rows), start, self.space.slack(rows))
+        applicants = Applicants(rows, rows, read_regions(self.space, rows), start, self.space.slack(rows))
         return surrogate_points(start, np.arange(len(rows)), fit_surrogates(self, applicants), n_options)
 
     def build(self, applicants: Applicants, request: Request) -> Found:
         """Search plans on the surrogates; the model itself only says whether it accepts the rows delivered."""
         space, n = self.space, len(applicants)
         weights = fit_surrogates(self, applicants)
-        plans = Menus.empty(n, request.n_options, len(space.lines), len(space.choices))
+        plans = FoundPlans.empty(n, request.n_options, len(space.columns))
         cov = VARIANCE * np.eye(space.mean.size)
         level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
+        goals = Goals(self.ambiguity(1), np.array([level]), np.array([ROUNDING]))
 
         def work(some: slice) -> None:
             for i in range(*some.indices(n)):
                 here = applicants.take([i])
                 local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
-                goal = (level, self.radius, ROUNDING)
-                plans.put(i, search_one(local, here, here.encoded, goal, request, request.n_options))
+                plans.put([i], search_one(local, here, here.encoded, goals, request, request.n_options))
                 if request.progress is not None:
                     request.progress(1)
 
         for_each_chunk(work, n, 1, request.n_jobs)
 
         def points_of(_: "pd.DataFrame", owner: Indices) -> Array:
-            owner, option = option_positions(plans)
-            rows = Rows(owner, plans.values[owner, option], plans.atoms[owner, option])
+            owner, option = plans.positions
+            rows = Rows(owner, plans.options[owner, option])
             return surrogate_points(rows.coordinates(space, applicants), owner, weights, request.n_options)
 
         return Found(plans, write_options(self, applicants, plans, request, points_of))
@@ -117,10 +119,10 @@ class Lime(BlackBoxStrategy):
 
 def fit_surrogates(strategy: Lime, applicants: Applicants) -> Array:
     """Parameters (N, D) of a linear surrogate for the model's score around each applicant."""
-    space, places = strategy.space, applicants.places
-    draws = Draws.make(PERTURBED, len(space.lines), len(space.choices), strategy.seed)
+    space, regions = strategy.space, applicants.regions
+    draws = Draws.make(PERTURBED, space, strategy.seed)
     owner = np.repeat(np.arange(len(applicants)), PERTURBED)
-    rows = Rows(owner, *rows_around(space, places, places.values, places.atoms, draws))
+    rows = Rows(owner, rows_around(space, regions, regions.own, draws))
     points = rows.coordinates(space, applicants).reshape(len(applicants), PERTURBED, -1)
     scores = strategy.model.scores(rows.frame(space, applicants)).reshape(len(applicants), PERTURBED)
     width = WIDTH * np.sqrt(len(space.columns))

@@ -12,13 +12,14 @@ from copa.planner.deliver import bound_options, write_options
 from copa.planner.explain import explain_obstacles
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, option_positions
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.parametric import Parametric
 from copa.schema import FeatureSchema
-from copa.search.nearest import NearestRows, find_nearest_rows
+from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
+from copa.search.nearest import find_nearest_rows
 from copa.search.rows import relaxed_rows
-from copa.search.run import MET, Goals, Menus, search_menus
+from copa.search.run import Goals, search_plans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ class Linear(Parametric):
                 plans, options = joint, write_options(self, applicants, joint, request)
         return Found(plans, options, self._relaxed(applicants, plans))
 
-    def explain(self, applicants: Applicants, plans: Menus, levels: Array, request: Request) -> list[str]:
+    def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
         """Name the constraints that keep applicants from the level."""
         return explain_obstacles(self, applicants, plans, levels, request)
 
@@ -80,29 +81,29 @@ class Linear(Parametric):
         *,
         margin: float = -np.inf,
         levels: Array | None = None,
-    ) -> NearestRows:
+    ) -> FoundRows:
         """The allowed and accepted rows nearest to encoded points (M, D)."""
         m = len(targets)
         levels = np.full(m, -1.0) if levels is None else levels
         some = applicants.take(owner)
         return find_nearest_rows(
             self.space,
-            some.places,
+            some.regions,
             some.encoded,
             some.slack,
             targets,
-            Goals(levels, self.parameters.radius, margin, np.full(m, self.floor)),
+            Goals(self.parameters, levels, np.full(m, self.floor), margin),
             n_jobs=request.n_jobs,
             deadline=request.deadline,
         )
 
-    def _relaxed(self, applicants: Applicants, plans: Menus) -> tuple[Array, Indices]:
+    def _relaxed(self, applicants: Applicants, plans: FoundPlans) -> tuple[Array, Indices]:
         """The plans before their values were rounded to steps, (M, D)."""
-        owner, option = option_positions(plans)
-        values, atoms = plans.relaxed_values[owner, option], plans.relaxed_atoms[owner, option]
-        return relaxed_rows(self.space, applicants.places, applicants.encoded, owner, values, atoms), owner
+        owner, option = plans.positions
+        own, encoded = applicants.regions.own[owner], applicants.encoded[owner]
+        return relaxed_rows(self.space, own, encoded, plans.relaxed[owner, option]), owner
 
-    def _accepted_plans(self, applicants: Applicants, levels: Array, request: Request) -> tuple[Menus, Options]:
+    def _accepted_plans(self, applicants: Applicants, levels: Array, request: Request) -> tuple[FoundPlans, Options]:
         """Plans at the given levels whose options the model accepts and the rules allow.
 
         The search knows the model's own linear score; where the model is not quite that (calibration over folds), more
@@ -118,7 +119,7 @@ class Linear(Parametric):
             owner, refused = options.owner, ~options.accepted
             scores = (options.points[:, None] @ self.model.theta)[:, 0]  # one product per row: the same in any batch
             np.maximum.at(floors, owner[refused], 1.5 * scores[refused] + self.floor)
-            required = np.where(plans.outcomes == MET, levels, 0.0)[owner]
+            required = np.where(plans.outcomes == Outcome.MET, levels, 0.0)[owner]
             missing = required - self.parameters.option_guarantees(options.points)
             short = missing > 0.0
             np.maximum.at(sought, owner[short], (levels[owner] + 2.0 * missing)[short])
@@ -136,14 +137,14 @@ class Linear(Parametric):
             options = write_options(self, applicants, plans, request)
         return plans, options
 
-    def _search(self, applicants: Applicants, levels: Array, floors: Array, request: Request) -> Menus:
+    def _search(self, applicants: Applicants, levels: Array, floors: Array, request: Request) -> FoundPlans:
         capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
-        return search_menus(
+        return search_plans(
             self.space,
-            applicants.places,
+            applicants.regions,
             applicants.encoded,
             applicants.slack,
-            Goals(levels=capped, radius=self.parameters.radius, margin=-np.inf, floors=floors),
+            Goals(self.parameters, capped, floors),
             n_options=request.n_options,
             diversity_weight=request.diversity_weight,
             multipliers=request.multipliers,
@@ -153,8 +154,8 @@ class Linear(Parametric):
         )
 
     def _joint_plans(
-        self, applicants: Applicants, plans: Menus, options: Options, request: Request
-    ) -> tuple[Menus, bool]:
+        self, applicants: Applicants, plans: FoundPlans, options: Options, request: Request
+    ) -> tuple[FoundPlans, bool]:
         """Plans whose joint guarantee ("all" or "any") is reached, each option at as low a level as possible.
 
         If each of J options holds with 1 - (1 - P) / J, all of them hold with P; if one holds with P, then at least one
@@ -163,7 +164,7 @@ class Linear(Parametric):
 
         Returns
         -------
-        plans : Menus
+        plans : FoundPlans
         changed : bool
             Whether they are others than the given ones.
         """
@@ -184,7 +185,7 @@ class Linear(Parametric):
             better = enough | ((joint[rows] < wanted) & (value > joint[rows]))
             kept = kept.replaced(rows[better], trial.take(better)) if better.any() else kept
             joint[rows[better]] = value[better]
-            lower_it = enough | (trial.outcomes != MET)  # a level that is out of reach is too high as well
+            lower_it = enough | (trial.outcomes != Outcome.MET)  # a level that is out of reach is too high as well
             high[rows] = np.where(lower_it, levels, high[rows])
             low[rows] = np.where(lower_it, low[rows], levels)
         return kept, kept is not plans

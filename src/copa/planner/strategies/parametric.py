@@ -14,6 +14,7 @@ from copa.planner.archive import Archive
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
 from copa.schema import FeatureSchema
+from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
 from copa.uncertainty.ambiguity import MomentBall
@@ -63,7 +64,7 @@ class Parametric(Strategy):
         parameters, source = _fit_parameters(model, encoded, y, settings)
         return cls(
             model=model,
-            space=_space(schema, encoding, model, parameters, settings.power),
+            space=_space(schema, encoding, model, parameters, settings.cost),
             parameters=parameters,
             radius_source=source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
@@ -102,8 +103,8 @@ class Parametric(Strategy):
         content = {
             "floor": self.floor,
             "curved": not self.additive,
-            "lines": [feature.name for feature in self.space.lines],
-            "choices": [feature.name for feature in self.space.choices],
+            "lines": [feature.name for feature in self.space.numeric],
+            "choices": [feature.name for _, feature in self.space.categorical],
         }
         arrays = {
             "theta": self.model.theta,
@@ -136,7 +137,7 @@ class Parametric(Strategy):
         encoding = _stored_encoding(schema, content, arrays["directions"])
         strategy = cls(
             model=linear,
-            space=_space(schema, encoding, linear, ball, int(content["power"])),
+            space=_space(schema, encoding, linear, ball, read_cost(f"l{content['power']}")),
             parameters=ball,
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
@@ -144,8 +145,8 @@ class Parametric(Strategy):
         return strategy, {"radius": ball.radius, "drift": ball.drift}
 
 
-def _space(schema: FeatureSchema, encoding: Encoding, model: LinearModel, ball: MomentBall, power: int) -> ActionSpace:
-    return ActionSpace.build(schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, power=power)
+def _space(schema: FeatureSchema, encoding: Encoding, model: LinearModel, ball: MomentBall, cost: Cost) -> ActionSpace:
+    return ActionSpace.build(schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, cost=cost)
 
 
 def _stored_encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -> Encoding:

@@ -14,9 +14,8 @@ from copa.planner.explain import explain_obstacles
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Found, Strategy
 from copa.planner.strategies.linear import Linear
-from copa.search.nearest import NearestRows
-from copa.search.problem import ActionSpace
-from copa.search.run import TIMED_OUT, UNREACHABLE, Menus
+from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
+from copa.search.problem import ActionSpace, as_levels
 
 BATCH_SIZE = 64  # applicants between two looks at the clock
 
@@ -39,7 +38,7 @@ class Weighted(Linear):
     def build(self, applicants: Applicants, request: Request) -> Found:
         """Minimise the objective over the relaxed space, and take the real rows nearest to the minimiser."""
         n, n_options, dimension = len(applicants), request.n_options, self.parameters.dimension
-        plans = Menus.empty(n, n_options, len(self.space.lines), len(self.space.choices))
+        plans = FoundPlans.empty(n, n_options, len(self.space.columns))
         targets = np.zeros((n, n_options, dimension))
         for first in range(0, n, BATCH_SIZE):
             if perf_counter() > request.deadline:
@@ -52,12 +51,12 @@ class Weighted(Linear):
             plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
             if request.progress is not None:
                 request.progress(len(some))
-        begun = np.flatnonzero(plans.outcomes != TIMED_OUT)
+        begun = np.flatnonzero(plans.outcomes != Outcome.TIMED_OUT)
         relaxed = targets[begun].reshape(-1, dimension), np.repeat(begun, n_options)
         options = write_options(self, applicants, plans, request)
         return Found(plans, replace(options, relaxed_effort=np.full(len(options.owner), np.nan)), relaxed)
 
-    def explain(self, applicants: Applicants, plans: Menus, levels: Array, request: Request) -> list[str]:
+    def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
         """Name the constraints that keep applicants from the margin."""
         return explain_obstacles(self, applicants, plans, levels, request, margin=request.margin)
 
@@ -74,7 +73,7 @@ class Weighted(Linear):
             margin=request.margin,
             lower=lower,
             upper=upper,
-            cost=request.cost,
+            cost="l2" if self.space.prices.power == 2 else "l1",
             random_state=request.seed,
             n_jobs=request.n_jobs,
         ).points
@@ -82,39 +81,34 @@ class Weighted(Linear):
 
 def relaxed_box(space: ActionSpace, applicants: Applicants) -> tuple[Array, Array]:
     """The smallest box of encoded vectors that holds every allowed row of each applicant, (N, D) both."""
-    places = applicants.places
+    regions = applicants.regions
     lower, upper = applicants.encoded.copy(), applicants.encoded.copy()
-    for k in range(len(space.lines)):
-        ends = np.stack([places.lower[:, k], places.upper[:, k]]) - places.values[:, k]
-        moves = ends[:, :, None] * space.directions[k]
+    for f in range(len(space.numeric)):
+        ends = np.stack([regions.lower[:, f], regions.upper[:, f]]) - regions.own[:, f]
+        moves = ends[:, :, None] * space.directions[f]
         lower += np.minimum(moves.min(axis=0), 0.0)
         upper += np.maximum(moves.max(axis=0), 0.0)
-    for k in range(len(space.choices)):
-        start, end = space.ends[k], space.ends[k + 1]
-        moves = space.directions[start:end] - space.directions[places.atoms[:, k]][:, None]
-        allowed = places.allowed[:, start:end, None]
+    for f, _ in space.categorical:
+        levels = space.levels(f)
+        moves = space.directions[levels] - space.directions[as_levels(regions.own[:, f])][:, None]
+        allowed = regions.allowed[:, levels, None]
         lower += np.where(allowed, moves, 0.0).min(axis=1)
         upper += np.where(allowed, moves, 0.0).max(axis=1)
     return lower, upper
 
 
-def as_plans(found: NearestRows, owner: Indices, n_applicants: int, n_options: int) -> Menus:
+def as_plans(found: FoundRows, owner: Indices, n_applicants: int, n_options: int) -> FoundPlans:
     """Rows of applicants as their plans: options that could be reached, each once."""
-    plans = Menus.empty(n_applicants, n_options, found.values.shape[1], found.atoms.shape[1])
+    plans = FoundPlans.empty(n_applicants, n_options, found.rows.shape[1])
     for n in range(n_applicants):
         rows = np.flatnonzero(owner == n)
         outcomes = found.outcomes[rows]
-        plans.outcomes[n] = outcomes.min(initial=TIMED_OUT) if len(rows) else UNREACHABLE
-        good = rows[outcomes < UNREACHABLE]
-        both = np.column_stack([found.values[good], found.atoms[good]])
-        _, first = np.unique(both, axis=0, return_index=True)
+        plans.outcomes[n] = outcomes.min(initial=Outcome.TIMED_OUT) if len(rows) else Outcome.UNREACHABLE
+        good = rows[outcomes < Outcome.UNREACHABLE]
+        _, first = np.unique(found.rows[good], axis=0, return_index=True)
         kept = good[np.sort(first)]
         plans.counts[n] = len(kept)
         plans.highest[n] = np.nan  # no level was requested
-        for target, source in ((plans.values, found.values), (plans.atoms, found.atoms)):
-            target[n, : len(kept)] = source[kept]
-        plans.relaxed_values[n], plans.relaxed_atoms[n] = plans.values[n], plans.atoms[n]
-        nearest = rows[:1]
-        plans.surest_values[n] = found.values[nearest].sum(axis=0)
-        plans.surest_atoms[n] = found.atoms[nearest].sum(axis=0)
+        plans.options[n, : len(kept)] = plans.relaxed[n, : len(kept)] = found.rows[kept]
+        plans.surest[n] = found.rows[rows[:1]].sum(axis=0)
     return plans

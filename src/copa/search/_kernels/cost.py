@@ -1,60 +1,89 @@
-"""What a row costs: a price per column (compiled).
+"""What the columns of a row cost one applicant (compiled).
 
-A line costs its distance from a reference value, a choice has a price per value, and every column that differs from the
-applicant's costs a fee.
+A number costs its distance from a reference value, a level has a price, and every column that differs from the
+applicant's costs a penalty.
 """
 
 import math
-from collections import namedtuple
+from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from copa._core._kernels.compiling import inner
 
-Cost = namedtuple(
-    "Cost",
-    [
-        "reference",  # (L,) where a line costs nothing
-        "prices",  # (L,) per unit of distance from it
-        "choice_prices",  # (A,) of each value of a choice
-        "fees",  # (L + C,) for touching a column at all
-        "power",  # 1: distances add up; 2: their squares do
-    ],
-)
+
+class ColumnPrices(NamedTuple):
+    """What one applicant pays for the values of columns."""
+
+    reference: np.ndarray  # (F,) where a number costs nothing
+    per_unit: np.ndarray  # (L,) of a unit of distance from it
+    levels: np.ndarray  # (A,) of each level
+    penalties: np.ndarray  # (F,) of changing a column at all
+    power: int  # 1: distances add up; 2: their squares do
 
 
 @njit(**inner)
-def line_cost(cost, place, line, value):
-    """What a value of a line costs."""
-    distance = cost.prices[line] * abs(value - cost.reference[line])
-    fee = cost.fees[line] if value != place.values[line] else 0.0
-    return (distance * distance if cost.power == 2 else distance) + fee
+def scaled_prices(problem, region, prices, scale):
+    """The prices of an applicant, that of each column multiplied by its scale (F,)."""
+    n_numeric = problem.steps.size
+    levels = np.zeros(problem.means.size)
+    for f in range(n_numeric, scale.size):
+        factor = scale[f]
+        if prices.power == 2:
+            factor *= factor
+        for a in range(problem.starts[f], problem.starts[f + 1]):
+            levels[a] = factor * prices.gaps[int(region.own[f]), a]
+    per_unit = prices.per_unit * scale[:n_numeric]
+    return ColumnPrices(region.own, per_unit, levels, prices.penalties * scale, prices.power)
 
 
 @njit(**inner)
-def column_cost(cost, place, row, column):
-    """What a column of a row costs."""
-    n_lines = row.values.size
-    if column < n_lines:
-        return line_cost(cost, place, column, row.values[column])
-    atom = row.atoms[column - n_lines]
-    fee = cost.fees[column] if atom != place.atoms[column - n_lines] else 0.0
-    return cost.choice_prices[atom] + fee
+def column_cost(cost, region, column, value):
+    """What a column costs at a value."""
+    penalty = cost.penalties[column] if value != region.own[column] else 0.0
+    if column >= cost.per_unit.size:
+        return cost.levels[int(value)] + penalty
+    distance = cost.per_unit[column] * abs(value - cost.reference[column])
+    return (distance * distance if cost.power == 2 else distance) + penalty
 
 
 @njit(**inner)
-def row_cost(cost, place, row):
+def row_cost(cost, region, row):
     """What a row costs: the sum over its columns."""
     total = 0.0
-    for f in place.open:
-        total += column_cost(cost, place, row, f)
+    for f in region.open:
+        total += column_cost(cost, region, f, row.values[f])
     return total
 
 
 @njit(**inner)
-def farthest_for(cost, row, line, money):
-    """The largest change of a line's value that `money` could pay for, in either direction."""
-    if cost.prices[line] <= 0.0:
+def farthest_for(cost, row, column, money):
+    """The largest change of a number that `money` could pay for, in either direction."""
+    if cost.per_unit[column] <= 0.0:
         return 1e300
     distance = math.sqrt(max(money, 0.0)) if cost.power == 2 else max(money, 0.0)
-    return distance / cost.prices[line] + abs(row.values[line] - cost.reference[line])
+    return distance / cost.per_unit[column] + abs(row.values[column] - cost.reference[column])
+
+
+@njit(**inner)
+def row_distance(prices, row, other):
+    """Distance between two rows (F,) in units of effort: the sum over columns, or its Euclidean form."""
+    n_numeric = prices.per_unit.size
+    total = 0.0
+    for f in range(n_numeric):
+        step = prices.per_unit[f] * abs(row[f] - other[f])
+        total += step * step if prices.power == 2 else step
+    for f in range(n_numeric, row.size):
+        total += prices.gaps[int(row[f]), int(other[f])]
+    return math.sqrt(total) if prices.power == 2 else total
+
+
+@njit(**inner)
+def effort(prices, own, row):
+    """What a row (F,) asks of an applicant: its distance, and the penalties of the columns it changes."""
+    total = row_distance(prices, own, row)
+    for f in range(row.size):
+        if row[f] != own[f]:
+            total += prices.penalties[f]
+    return total

@@ -1,17 +1,19 @@
-"""What can be reached: the level asked for, or the highest one (compiled)."""
+"""What can be reached: the goal, or the nearest one to it (compiled).
+
+Goals are ordered by b^2, their *height*, which is the level itself in a ball of moments. What probability a height
+stands for in another ambiguity set is known outside.
+"""
 
 import numpy as np
 from numba import njit
 
 from copa._core._kernels.compiling import inner
+from copa.search._kernels.arguments import Outcome
 from copa.search._kernels.cheapest_row import complete
-from copa.search._kernels.cost import Cost
-from copa.search._kernels.problem import TOLERANCE, Goal, copy_row, level_of, worth
+from copa.search._kernels.cost import ColumnPrices
+from copa.search._kernels.problem import TOLERANCE, copy_row, goal_at, height_of, merit
 
-# What became of an applicant: the level is met, only a lower one can be, no allowed row is accepted today, or the time
-# was up before that was known.
-MET, BELOW, UNREACHABLE, TIMED_OUT = 0, 1, 2, 3
-ACCEPTED_ONLY = -1.0  # a goal without a level
+ACCEPTED_ONLY = -1.0  # the height of a goal without a level
 
 CLIMBS = 30
 RISE = 1e-7  # a climb that gains less has arrived
@@ -19,45 +21,45 @@ OUT_OF_REACH = 1e5  # a surplus that no row has: the search then goes on as long
 
 
 @njit(**inner)
-def surest_row(terrain, place, free, goal, row, trial, spare):
-    """Raise the level of a row that is accepted today as far as moves of one or two columns do; return the level.
+def surest_row(problem, region, free, goal, row, trial, spare):
+    """Raise the height of a row that is accepted today as far as moves of one or two columns do; return the height.
 
-    The level is a ratio of the mean score to its spread and reach. At the level reached so far the surplus is a concave
-    function of the row; where its maximum is positive the level rises (Dinkelbach's method).
+    It is a ratio of the mean score to its spread and reach. At the height reached so far the surplus is a concave
+    function of the row; where its maximum is positive the height rises (Dinkelbach's method).
     """
-    level = level_of(row, goal.radius)
-    accepted = Goal(-1.0, 0.0, goal.margin, goal.floor, 0.0)
+    height = height_of(goal, row)
+    accepted = goal_at(goal, ACCEPTED_ONLY, 0.0)
     for _ in range(CLIMBS):
         copy_row(row, trial)
-        ascent = Goal(level, goal.radius, goal.margin, goal.floor, OUT_OF_REACH)
-        complete(terrain, place, free, ascent, trial, -1, spare)
-        reached = level_of(trial, goal.radius)
-        if worth(accepted, trial) < -TOLERANCE or reached <= level:
+        complete(problem, region, free, goal_at(goal, height, OUT_OF_REACH), trial, -1, spare)
+        reached = height_of(goal, trial)
+        if merit(accepted, trial) < -TOLERANCE or reached <= height:
             break
-        rise = reached - level
-        level = reached
+        rise = reached - height
+        height = reached
         copy_row(trial, row)
         if rise < RISE:
             break
-    return level
+    return height
 
 
 @njit(**inner)
-def attainable_goal(terrain, place, cost, goal, start, surest, trial, spare):
-    """The goal, or the nearest one in reach: (outcome, level to build at, highest level known to be reached).
+def attainable_goal(problem, region, cost, goal, start, surest, trial, spare):
+    """What can be reached: (outcome, height to build at unless the goal is met, highest known to be reached).
 
-    `surest` becomes a row that meets it, or the nearest attempt where nothing is accepted.
+    `surest` becomes a row that reaches it, or the nearest attempt where nothing is accepted.
     """
+    height = goal.b * goal.b
     copy_row(start, surest)
-    if complete(terrain, place, cost, goal, surest, -1, spare):
-        return MET, goal.level, goal.level
-    n_lines = place.values.size
-    free = Cost(place.values, np.zeros(n_lines), np.zeros(terrain.means.size), np.zeros(n_lines + place.atoms.size), 1)
-    accepted = Goal(ACCEPTED_ONLY, 0.0, goal.margin, goal.floor, 0.0)
+    if complete(problem, region, cost, goal, surest, -1, spare):
+        return Outcome.MET, height, height
+    free = ColumnPrices(
+        region.own, np.zeros(problem.steps.size), np.zeros(problem.means.size), np.zeros(region.own.size), 1
+    )
     copy_row(start, surest)
-    if not complete(terrain, place, free, accepted, surest, -1, spare):
-        return UNREACHABLE, ACCEPTED_ONLY, 0.0
-    highest = surest_row(terrain, place, free, goal, surest, trial, spare)
-    if highest >= goal.level and worth(goal, surest) >= -TOLERANCE:
-        return MET, goal.level, highest
-    return BELOW, (highest if highest > 0.0 else ACCEPTED_ONLY), highest
+    if not complete(problem, region, free, goal_at(goal, ACCEPTED_ONLY, 0.0), surest, -1, spare):
+        return Outcome.UNREACHABLE, ACCEPTED_ONLY, 0.0
+    highest = surest_row(problem, region, free, goal, surest, trial, spare)
+    if highest >= height and merit(goal, surest) >= -TOLERANCE:
+        return Outcome.MET, height, highest
+    return Outcome.BELOW, (highest if highest > 0.0 else ACCEPTED_ONLY), highest

@@ -1,6 +1,6 @@
-"""One line at a time: how far to move a number so that the goal is met, on the grid of its steps (compiled).
+"""One numeric column at a time: how far to move it so that the goal is met, on the grid of its steps (compiled).
 
-Along a line the distance to the goal (`worth`) is concave, so the values that meet it form an interval.
+Along a column the distance to the goal (`merit`) is concave, so the values that meet it form an interval.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 from numba import njit
 
 from copa._core._kernels.compiling import inner
-from copa.search._kernels.problem import TOLERANCE, worth_along_line
+from copa.search._kernels.problem import TOLERANCE, merit_along
 
 HALVINGS = 60  # at most, of an interval whose ends then agree to rounding
 NARROW = 1e-10  # such an interval, relative to the first
@@ -29,24 +29,24 @@ def grid_ceil(value, step):
 
 
 @njit(**inner)
-def last_value(terrain, place, line, upwards):
-    """The furthest value that a line may take."""
+def last_value(problem, region, column, upwards):
+    """The furthest value that a column may take."""
     if upwards:
-        return grid_floor(place.upper[line], terrain.steps[line])
-    return grid_ceil(place.lower[line], terrain.steps[line])
+        return grid_floor(region.upper[column], problem.steps[column])
+    return grid_ceil(region.lower[column], problem.steps[column])
 
 
 @njit(**inner)
-def best_change(terrain, goal, row, line, end):
-    """The change of a line, between 0 and `end`, with the greatest worth, or the first found that meets the goal."""
-    there = worth_along_line(terrain, goal, row, line, end)
-    if there >= -TOLERANCE or there >= worth_along_line(terrain, goal, row, line, 0.999 * end):
+def best_change(problem, goal, row, column, end):
+    """The change of a column, between 0 and `end`, of the greatest merit, or the first found that meets the goal."""
+    there = merit_along(problem, goal, row, column, end)
+    if there >= -TOLERANCE or there >= merit_along(problem, goal, row, column, 0.999 * end):
         return end
     low, high = 0.0, end
     for _ in range(HALVINGS):
         third = (high - low) / 3.0
-        left = worth_along_line(terrain, goal, row, line, low + third)
-        right = worth_along_line(terrain, goal, row, line, high - third)
+        left = merit_along(problem, goal, row, column, low + third)
+        right = merit_along(problem, goal, row, column, high - third)
         if left >= -TOLERANCE:
             return low + third
         if left < right:
@@ -59,17 +59,17 @@ def best_change(terrain, goal, row, line, end):
 
 
 @njit(**inner)
-def first_change(terrain, goal, row, line, miss, hit):
+def first_change(problem, goal, row, column, miss, hit):
     """The change nearest to `miss` that meets the goal, given that `hit` does and `miss` does not.
 
     Halving, until the ends are closer than rounding or than a hundredth of a step: the grid decides the rest.
     """
-    narrow = max(NARROW * abs(hit - miss), 0.01 * terrain.steps[line])
+    narrow = max(NARROW * abs(hit - miss), 0.01 * problem.steps[column])
     for _ in range(HALVINGS):
         if abs(hit - miss) <= narrow:
             break
         middle = 0.5 * (miss + hit)
-        if worth_along_line(terrain, goal, row, line, middle) >= -TOLERANCE:
+        if merit_along(problem, goal, row, column, middle) >= -TOLERANCE:
             hit = middle
         else:
             miss = middle
@@ -77,58 +77,60 @@ def first_change(terrain, goal, row, line, miss, hit):
 
 
 @njit(**inner)
-def on_grid(terrain, place, line, value, upwards):
+def on_grid(problem, region, column, value, upwards):
     """The next value on the grid from `value` on, in the direction given, or the last one that is allowed."""
-    step = terrain.steps[line]
+    step = problem.steps[column]
     if upwards:
-        return min(grid_ceil(value, step), last_value(terrain, place, line, upwards))
-    return max(grid_floor(value, step), last_value(terrain, place, line, upwards))
+        return min(grid_ceil(value, step), last_value(problem, region, column, upwards))
+    return max(grid_floor(value, step), last_value(problem, region, column, upwards))
 
 
 @njit(**inner)
-def first_on_grid(terrain, place, goal, row, line, miss, hit, upwards):
+def first_on_grid(problem, region, goal, row, column, miss, hit, upwards):
     """The first value on the grid, seen from `miss` in the direction given, that meets the goal."""
-    miss, hit = first_change(terrain, goal, row, line, miss, hit)
-    value = row.values[line]
-    if terrain.steps[line] > 0.0:  # a value of the grid may lie between the two
-        early = on_grid(terrain, place, line, value + miss, upwards)
-        if worth_along_line(terrain, goal, row, line, early - value) >= -TOLERANCE:
+    miss, hit = first_change(problem, goal, row, column, miss, hit)
+    value = row.values[column]
+    if problem.steps[column] > 0.0:  # a value of the grid may lie between the two
+        early = on_grid(problem, region, column, value + miss, upwards)
+        if merit_along(problem, goal, row, column, early - value) >= -TOLERANCE:
             return early
-    return on_grid(terrain, place, line, value + hit, upwards)
+    return on_grid(problem, region, column, value + hit, upwards)
 
 
 @njit(**inner)
-def value_towards_goal(terrain, place, goal, row, line, upwards, now, farthest):
-    """The nearest allowed value of a line, in the direction given, that meets the goal, else the best one.
+def value_towards_goal(problem, region, goal, row, column, upwards, now, farthest):
+    """The nearest allowed value of a column, in the direction given, that meets the goal, else the best one.
 
     Parameters
     ----------
-    now : worth of the row as it is
-    farthest : the largest change, in raw units, that is of interest
+    now : float
+        Merit of the row as it is.
+    farthest : float
+        The largest change, in raw units, that is of interest.
     """
-    value = row.values[line]
-    end = last_value(terrain, place, line, upwards) - value
+    value = row.values[column]
+    end = last_value(problem, region, column, upwards) - value
     if (end <= 0.0) if upwards else (end >= 0.0):
         return value
     if abs(end) > farthest:
         end = farthest if upwards else -farthest
-    if worth_along_line(terrain, goal, row, line, 1e-3 * end) <= now:
+    if merit_along(problem, goal, row, column, 1e-3 * end) <= now:
         return value  # concave: if a little does not help, more does not either
-    change = best_change(terrain, goal, row, line, end)
-    if worth_along_line(terrain, goal, row, line, change) >= -TOLERANCE:
-        return first_on_grid(terrain, place, goal, row, line, 0.0, change, upwards)
-    return on_grid(terrain, place, line, value + change, upwards)
+    change = best_change(problem, goal, row, column, end)
+    if merit_along(problem, goal, row, column, change) >= -TOLERANCE:
+        return first_on_grid(problem, region, goal, row, column, 0.0, change, upwards)
+    return on_grid(problem, region, column, value + change, upwards)
 
 
 @njit(**inner)
-def value_nearest(terrain, place, goal, row, line, wanted):
+def value_nearest(problem, region, goal, row, column, wanted):
     """The value nearest to `wanted` that still meets the goal; the row itself meets it."""
-    value = row.values[line]
-    if worth_along_line(terrain, goal, row, line, wanted - value) >= -TOLERANCE:
+    value = row.values[column]
+    if merit_along(problem, goal, row, column, wanted - value) >= -TOLERANCE:
         return wanted
     upwards = value > wanted  # away from what is wanted, towards what is known to hold
-    nearest = first_on_grid(terrain, place, goal, row, line, wanted - value, 0.0, upwards)
+    nearest = first_on_grid(problem, region, goal, row, column, wanted - value, 0.0, upwards)
     passed = nearest > value if upwards else nearest < value
-    if passed or worth_along_line(terrain, goal, row, line, nearest - value) < -TOLERANCE:
+    if passed or merit_along(problem, goal, row, column, nearest - value) < -TOLERANCE:
         return value
     return nearest

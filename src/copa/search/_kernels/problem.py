@@ -1,70 +1,56 @@
-"""What the compiled search works on: the terrain all applicants share, one applicant's place in it, and a row.
+"""A row of the compiled search: what a move makes of its score, its rules, and its distance from the goal.
 
-A row is a real value for every *line* column (numbers) and one of a list of values for every *choice* column. The
-encoded vector of a row is the applicant's plus a sum of *atoms*: a line moves along its atom, a choice exchanges one
-atom for another. Everything a bound needs of a row is linear or quadratic in the encoded vector, so a row carries its
-inner products with all atoms, and one move is judged in a handful of operations, whatever the number of parameters.
+The encoded vector of a row is the applicant's plus a sum of directions: a number moves along its direction, a level is
+exchanged for another. Everything a bound needs of a row is linear or quadratic in the encoded vector, so a row carries
+its inner products with all directions, and one move is judged in a handful of operations, whatever the number of
+parameters.
 """
 
 import math
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from copa._core._kernels.compiling import inner
 
-# Atoms: one per line (its direction, per raw unit), then one per value of each choice.
-Terrain = namedtuple(
-    "Terrain",
-    [
-        "first",  # (C,) first atom of each choice
-        "last",  # (C,) one past its last atom
-        "cov_gram",  # (A, A) atoms' inner products under the covariance
-        "drift_gram",  # (A, A) and under the drift
-        "means",  # (A,) what an atom adds to the mean score
-        "scores",  # (A,) what it adds to today's score
-        "rules",  # (R, A) what it takes from the slack of each rule
-        "steps",  # (L,) new values are multiples of it; 0 for any value
-        "stop",  # (1,) not zero once the time is up: set from outside while the search runs
-    ],
-)
+# Positions in `Row.scores`.
+MEAN, TODAY, VARIANCE, REACH = 0, 1, 2, 3
 
-Place = namedtuple(
-    "Place",
-    [
-        "values",  # (L,) the applicant's own values
-        "atoms",  # (C,) and choices
-        "lower",  # (L,) where the lines may go
-        "upper",  # (L,)
-        "allowed",  # (A,) which values may be taken
-        "open",  # columns (lines, then choices) that may change at all
-        "cap",  # most columns that may change
-    ],
-)
 
-Row = namedtuple(
-    "Row",
-    [
-        "values",  # (L,)
-        "atoms",  # (C,)
-        "numbers",  # (4,) mean score, today's score, variance of the score, squared reach per radius
-        "cov_products",  # (A,) x' S atom
-        "drift_products",  # (A,) x' Q atom
-        "slack",  # (R,) of the rules, not negative where they hold
-    ],
-)
+class Region(NamedTuple):
+    """Where one applicant stands and may go."""
 
-Goal = namedtuple(
-    "Goal",
-    [
-        "level",  # the probability asked for; below zero: none
-        "radius",
-        "margin",  # the mean score must reach this
-        "floor",  # and today's score this
-        "surplus",  # and `level_surplus` this; zero, or out of reach for a search without an end
-    ],
-)
+    own: np.ndarray  # (F,)
+    lower: np.ndarray  # (L,)
+    upper: np.ndarray  # (L,)
+    allowed: np.ndarray  # (A,)
+    open: np.ndarray  # columns that may change at all
+    cap: int
+
+
+class Row(NamedTuple):
+    """A row and all that moves need to know of it."""
+
+    values: np.ndarray  # (F,)
+    scores: np.ndarray  # (4,) mean score, today's score, variance of the score, squared reach per radius
+    cov_products: np.ndarray  # (A,) x' S direction
+    drift_products: np.ndarray  # (A,) x' Q direction
+    slack: np.ndarray  # (R,) of the rules, not negative where they hold
+
+
+class Goal(NamedTuple):
+    """What a row must reach, see `arguments.GoalArrays`."""
+
+    a: float
+    b: float
+    c: float
+    floor: float
+    margin: float
+    radius: float
+    moves_spread: bool
+    surplus: float  # that `surplus` must reach; zero, or out of reach for a search without an end
+
 
 # A broken rule counts this much more than a missing unit of the score: rules come first.
 RULE_PRICE = 100.0
@@ -75,186 +61,208 @@ TOLERANCE = 1e-10
 
 
 @njit(**inner)
-def copy_row(source, target):
-    """Make `target` equal to `source`."""
-    for i in range(source.values.size):
-        target.values[i] = source.values[i]
-    for i in range(source.atoms.size):
-        target.atoms[i] = source.atoms[i]
-    for i in range(4):
-        target.numbers[i] = source.numbers[i]
-    for i in range(source.cov_products.size):
-        target.cov_products[i] = source.cov_products[i]
-        target.drift_products[i] = source.drift_products[i]
-    for i in range(source.slack.size):
-        target.slack[i] = source.slack[i]
-
-
-@njit(**inner)
-def empty_row(n_lines, n_choices, n_atoms, n_rules):
+def empty_row(problem):
     """Room for a row."""
+    n_directions = problem.means.size
     return Row(
-        np.empty(n_lines),
-        np.empty(n_choices, np.int64),
+        np.empty(problem.starts.size - 1),
         np.empty(4),
-        np.empty(n_atoms),
-        np.empty(n_atoms),
-        np.empty(n_rules),
+        np.empty(n_directions),
+        np.empty(n_directions),
+        np.empty(problem.rules.shape[0]),
     )
 
 
 @njit(**inner)
-def level_surplus(level, radius, mean, variance, reach):
-    """By how much a row exceeds the level: sqrt(1-p) mu'x - sqrt(p) |S^{1/2} x| - rho |x|_Q."""
-    return math.sqrt(1.0 - level) * mean - math.sqrt(level * max(variance, 0.0)) - radius * math.sqrt(max(reach, 0.0))
+def copy_row(source, target):
+    """Make `target` equal to `source`."""
+    for f in range(source.values.size):
+        target.values[f] = source.values[f]
+    for i in range(4):
+        target.scores[i] = source.scores[i]
+    for a in range(source.cov_products.size):
+        target.cov_products[a] = source.cov_products[a]
+        target.drift_products[a] = source.drift_products[a]
+    for r in range(source.slack.size):
+        target.slack[r] = source.slack[r]
+
+
+@njit(**inner)
+def start_of(regions, starts, n):
+    """The own row of applicant n."""
+    return Row(regions.own[n], starts.scores[n], starts.cov_products[n], starts.drift_products[n], starts.slack[n])
+
+
+@njit(**inner)
+def goal_of(goals, n):
+    """What the rows of applicant n must reach."""
+    margin, radius = goals.margin, goals.radius
+    return Goal(goals.a[n], goals.b[n], goals.c[n], goals.floors[n], margin, radius, goals.moves_spread, 0.0)
+
+
+@njit(**inner)
+def goal_at(goal, height, surplus):
+    """The goal with b^2 = height in the place of its own; below zero, acceptance today alone."""
+    if height < 0.0:
+        return Goal(0.0, 0.0, 0.0, goal.floor, goal.margin, goal.radius, goal.moves_spread, surplus)
+    a = math.sqrt(1.0 - height)
+    c = 1.0 if goal.moves_spread else a
+    return Goal(a, math.sqrt(height), c, goal.floor, goal.margin, goal.radius, goal.moves_spread, surplus)
+
+
+@njit(**inner)
+def height_of(goal, row):
+    """The largest b^2 of a goal that a row reaches (docs/theory.md, "One option"): the squared sine of its angle."""
+    mean, variance = row.scores[MEAN], max(row.scores[VARIANCE], 0.0)
+    reach = goal.radius * math.sqrt(max(row.scores[REACH], 0.0))
+    if not mean > reach:
+        return 0.0
+    if goal.moves_spread:
+        length = math.sqrt(mean * mean + variance)
+        angle = math.atan2(mean, math.sqrt(variance)) - math.asin(min(1.0, reach / length))
+    else:
+        angle = math.atan2(mean - reach, math.sqrt(variance))
+    return math.sin(max(angle, 0.0)) ** 2
 
 
 @njit(**inner)
 def attainment(goal, mean, score, variance, reach):
     """How far a row is from the goal, without its rules: zero where met, else the missing score, negative."""
     missing = FLOOR_PRICE * min(score - goal.floor, 0.0) + min(mean - goal.margin, 0.0)
-    if goal.level >= 0.0:
-        missing += min(level_surplus(goal.level, goal.radius, mean, variance, reach) - goal.surplus, 0.0)
-    return missing
+    surplus = goal.a * mean - goal.b * math.sqrt(max(variance, 0.0))
+    surplus -= goal.c * goal.radius * math.sqrt(max(reach, 0.0))
+    return missing + min(surplus - goal.surplus, 0.0)
 
 
 @njit(**inner)
-def level_of(row, radius):
-    """The level a row holds with (docs/theory.md, "One option")."""
-    mean, variance = row.numbers[0], max(row.numbers[2], 0.0)
-    reach = radius * math.sqrt(max(row.numbers[3], 0.0))
-    if not mean > reach:
-        return 0.0
-    length = math.sqrt(mean * mean + variance)
-    angle = math.atan2(mean, math.sqrt(variance)) - math.asin(min(1.0, reach / length))
-    return math.sin(max(angle, 0.0)) ** 2
-
-
-@njit(**inner)
-def worth(goal, row):
+def merit(goal, row):
     """How far a row is from the goal, rules included; zero where it is met."""
-    n = row.numbers
-    total = attainment(goal, n[0], n[1], n[2], n[3])
+    total = attainment(goal, row.scores[MEAN], row.scores[TODAY], row.scores[VARIANCE], row.scores[REACH])
     for r in range(row.slack.size):
         total += RULE_PRICE * min(row.slack[r], 0.0)
     return total
 
 
 @njit(**inner)
-def worth_along_line(terrain, goal, row, line, change):
-    """`worth` after moving a line by `change` raw units; a concave function of it."""
-    n = row.numbers
-    mean = n[0] + change * terrain.means[line]
-    score = n[1] + change * terrain.scores[line]
-    variance = n[2] + change * (2.0 * row.cov_products[line] + change * terrain.cov_gram[line, line])
-    reach = n[3] + change * (2.0 * row.drift_products[line] + change * terrain.drift_gram[line, line])
+def merit_along(problem, goal, row, column, change):
+    """`merit` after a numeric column has moved by `change` raw units; a concave function of it."""
+    now, cov, drift = row.scores, problem.cov_gram[column, column], problem.drift_gram[column, column]
+    mean = now[MEAN] + change * problem.means[column]
+    score = now[TODAY] + change * problem.scores[column]
+    variance = now[VARIANCE] + change * (2.0 * row.cov_products[column] + change * cov)
+    reach = now[REACH] + change * (2.0 * row.drift_products[column] + change * drift)
     total = attainment(goal, mean, score, variance, reach)
     for r in range(row.slack.size):
-        total += RULE_PRICE * min(row.slack[r] - change * terrain.rules[r, line], 0.0)
+        total += RULE_PRICE * min(row.slack[r] - change * problem.rules[r, column], 0.0)
     return total
 
 
 @njit(**inner)
-def worth_of_choice(terrain, goal, row, choice, atom):
-    """`worth` after exchanging the value of a choice."""
-    old = row.atoms[choice]
-    n = row.numbers
-    mean = n[0] + terrain.means[atom] - terrain.means[old]
-    score = n[1] + terrain.scores[atom] - terrain.scores[old]
-    gram = terrain.cov_gram
-    variance = n[2] + 2.0 * (row.cov_products[atom] - row.cov_products[old])
-    variance += gram[atom, atom] - 2.0 * gram[atom, old] + gram[old, old]
-    gram = terrain.drift_gram
-    reach = n[3] + 2.0 * (row.drift_products[atom] - row.drift_products[old])
-    reach += gram[atom, atom] - 2.0 * gram[atom, old] + gram[old, old]
+def exchange_in(gram, products, new, old):
+    """What the exchange of one direction for another adds to a row's quadratic form."""
+    change = 2.0 * (products[new] - products[old])
+    return change, gram[new, new] - 2.0 * gram[new, old] + gram[old, old]
+
+
+@njit(**inner)
+def merit_after(problem, goal, row, column, value):
+    """`merit` after a column has been given another value."""
+    if column < problem.steps.size:
+        return merit_along(problem, goal, row, column, value - row.values[column])
+    new, old, now = int(value), int(row.values[column]), row.scores
+    mean = now[MEAN] + problem.means[new] - problem.means[old]
+    score = now[TODAY] + problem.scores[new] - problem.scores[old]
+    linear, square = exchange_in(problem.cov_gram, row.cov_products, new, old)
+    variance = now[VARIANCE] + linear + square
+    linear, square = exchange_in(problem.drift_gram, row.drift_products, new, old)
+    reach = now[REACH] + linear + square
     total = attainment(goal, mean, score, variance, reach)
     for r in range(row.slack.size):
-        total += RULE_PRICE * min(row.slack[r] - terrain.rules[r, atom] + terrain.rules[r, old], 0.0)
+        total += RULE_PRICE * min(row.slack[r] - problem.rules[r, new] + problem.rules[r, old], 0.0)
     return total
 
 
 @njit(**inner)
-def move_line(terrain, row, line, value):
-    """Give a line another value."""
-    change = value - row.values[line]
-    n = row.numbers
-    n[0] += change * terrain.means[line]
-    n[1] += change * terrain.scores[line]
-    n[2] += change * (2.0 * row.cov_products[line] + change * terrain.cov_gram[line, line])
-    n[3] += change * (2.0 * row.drift_products[line] + change * terrain.drift_gram[line, line])
-    for a in range(row.cov_products.size):
-        row.cov_products[a] += change * terrain.cov_gram[line, a]
-        row.drift_products[a] += change * terrain.drift_gram[line, a]
-    for r in range(row.slack.size):
-        row.slack[r] -= change * terrain.rules[r, line]
-    row.values[line] = value
-
-
-@njit(**inner)
-def move_choice(terrain, row, choice, atom):
-    """Give a choice another value."""
-    old = row.atoms[choice]
-    n = row.numbers
-    n[0] += terrain.means[atom] - terrain.means[old]
-    n[1] += terrain.scores[atom] - terrain.scores[old]
-    gram = terrain.cov_gram
-    n[2] += 2.0 * (row.cov_products[atom] - row.cov_products[old])
-    n[2] += gram[atom, atom] - 2.0 * gram[atom, old] + gram[old, old]
-    other = terrain.drift_gram
-    n[3] += 2.0 * (row.drift_products[atom] - row.drift_products[old])
-    n[3] += other[atom, atom] - 2.0 * other[atom, old] + other[old, old]
-    for a in range(row.cov_products.size):
-        row.cov_products[a] += gram[atom, a] - gram[old, a]
-        row.drift_products[a] += other[atom, a] - other[old, a]
-    for r in range(row.slack.size):
-        row.slack[r] -= terrain.rules[r, atom] - terrain.rules[r, old]
-    row.atoms[choice] = atom
-
-
-@njit(**inner)
-def worth_after(terrain, goal, row, column, value, atom):
-    """`worth` after giving a column another value."""
-    n_lines = row.values.size
-    if column < n_lines:
-        return worth_along_line(terrain, goal, row, column, value - row.values[column])
-    return worth_of_choice(terrain, goal, row, column - n_lines, atom)
-
-
-@njit(**inner)
-def move(terrain, row, column, value, atom):
+def move(problem, row, column, value):
     """Give a column another value."""
-    if column < row.values.size:
-        move_line(terrain, row, column, value)
+    now, cov, drift = row.scores, problem.cov_gram, problem.drift_gram
+    if column < problem.steps.size:
+        change = value - row.values[column]
+        now[MEAN] += change * problem.means[column]
+        now[TODAY] += change * problem.scores[column]
+        now[VARIANCE] += change * (2.0 * row.cov_products[column] + change * cov[column, column])
+        now[REACH] += change * (2.0 * row.drift_products[column] + change * drift[column, column])
+        for a in range(row.cov_products.size):
+            row.cov_products[a] += change * cov[column, a]
+            row.drift_products[a] += change * drift[column, a]
+        for r in range(row.slack.size):
+            row.slack[r] -= change * problem.rules[r, column]
     else:
-        move_choice(terrain, row, column - row.values.size, atom)
+        new, old = int(value), int(row.values[column])
+        now[MEAN] += problem.means[new] - problem.means[old]
+        now[TODAY] += problem.scores[new] - problem.scores[old]
+        linear, square = exchange_in(cov, row.cov_products, new, old)
+        now[VARIANCE] += linear
+        now[VARIANCE] += square
+        linear, square = exchange_in(drift, row.drift_products, new, old)
+        now[REACH] += linear
+        now[REACH] += square
+        for a in range(row.cov_products.size):
+            row.cov_products[a] += cov[new, a] - cov[old, a]
+            row.drift_products[a] += drift[new, a] - drift[old, a]
+        for r in range(row.slack.size):
+            row.slack[r] -= problem.rules[r, new] - problem.rules[r, old]
+    row.values[column] = value
 
 
 @njit(**inner)
-def is_changed(place, row, column):
-    """Whether a column of a row differs from the applicant's."""
-    n_lines = row.values.size
-    if column < n_lines:
-        return row.values[column] != place.values[column]
-    return row.atoms[column - n_lines] != place.atoms[column - n_lines]
+def make_row(problem, start, values, row):
+    """Make `row` the row with the given values, starting from `start`."""
+    copy_row(start, row)
+    for f in range(values.size):
+        if values[f] != row.values[f]:
+            move(problem, row, f, values[f])
 
 
 @njit(**inner)
-def count_changes(place, row):
+def count_changes(region, row):
     """Number of columns in which a row differs from the applicant."""
     changes = 0
-    for f in place.open:
-        changes += is_changed(place, row, f)
+    for f in region.open:
+        changes += row.values[f] != region.own[f]
     return changes
 
 
 @njit(**inner)
-def open_columns(terrain, values, atoms, lower, upper, allowed):
-    """Columns with more than one possible value, or whose own value is not possible."""
-    n_lines, n_choices = values.size, atoms.size
-    is_open = np.zeros(n_lines + n_choices, np.bool_)
-    for i in range(n_lines):
-        is_open[i] = upper[i] > lower[i] or values[i] < lower[i] or values[i] > upper[i]
-    for c in range(n_choices):
-        for a in range(terrain.first[c], terrain.last[c]):
-            is_open[n_lines + c] = is_open[n_lines + c] or (allowed[a] and a != atoms[c])
-    return np.flatnonzero(is_open)
+def region_of(problem, regions, n):
+    """The feasible region of applicant n. Open are columns with another possible value than the applicant's own."""
+    own, lower, upper, allowed = regions.own[n], regions.lower[n], regions.upper[n], regions.allowed[n]
+    is_open = np.zeros(own.size, np.bool_)
+    for f in range(own.size):
+        if f < lower.size:
+            is_open[f] = upper[f] > lower[f] or own[f] < lower[f] or own[f] > upper[f]
+        else:
+            for a in range(problem.starts[f], problem.starts[f + 1]):
+                is_open[f] = is_open[f] or (allowed[a] and a != own[f])
+    return Region(own, lower, upper, allowed, np.flatnonzero(is_open), problem.cap)
+
+
+@njit(**inner)
+def inside(region, column, value):
+    """The nearest value to `value` in the range of a numeric column."""
+    return min(max(value, region.lower[column]), region.upper[column])
+
+
+@njit(**inner)
+def n_tries(problem, column, n_numbers):
+    """How many values of a column are tried: so many numbers, or all levels."""
+    if column < problem.steps.size:
+        return n_numbers
+    return problem.starts[column + 1] - problem.starts[column]
+
+
+@njit(**inner)
+def level_or(problem, region, column, k, value):
+    """The k-th level of a categorical column, or `value` where it is not allowed."""
+    level = problem.starts[column] + k
+    return float(level) if region.allowed[level] else value

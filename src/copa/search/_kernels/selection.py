@@ -1,52 +1,55 @@
-"""Choosing a menu from a pool of rows: close, different, none asking for more than another (compiled)."""
-
-import math
+"""Choosing a plan from a pool of rows: close, different, none asking for more than another (compiled)."""
 
 import numpy as np
 from numba import njit
 
 from copa._core._kernels.compiling import inner
+from copa.search._kernels.cost import row_distance
 
-PASSES = 50  # of exchanges; each pass improves the menu
-NO_MENU = 1e300
-
-
-@njit(**inner)
-def row_distance(prices, gaps, power, values, atoms, other_values, other_atoms):
-    """Distance between two rows in units of effort: the sum over columns, or its Euclidean form."""
-    total = 0.0
-    for i in range(values.size):
-        step = prices[i] * abs(values[i] - other_values[i])
-        total += step * step if power == 2 else step
-    for c in range(atoms.size):
-        total += gaps[atoms[c], other_atoms[c]]
-    return math.sqrt(total) if power == 2 else total
+PASSES = 50  # of exchanges; each pass improves the plan
+NO_PLAN = 1e300
 
 
 @njit(**inner)
-def asks_less(place, values, atoms, other_values, other_atoms):
-    """Whether every change of a row is also asked for by the other, to at least that extent, and they differ."""
+def asks_less(n_numeric, own, row, other):
+    """Whether every change of a row (F,) is also asked for by the other, to at least that extent, and they differ."""
     differs = False
-    for i in range(values.size):
-        change, other = values[i] - place.values[i], other_values[i] - place.values[i]
-        if change * other < 0.0 or abs(change) > abs(other) or (change != 0.0 and other == 0.0):
-            return False
-        differs = differs or change != other
-    for c in range(atoms.size):
-        if atoms[c] != place.atoms[c] and atoms[c] != other_atoms[c]:
-            return False
-        differs = differs or atoms[c] != other_atoms[c]
+    for f in range(row.size):
+        if f < n_numeric:
+            change, more = row[f] - own[f], other[f] - own[f]
+            if change * more < 0.0 or abs(change) > abs(more) or (change != 0.0 and more == 0.0):
+                return False
+            differs = differs or change != more
+        else:
+            if row[f] != own[f] and row[f] != other[f]:
+                return False
+            differs = differs or row[f] != other[f]
     return differs
 
 
 @njit(**inner)
-def menu_value(menu, size, costs, distances, unit, weight, matrix):
-    """Mean cost of the options in units of the cheapest, plus what their likeness costs: weight (1 - det K)."""
+def compare_rows(prices, own, rows, n_rows, distances, excludes):
+    """Fill in how far rows (P, F) are from each other, and which of them cannot stand in one plan, (P, P) each."""
+    n_numeric = prices.per_unit.size
+    for i in range(n_rows):
+        for k in range(n_rows):
+            distances[i, k] = row_distance(prices, rows[i], rows[k])
+            excludes[i, k] = asks_less(n_numeric, own, rows[i], rows[k])
+    for i in range(n_rows):
+        for k in range(i):
+            either = excludes[i, k] or excludes[k, i]
+            excludes[i, k] = either
+            excludes[k, i] = either
+
+
+@njit(**inner)
+def plan_value(chosen, size, efforts, distances, unit, weight, matrix):
+    """Mean effort of the options in units of the cheapest, plus what their likeness efforts: weight (1 - det K)."""
     total = 0.0
     for i in range(size):
-        total += costs[menu[i]]
+        total += efforts[chosen[i]]
         for j in range(size):
-            matrix[i, j] = 1.0 / (1.0 + distances[menu[i], menu[j]] / unit)
+            matrix[i, j] = 1.0 / (1.0 + distances[chosen[i], chosen[j]] / unit)
     determinant = 1.0
     for i in range(size):  # elimination without exchange of rows: the kernel of a distance has a positive diagonal
         pivot = matrix[i, i]
@@ -62,54 +65,64 @@ def menu_value(menu, size, costs, distances, unit, weight, matrix):
 
 
 @njit(**inner)
-def choose_menu(costs, distances, excludes, n_rows, n_options, weight, menu):
+def choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen):
     """Choose up to `n_options` rows of a pool: greedily, then by exchanging one for another; return how many.
 
-    `excludes[i, k]` says that i and k cannot stand in one menu.
+    `excludes[i, k]` says that i and k cannot stand in one plan.
     """
-    unit = NO_MENU
+    unit = NO_PLAN
     first = 0
     for i in range(n_rows):
-        if costs[i] < unit:
-            unit, first = costs[i], i
+        if efforts[i] < unit:
+            unit, first = efforts[i], i
     unit = max(unit, 1e-9)
     matrix = np.empty((n_options, n_options))
-    menu[0] = first
+    chosen[0] = first
     size = 1
     for _ in range(n_options - 1):
-        best, addition = NO_MENU, -1
+        best, addition = NO_PLAN, -1
         for k in range(n_rows):
-            if not clashes(excludes, menu, size, -1, k):
-                menu[size] = k
-                value = menu_value(menu, size + 1, costs, distances, unit, weight, matrix)
+            if not clashes(excludes, chosen, size, -1, k):
+                chosen[size] = k
+                value = plan_value(chosen, size + 1, efforts, distances, unit, weight, matrix)
                 if value < best:
                     best, addition = value, k
         if addition < 0:
             break
-        menu[size] = addition
+        chosen[size] = addition
         size += 1
-    best = menu_value(menu, size, costs, distances, unit, weight, matrix)
+    best = plan_value(chosen, size, efforts, distances, unit, weight, matrix)
     for _ in range(PASSES):
         improved = False
         for j in range(size):
-            kept = menu[j]
+            kept = chosen[j]
             for k in range(n_rows):
-                if clashes(excludes, menu, size, j, k):
+                if clashes(excludes, chosen, size, j, k):
                     continue
-                menu[j] = k
-                value = menu_value(menu, size, costs, distances, unit, weight, matrix)
+                chosen[j] = k
+                value = plan_value(chosen, size, efforts, distances, unit, weight, matrix)
                 if value < best - 1e-12:
                     best, kept, improved = value, k, True
-            menu[j] = kept
+            chosen[j] = kept
         if not improved:
             break
     return size
 
 
 @njit(**inner)
-def clashes(excludes, menu, size, replaced, candidate):
-    """Whether a row cannot join a menu, in place of its option `replaced` (-1: in addition)."""
+def clashes(excludes, chosen, size, replaced, candidate):
+    """Whether a row cannot join a plan, in place of its option `replaced` (-1: in addition)."""
     for j in range(size):
-        if j != replaced and (menu[j] == candidate or excludes[menu[j], candidate]):
+        if j != replaced and (chosen[j] == candidate or excludes[chosen[j], candidate]):
             return True
     return False
+
+
+@njit(**inner)
+def cheapest_first(efforts, chosen, size):
+    """Order a plan by effort (insertion sort)."""
+    for i in range(1, size):
+        k = i
+        while k > 0 and efforts[chosen[k]] < efforts[chosen[k - 1]]:
+            chosen[k], chosen[k - 1] = chosen[k - 1], chosen[k]
+            k -= 1

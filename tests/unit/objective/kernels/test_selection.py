@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from copa.search._kernels.problem import Place
-from copa.search._kernels.selection import asks_less, choose_menu
+from copa.search._kernels.selection import asks_less, choose_plan
 from unit.objective.kernels.planning_kernels import callable_from_python
 
 N_ROWS, N_OPTIONS, WEIGHT = 8, 3, 2.0
@@ -18,13 +17,8 @@ def asks_less_of():
     """Whether a row asks for less than another, for an applicant at `own`: numbers, then positions of choices."""
     compiled = callable_from_python(asks_less)
 
-    def arrays(row):
-        return np.array(row[0], dtype=np.float64), np.array(row[1], dtype=np.int64)
-
     def ask(own, row, other):
-        values, atoms = arrays(own)
-        place = Place(values, atoms, values, values, np.ones(9, dtype=bool), np.arange(2), 9)
-        return compiled(place, *arrays(row), *arrays(other))
+        return compiled(2, *(np.array([*numbers, *levels], dtype=np.float64) for numbers, levels in (own, row, other)))
 
     return ask
 
@@ -58,7 +52,7 @@ def value_of(menu, costs, distances, unit):
 
 
 def test_the_plan_chosen_is_as_a_rule_the_best_of_all_subsets():
-    choose = callable_from_python(choose_menu)
+    choose = callable_from_python(choose_plan)
     exact = []
     for seed in range(40):
         rng = np.random.default_rng([17, seed])
@@ -81,7 +75,7 @@ def test_the_plan_chosen_is_as_a_rule_the_best_of_all_subsets():
 
 
 def test_a_plan_is_shorter_where_the_rows_exclude_each_other():
-    choose = callable_from_python(choose_menu)
+    choose = callable_from_python(choose_plan)
     excludes = ~np.eye(4, dtype=bool)
     menu = np.zeros(3, dtype=np.int64)
     assert choose(np.array([3.0, 1.0, 2.0, 4.0]), 1.0 * excludes, excludes, 4, 3, WEIGHT, menu) == 1

@@ -1,0 +1,131 @@
+"""What a change asks of an applicant. A new cost is a new subclass of `Cost`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.schema import Feature
+from copa.search._kernels.arguments import Prices
+
+# Effort of changing a column at all, in units of effort (a spread): among equals, the row with fewer changes wins.
+CHANGE_PENALTY = 0.05
+
+
+class Cost(ABC):
+    """Effort of a change: (sum over columns of price ** power) ** (1 / power), plus a penalty per column changed.
+
+    The search ranks rows with the penalties; what people are shown as effort is without them. A cost says what
+    `Prices` hold: any price by column, any table between levels, sums or sums of squares.
+
+    Examples
+    --------
+    >>> from copa.schema import Feature
+    >>> columns = [Feature("age", "numeric", spread=10.0), Feature("grade", "ordinal", values=("a", "b", "c"))]
+    >>> own, row = np.array([30.0, 1.0]), np.array([35.0, 3.0])  # the levels are numbered after the numeric columns
+    >>> float(L1().distance(L1().prices(columns), own, row))
+    2.5
+    """
+
+    @property
+    def name(self) -> str:
+        """How the cost is called in files and reports."""
+        return type(self).__name__.lower()
+
+    @abstractmethod
+    def prices(self, columns: Sequence[Feature]) -> Prices:
+        """Prices of the columns, numeric ones first, then categorical ones."""
+
+    def distance(self, prices: Prices, rows: Array, others: Array) -> Array:
+        """Effort between rows, penalties left out: what the compiled search computes, in NumPy.
+
+        Parameters
+        ----------
+        rows, others : ndarray of shape (..., F)
+            They broadcast.
+        """
+        n_numeric = prices.per_unit.size
+        steps = np.abs(rows[..., :n_numeric] - others[..., :n_numeric]) * prices.per_unit
+        levels = (part[..., n_numeric:].astype(np.int64) for part in (rows, others))
+        total: Array = (steps**prices.power).sum(axis=-1) + prices.gaps[tuple(levels)].sum(axis=-1)
+        return np.sqrt(total) if prices.power == 2 else total
+
+    def effort(self, prices: Prices, own: Array, rows: Array) -> Array:
+        """What rows ask of applicants who stand at `own`, penalties included: what the search ranks by.
+
+        Parameters
+        ----------
+        own, rows : ndarray of shape (..., F)
+            They broadcast.
+        """
+        penalties: Array = np.where(rows != own, prices.penalties, 0.0).sum(axis=-1)
+        return self.distance(prices, own, rows) + penalties
+
+
+class L1(Cost):
+    """Changes in spreads of their columns add up."""
+
+    def prices(self, columns: Sequence[Feature]) -> Prices:
+        """Weight over spread per raw unit; between levels see `level_gaps`."""
+        return spread_prices(columns, 1)
+
+
+class L2(Cost):
+    """Root of the sum of the squared changes, in spreads of their columns."""
+
+    def prices(self, columns: Sequence[Feature]) -> Prices:
+        """Weight over spread per raw unit; between levels see `level_gaps`."""
+        return spread_prices(columns, 2)
+
+
+COSTS: dict[str, type[Cost]] = {"l1": L1, "l2": L2}
+
+
+def read_cost(cost: "str | Cost") -> Cost:
+    """Read what a caller gave as a cost: the name of one, or one.
+
+    Examples
+    --------
+    >>> read_cost("l2").name
+    'l2'
+    """
+    if isinstance(cost, Cost):
+        return cost
+    if not (isinstance(cost, str) and cost in COSTS):
+        raise InvalidInputError(f"cost must be one of {listed(list(COSTS))}, or a Cost, got {shown(cost)}")
+    return COSTS[cost]()
+
+
+def spread_prices(columns: Sequence[Feature], power: int) -> Prices:
+    """Prices by which a unit of effort is a spread of a column, times its weight."""
+    numeric = [feature for feature in columns if feature.is_numeric]
+    blocks = [level_gaps(feature) ** power for feature in columns if feature.is_categorical]
+    first, size = len(numeric), len(numeric) + sum(len(block) for block in blocks)
+    gaps = np.zeros((size, size))
+    for block in blocks:
+        gaps[first : first + len(block), first : first + len(block)] = block
+        first += len(block)
+    per_unit = np.array([feature.weight / unit_of_effort(feature) for feature in numeric])
+    penalties = CHANGE_PENALTY * np.array([feature.weight for feature in columns])
+    return Prices(per_unit, gaps, penalties, power)
+
+
+def unit_of_effort(feature: Feature) -> float:
+    """What counts as one unit of effort in a column, in raw units (or ranks)."""
+    if feature.spread is not None:
+        return feature.spread
+    if feature.lower is not None and feature.upper is not None and feature.upper > feature.lower:
+        return (feature.upper - feature.lower) / 4.0  # a range is about four standard deviations wide
+    return 1.0
+
+
+def level_gaps(feature: Feature) -> Array:
+    """Effort between the levels of a column (V, V): ranks apart for an ordinal, else one for every change."""
+    n_levels = len(feature.values or ())
+    ranks = np.arange(n_levels, dtype=np.float64)
+    apart = np.abs(ranks[:, None] - ranks) if feature.kind == "ordinal" else 1.0 - np.eye(n_levels)
+    gaps: Array = feature.weight * apart / unit_of_effort(feature)
+    return gaps
