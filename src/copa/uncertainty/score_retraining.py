@@ -16,7 +16,6 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.base import thawed
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.retraining import draw_bootstrap, refit, unfitted
