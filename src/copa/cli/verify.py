@@ -9,7 +9,6 @@ import typer
 
 from copa._core.archive import parse_json
 from copa._core.words import counted
-from copa.bounds.certificate_list import same_ball
 from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson
@@ -33,7 +32,7 @@ ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all
 def bundle_faults(batch: PlanBatch, bundle: "Bundle") -> Iterator[str]:
     """Say what a bundle has against saved plans, option by option."""
     fitted = bundle.fitted
-    if not same_ball(batch.ball, fitted.ambiguity(_n_options(batch))):
+    if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
         yield "the ball of distributions is another one than that of the bundle"
         return
     different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]

@@ -12,7 +12,7 @@ from copa._core.reading import read_count, read_number
 from copa._core.records import ArrayRecord
 from copa.bounds.gradient import SHARP, envelope
 from copa.bounds.points import read_plans
-from copa.bounds.validity import CertificateList, bound_plans
+from copa.bounds.validity import bound_batch
 from copa.corrections.mahalanobis import Moments, heaviest, raise_ratios
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -96,7 +96,7 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
 
-    bounds = bound_plans(plans, ball, n_jobs)
+    bounds = bound_batch(ball, plans, n_jobs)
     moving = heaviest(bounds.weights, n_corrections)
     corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
     start = plans
@@ -107,7 +107,7 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
         start = np.where(flat[:, None, None], out_of_reach, plans)
     ascent = _Ascent(ball, plans, moving, limits, budget, n_jobs)
     candidates = [plans, corrected, ascent.climb(start, max_iter), ascent.climb(corrected, max_iter)]
-    proven = np.array([bounds.lower, *(bound_plans(c, ball, n_jobs).lower for c in candidates[1:])])
+    proven = np.array([bounds.lower, *(bound_batch(ball, c, n_jobs).lower for c in candidates[1:])])
     best: Array = np.stack(candidates)[proven.argmax(axis=0), np.arange(len(plans))]
     return best[0] if single else best
 
@@ -187,12 +187,11 @@ class _Ascent:
 
     def _evaluate(self, plans: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
         """L* (P,) and its gradient (P, J, D) in what may move; zero where L* is."""
-        bounds = bound_plans(plans, self.ball, self.n_jobs, tolerance=SHARP)
-        certificates = CertificateList(plans, self.ball, bounds.proofs)
+        bounds = bound_batch(self.ball, plans, self.n_jobs, tolerance=SHARP)
         slopes = np.zeros_like(plans)
         free = self.limits.free
         for p in np.flatnonzero(bounds.lower > 0.0):
-            slopes[p][:, free] = envelope(certificates[int(p)])[:, free]
+            slopes[p][:, free] = envelope(bounds.certificates[int(p)])[:, free]
         slopes[~self.moving[rows]] = 0.0
         return bounds.lower, slopes
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa.bounds.points import read_plans
-from copa.bounds.validity import bound_plans
+from copa.bounds.validity import bound_batch
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -87,8 +87,8 @@ def correction_effect(
             "its own correction"
         )
     effect = CorrectionEffect(
-        lower_before=bound_plans(old, ball, n_jobs).lower,
-        lower_after=bound_plans(new, ball, n_jobs).lower,
+        lower_before=bound_batch(ball, old, n_jobs).lower,
+        lower_after=bound_batch(ball, new, n_jobs).lower,
         moved=np.linalg.norm(new - old, axis=2),
         changed=(new != old).any(axis=2),
     )

@@ -1,5 +1,6 @@
 """Mahalanobis correction: more score per standard deviation within a budget (paper, Section 3.2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from copa._core.box import Box
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.points import read_plans
-from copa.bounds.validity import CertificateList, bound_plans
+from copa.bounds.validity import bound_batch
 from copa.uncertainty.ambiguity import MomentBall
 
 CHUNK = 1024  # options per task: a few milliseconds of work
@@ -242,11 +243,10 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     worst_case = read_word(moments, MOMENTS, "moments") == "worst_case"
     moving = np.ones(plans.shape[:2], dtype=bool)
     if worst_case or n_corrections is not None:
-        bounds = bound_plans(plans, ball, n_jobs)
+        bounds = bound_batch(ball, plans, n_jobs)
         moving = heaviest(bounds.weights, n_corrections)
     if worst_case:
-        certificates = CertificateList(plans, ball, bounds.proofs)
-        corrected = _raise_worst_ratios(plans, moving, certificates, limits, budget, n_jobs)
+        corrected = _raise_worst_ratios(plans, moving, bounds.certificates, limits, budget, n_jobs)
     else:
         corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
     return corrected[0] if single else corrected
@@ -255,7 +255,7 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
 def _raise_worst_ratios(
     plans: Array,
     moving: npt.NDArray[np.bool_],
-    certificates: CertificateList,
+    certificates: Sequence[Any],
     limits: Box,
     budget: float,
     n_jobs: int | None,

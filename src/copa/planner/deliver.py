@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.bounds import Certificate, validity_bounds
+from copa.bounds import Bounds, bound_plans
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Options, Strategy
 from copa.search._kernels.arguments import FoundPlans
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
 Flags = npt.NDArray[np.bool_]
 REFUSED_BY_MODEL = "today's model does not accept it"
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """Bounds of N plans with different numbers of options, M in all."""
-
-    lower: Array  # (N,)
-    upper: Array
-    any_lower: Array
-    gap: Array
-    option_lower: Array  # (M,)
-    weights: Array
-    certificates: list[Certificate | None]  # N
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +126,11 @@ def deliver(
             refused = _reasons(strategy, origins, _select(options, ~good))
             options = _select(options, good)
     ambiguity = strategy.ambiguity(request.n_options)
-    bounds = bound_options(options.points, options.owner, len(origins), ambiguity, request.n_jobs)
+    bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), request.n_jobs)
     reached = guarantee_holds(bounds, options.owner, request.guarantee_for, request.guarantee)
     lower = bounds.lower
     if relaxed is not None:
-        lower = bound_options(*relaxed, len(origins), ambiguity, request.n_jobs).lower
+        lower = bound_plans(ambiguity, *relaxed, len(origins), request.n_jobs).lower
     return Delivered(options, bounds, ambiguity, lower, reached, refused)
 
 
@@ -166,42 +153,6 @@ def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> d
 def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
     """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
     return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
-
-
-def bound_options(
-    points: Array, owner: Indices, n_applicants: int, ambiguity: MomentBall, n_jobs: int | None
-) -> Bounds:
-    """Bound the plans that the options make up; vacuous where an applicant has none.
-
-    Parameters
-    ----------
-    points : ndarray of shape (M, D)
-    owner : ndarray of shape (M,)
-        The applicant of each option, ascending.
-    """
-    counts = np.bincount(owner, minlength=n_applicants)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    bounds = Bounds(
-        lower=np.zeros(n_applicants),
-        upper=np.ones(n_applicants),
-        any_lower=np.zeros(n_applicants),
-        gap=np.ones(n_applicants),
-        option_lower=np.zeros(len(points)),
-        weights=np.zeros(len(points)),
-        certificates=[None] * n_applicants,
-    )
-    moments = (ambiguity.mean, ambiguity.cov, ambiguity.radius, ambiguity.drift)
-    for size in np.unique(counts[counts > 0]):
-        whose = np.flatnonzero(counts == size)
-        rows = starts[whose][:, None] + np.arange(size)
-        found = validity_bounds(points[rows], *moments, n_jobs=n_jobs)
-        bounds.lower[whose], bounds.upper[whose] = found.lower, found.upper
-        bounds.any_lower[whose], bounds.gap[whose] = found.any_lower, found.gap
-        bounds.option_lower[rows], bounds.weights[rows] = found.option_lower, found.weights
-        certificates: Any = found.certificate
-        for k, applicant in enumerate(whose):
-            bounds.certificates[applicant] = certificates[k]
-    return bounds
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, guarantee_for: str, guarantee: float) -> Flags:

@@ -62,7 +62,7 @@ class Columns:
 def _take(column: Any, rows: Positions) -> Any:
     if isinstance(column, np.ndarray):
         return column[rows]
-    return column.iloc[rows] if hasattr(column, "iloc") else Certificates.of(column).select(rows)
+    return column.iloc[rows] if hasattr(column, "iloc") else Certificates.of(column).take(rows)
 
 
 def _concat(columns: Sequence[Any]) -> Any:
@@ -70,7 +70,7 @@ def _concat(columns: Sequence[Any]) -> Any:
 
     if isinstance(columns[0], np.ndarray):
         return np.concatenate(columns)
-    return pd.concat(columns) if hasattr(columns[0], "iloc") else Certificates.chain(columns)
+    return pd.concat(columns) if hasattr(columns[0], "iloc") else Certificates.concat(columns)
 
 
 def _read_only(array: Any) -> Any:

@@ -15,7 +15,7 @@ from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, cells_of
 from copa.tables.packing import Digest
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import MomentBall, require_ball
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +120,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
         },
     }
     if certificates:
+        require_ball(ball)
         drift = None if ball.drift is None else ball.drift.tolist()
         header["ball"] = {"mean": ball.mean.tolist(), "cov": ball.cov.tolist(), "radius": ball.radius, "drift": drift}
     return header

@@ -15,7 +15,6 @@ from copa._core.reading import is_whole
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
 from copa.bounds.certificate import Certificate
-from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
@@ -317,7 +316,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         first = batches[0]
         for k, batch in enumerate(batches):
             alike = batch.request == first.request and batch.basis == first.basis
-            if not (alike and same_ball(batch.ambiguity, first.ambiguity)):
+            if not (alike and batch.ambiguity.same_as(first.ambiguity)):
                 raise InvalidInputError(
                     f"batch {k} has another ambiguity set, request or basis than batch 0; "
                     "a batch holds plans made alike"

@@ -12,7 +12,6 @@ from copa.analysis.attribution import Leaning, leaning
 from copa.analysis.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
-from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.report.content import Content
@@ -87,7 +86,7 @@ class ReportBuilder:
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept
-        if kept is not None and not (same_ball(batch.ball, kept.ball) and batch.terms.same_as(kept.terms)):
+        if kept is not None and not (batch.ball.same_as(kept.ball) and batch.terms.same_as(kept.terms)):
             raise InvalidInputError(
                 "this batch has another ball or other terms than those added before; write one report for each"
             )
@@ -140,7 +139,7 @@ class ReportBuilder:
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     """Whether plans have the ball of a planner; that of scores is the same for all models but for its radius."""
     own = planner.fitted_.ambiguity(int(planner.n_options))
-    return batch.ball.radius == own.radius if batch.terms.basis != "parameters" else same_ball(batch.ball, own)
+    return batch.ball.radius == own.radius if batch.terms.basis != "parameters" else batch.ball.same_as(own)
 
 
 def write_report(

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.base import labels_of_rows
-from copa.models.calibration import thawed
+from copa.models.base import labels_of_rows, thawed
 from copa.models.parameters import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 

@@ -12,7 +12,8 @@ import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.planner.strategies import black_box, boundary
-from copa.uncertainty.score_retraining import fresh_data_radius, score_points, standard_ball
+from copa.uncertainty.radius import fresh_data_radius
+from copa.uncertainty.score_retraining import score_points, standard_ball
 from unit.planner import loans
 
 FAST = {"n_models": 12, "n_starts": 6, "n_options": 3, "guarantee": 0.6}

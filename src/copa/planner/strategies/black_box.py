@@ -25,7 +25,7 @@ from copa.search.region import read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.score_retraining import quiet, standard_ball
+from copa.uncertainty.score_retraining import one_thread_no_warnings, standard_ball
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,7 +166,7 @@ def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | No
         for k in range(*some.indices(len(models))):
             scores[k] = models[k].scores(rows)
 
-    with quiet(), readable_rows():
+    with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs)
     return scores
 
@@ -179,7 +179,7 @@ def accepted_by(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | 
         for k in range(*some.indices(len(models))):
             accepted[k] = models[k].accepts(rows)
 
-    with quiet(), readable_rows():
+    with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs)
     return accepted
 

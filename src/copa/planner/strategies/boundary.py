@@ -39,7 +39,8 @@ from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
 from copa.search.run import Goals
-from copa.uncertainty.score_retraining import draw_samples, fresh_data_radius, require_clonable, retrain, score_points
+from copa.uncertainty.radius import fresh_data_radius
+from copa.uncertainty.score_retraining import draw_samples, require_clonable, retrain, score_points
 
 if TYPE_CHECKING:
     from pathlib import Path

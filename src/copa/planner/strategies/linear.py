@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa.bounds import bound_plans
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
-from copa.planner.deliver import bound_options, write_options
+from copa.planner.deliver import write_options
 from copa.planner.explain import explain_obstacles
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
@@ -192,5 +193,5 @@ class Linear(Parametric):
 
     def _joint(self, options: Options, n_applicants: int, request: Request) -> Array:
         """The joint guarantee of plans, (N,)."""
-        bounds = bound_options(options.points, options.owner, n_applicants, self.parameters, request.n_jobs)
+        bounds = bound_plans(self.parameters, options.points, options.owner, n_applicants, request.n_jobs)
         return bounds.lower if request.guarantee_for == "all" else bounds.any_lower
