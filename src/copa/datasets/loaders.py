@@ -39,6 +39,7 @@ def load_german() -> Dataset:
 
     Examples
     --------
+    >>> from copa.datasets import load_german
     >>> data = load_german()
     >>> data.features.shape, int(data.favourable.sum())
     ((1000, 20), 700)
@@ -71,6 +72,7 @@ def load_south_german() -> Dataset:
 
     Examples
     --------
+    >>> from copa.datasets import load_south_german
     >>> load_south_german().schema["people_liable"].values
     (1, 2)
     """
@@ -98,6 +100,7 @@ def load_student() -> Dataset:
 
     Examples
     --------
+    >>> from copa.datasets import load_student
     >>> data = load_student()
     >>> data.features.shape, data.schema["G1"].immutable
     ((649, 32), True)

@@ -33,7 +33,7 @@ def jacobian_of(transformer: Any, rows: Any) -> Array:
     ----------
     transformer : object
         Fitted scikit-learn transformer.
-    rows : DataFrame, ndarray or sparse matrix of shape (N, Q)
+    rows : DataFrame, ndarray or scipy.sparse.spmatrix of shape (N, Q)
         As its `transform` takes them. Columns of texts or categories are held: their derivative is zero, unless they
         are passed on unchanged. So are missing values.
 
@@ -48,6 +48,8 @@ def jacobian_of(transformer: Any, rows: Any) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from copa.models import jacobian_of
     >>> from sklearn.preprocessing import PolynomialFeatures
     >>> rows = np.array([[2.0, 3.0]])
     >>> products = PolynomialFeatures(degree=2, include_bias=False).fit(rows)
@@ -70,7 +72,7 @@ def tangents_of(transformer: Any, rows: Any, tangents: Array) -> Array:
     Parameters
     ----------
     transformer : object
-    rows : DataFrame, ndarray or sparse matrix of shape (N, Q)
+    rows : DataFrame, ndarray or scipy.sparse.spmatrix of shape (N, Q)
         Both as in `jacobian_of`.
     tangents : ndarray of shape (N, Q, C)
         Directions in which the input columns move.

@@ -104,6 +104,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
     Examples
     --------
     >>> import numpy as np
+    >>> from copa.models import FeatureMap
     >>> ring = FeatureMap(lambda x: np.column_stack([x, (x**2).sum(axis=1)]))
     >>> ring.fit_transform(np.array([[1.0, 2.0]])).tolist()
     [[1.0, 2.0, 5.0]]

@@ -84,6 +84,7 @@ class Feature:
 
     Examples
     --------
+    >>> from copa import Feature
     >>> income = Feature("income", "numeric", lower=0, direction="increase", step=100, title="Income (EUR)")
     >>> income.is_numeric, income.heading
     (True, 'Income (EUR)')

@@ -30,7 +30,7 @@ class FeatureSchema:
     ----------
     features : sequence of Feature
         One for each column.
-    rules : sequence of LinearRule or of str, optional
+    rules : sequence of LinearRule or sequence of str, optional
         What every option must obey, across columns; as rules or as their texts.
     max_changes : int, optional
         How many columns an option may change.
@@ -38,6 +38,7 @@ class FeatureSchema:
     Examples
     --------
     >>> import pandas as pd
+    >>> from copa import Feature, FeatureSchema
     >>> age = Feature("age", "integer", immutable=True)
     >>> columns = [age, Feature("debt", "numeric", lower=0), Feature("income", "numeric")]
     >>> schema = FeatureSchema(columns, rules=["debt <= 2*income"])
@@ -111,7 +112,7 @@ class FeatureSchema:
             Columns that no option changes.
         features : mapping of str to mapping, optional
             From a column to some of its fields, which then are as said and not as seen.
-        rules : sequence of LinearRule or of str, optional
+        rules : sequence of LinearRule or sequence of str, optional
         max_changes : int, optional
 
         Returns

@@ -38,6 +38,7 @@ class LinearRule:
 
     Examples
     --------
+    >>> from copa import LinearRule
     >>> LinearRule({"debt": 1.0, "monthly income": -0.5}, 10).text
     'debt - 0.5*`monthly income` <= 10'
     """
