@@ -5,7 +5,17 @@ import typing
 from copa import datasets
 from copa._core import deprecation as _deprecation
 from copa.analysis import metrics
-from copa.bounds import Certificate, ValidityBounds, Verification, WorstCase, lower_bound_gradient, validity_bounds
+from copa.bounds import (
+    BallCertificate,
+    Bounds,
+    Certificate,
+    ValidityBounds,
+    Verification,
+    WorstCase,
+    bound_plans,
+    lower_bound_gradient,
+    validity_bounds,
+)
 from copa.corrections import (
     CorrectionEffect,
     correction_effect,
@@ -35,6 +45,8 @@ _deprecation.find_renamed_modules()
 __version__ = "0.4.0"
 
 __all__ = [
+    "BallCertificate",
+    "Bounds",
     "Certificate",
     "CertificateError",
     "CopaError",
@@ -54,6 +66,7 @@ __all__ = [
     "Verification",
     "WeightMoments",
     "WorstCase",
+    "bound_plans",
     "build_plans",
     "calibrate_radius",
     "correction_effect",
