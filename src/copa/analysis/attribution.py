@@ -1,7 +1,6 @@
 """What breaks a plan first: how the score of an option falls, column by column, in the worst case."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,8 +138,7 @@ def _parts(fitted: "Strategy", mean: Array) -> list[tuple[str | None, str, Flags
     space = fitted.space
     if not fitted.additive or space.directions.shape[1] != len(mean):
         return [(None, WHOLE, np.ones(len(mean), dtype=bool))]
-    ends = [*range(len(space.lines)), *space.ends.tolist()]
-    sizes = np.array([np.abs(space.directions[start:end]).max(axis=0) for start, end in pairwise(ends)])
+    sizes = np.array([np.abs(space.directions[space.levels(k)]).max(axis=0) for k in range(len(space.columns))])
     answers = sizes > NOISE * sizes.max(axis=1, keepdims=True)
     n_columns, general = answers.sum(axis=0), np.arange(len(mean)) == 0
     parts = [(f.name, f.name, row & (n_columns == 1)) for f, row in zip(space.columns, answers, strict=True)]

@@ -38,6 +38,12 @@ class EmpiricalValidity:
         Share of the models that accept at least one.
     each : ndarray of shape (J,)
         Share of the models that accept each option.
+
+    Examples
+    --------
+    >>> found = EmpiricalValidity(all=np.array([0.4]), any=np.array([1.0]), each=np.array([[0.5, 0.9]]))
+    >>> float(found.each.mean())
+    0.7
     """
 
     all: Array
@@ -50,13 +56,13 @@ def proximity(points: Any, origins: Any, *, cost: str = "l2", cost_weights: Any 
 
     Parameters
     ----------
-    points : array of shape (J, D) or (N, J, D)
+    points : array_like of shape (J, D) or (N, J, D)
         Options.
-    origins : array of shape (D,) or (N, D)
+    origins : array_like of shape (D,) or (N, D)
         Applicants.
     cost : {"l1", "l2"}
         Norm of a difference.
-    cost_weights : array of shape (D,), optional
+    cost_weights : array_like of shape (D,), optional
         What a unit of each coordinate costs, not negative; 1 where nothing is said.
 
     Returns
@@ -85,11 +91,11 @@ def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Arr
 
     Parameters
     ----------
-    points : array of shape (J, D) or (N, J, D)
+    points : array_like of shape (J, D) or (N, J, D)
         Options.
     cost : {"l1", "l2"}
         Norm of a difference.
-    cost_weights : array of shape (D,), optional
+    cost_weights : array_like of shape (D,), optional
         As for `proximity`.
 
     Returns
@@ -113,9 +119,9 @@ def validity_now(points: Any, theta: Any) -> Array:
 
     Parameters
     ----------
-    points : array of shape (J, D) or (N, J, D)
+    points : array_like of shape (J, D) or (N, J, D)
         Options.
-    theta : array of shape (D,)
+    theta : array_like of shape (D,)
         Parameters of the model.
 
     Returns
@@ -138,9 +144,9 @@ def empirical_validity(points: Any, thetas: Any) -> EmpiricalValidity:
 
     Parameters
     ----------
-    points : array of shape (J, D) or (N, J, D)
+    points : array_like of shape (J, D) or (N, J, D)
         Options.
-    thetas : array of shape (K, D)
+    thetas : array_like of shape (K, D)
         Parameters of the models, in the coordinates of the options.
 
     Returns
@@ -212,7 +218,7 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     Parameters
     ----------
     batch : PlanBatch
-    thetas : array of shape (K, D), optional
+    thetas : array_like of shape (K, D), optional
         Parameters of other models, such as refits on later data, in the coordinates of `batch.points`.
 
     Returns

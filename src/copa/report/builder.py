@@ -16,7 +16,6 @@ from copa.analysis.attribution import attribute
 from copa.analysis.curves import RadiusCurves, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
-from copa.bounds.certificate_list import same_ball
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.report import views
@@ -134,7 +133,7 @@ class ReportBuilder:
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept
-        if kept is not None and not (same_ball(batch.ambiguity, kept.ambiguity) and batch.terms.same_as(kept.terms)):
+        if kept is not None and not (batch.ambiguity.same_as(kept.ambiguity) and batch.terms.same_as(kept.terms)):
             raise InvalidInputError(
                 "this batch has another ambiguity set or other terms than those added before; write one report for each"
             )
@@ -169,7 +168,7 @@ def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     own = planner.fitted_.ambiguity(int(planner.n_options))
     if batch.basis.subject != "parameters":
         return batch.ambiguity.radius == own.radius
-    return same_ball(batch.ambiguity, own)
+    return batch.ambiguity.same_as(own)
 
 
 def _page(**content: Any) -> str:

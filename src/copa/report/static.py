@@ -95,7 +95,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
     ----------
     plan : Plan
         With options.
-    radii : array of shape (R,), optional
+    radii : array_like of shape (R,), optional
         Ascending radii to compute; None chooses them.
 
     Returns
