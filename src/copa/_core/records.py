@@ -176,3 +176,21 @@ def segment_rows(rows: Positions, counts: Positions) -> Positions:
     first = np.repeat(starts[rows] - (np.cumsum(chosen) - chosen), chosen)
     positions: Positions = first + np.arange(len(first))
     return positions
+
+
+def segments_by_size(counts: Positions) -> list[tuple[Positions, Positions]]:
+    """Applicants with the same number of options, put together.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (N,)
+        Number of options of each applicant.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        For every number J of options but 0: applicants who have as many, (n,), and positions of their options, (n, J).
+    """
+    sizes = np.unique(counts[counts > 0]).tolist()
+    groups = [(np.flatnonzero(counts == size), size) for size in sizes]
+    return [(rows, segment_rows(rows, counts).reshape(-1, size)) for rows, size in groups]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.records import segments_by_size
 from copa.bounds import validity_bounds
 from copa.plans import Plan, PlanBatch
 from copa.uncertainty.ambiguity import MomentBall
@@ -21,10 +22,14 @@ class RadiusCurves:
 
     Attributes
     ----------
-    radii : (R,) ascending; the radius that the plan was made with is one of them
-    option_lower, option_upper : (R, J) each option holds with at least, at most, this probability
-    any_lower, any_upper : (R,) the same for at least one option
-    all_lower, all_upper : (R,) the same for all options together
+    radii : ndarray of shape (R,)
+        Ascending; the radius that the plan was made with is one of them.
+    option_lower, option_upper : ndarray of shape (R, J)
+        Each option holds with at least, at most, this probability.
+    any_lower, any_upper : ndarray of shape (R,)
+        The same for at least one option.
+    all_lower, all_upper : ndarray of shape (R,)
+        The same for all options together.
     """
 
     radii: Array
@@ -35,14 +40,41 @@ class RadiusCurves:
     all_lower: Array
     all_upper: Array
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What there are guarantees for: of a single option, "each" says it all."""
+        return KINDS if self.option_lower.shape[1] > 1 else KINDS[:1]
+
     def lower(self, kind: str) -> Array:
         """Lower bound of "each" (the least sure option), "any" or "all", (R,)."""
         lowest: Array = self.option_lower.min(axis=1)
         return {"each": lowest, "any": self.any_lower, "all": self.all_lower}[kind]
 
+    def table(self, *, upper: bool = False) -> Array:
+        """Bounds side by side: each option, then (if there are several) any, then all, (R, J + 2) or (R, 1)."""
+        each, some, every = (
+            (self.option_upper, self.any_upper, self.all_upper)
+            if upper
+            else (self.option_lower, self.any_lower, self.all_lower)
+        )
+        return np.column_stack([each, some, every]) if len(self.kinds) > 1 else each
+
 
 def radius_grid(ball: MomentBall, points: Array, n_radii: int = N_RADII) -> Array:
-    """Radii worth looking at for some options (M, D): from 0 on, the ball's own among them, (R,)."""
+    """Radii worth looking at for some options.
+
+    Parameters
+    ----------
+    ball : MomentBall
+    points : ndarray of shape (M, D)
+        Encoded options.
+    n_radii : int
+
+    Returns
+    -------
+    ndarray of shape (R,)
+        Ascending from 0, the ball's own radius among them.
+    """
     own = ball.radius
     unit = MomentBall.read(ball.mean, ball.cov, 1.0, ball.drift)
     scores = unit.scores(points)
@@ -55,58 +87,63 @@ def radius_grid(ball: MomentBall, points: Array, n_radii: int = N_RADII) -> Arra
     return np.unique(np.append(np.linspace(0.0, end, n_radii), own))
 
 
-def batch_curves(batch: PlanBatch, radii: Array, n_jobs: int | None = None) -> list[RadiusCurves | None]:
-    """Curves of every plan of a batch, None where there are no options.
+def batch_curves(batch: PlanBatch, radii: Array | None = None, n_jobs: int | None = None) -> list[RadiusCurves | None]:
+    """Curves of every plan of a batch; plans with the same number of options are bounded together, once per radius.
 
-    Plans with the same number of options are bounded together, one call per radius.
+    Parameters
+    ----------
+    batch : PlanBatch
+    radii : ndarray of shape (R,), optional
+        Ascending; None chooses them.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    list of RadiusCurves or None
+        None where there are no options.
     """
+    radii = radius_grid(batch.ambiguity, batch.points) if radii is None else radii
     curves: list[RadiusCurves | None] = [None] * len(batch)
-    for size in np.unique(batch.counts[batch.counts > 0]).tolist():
-        whose = np.flatnonzero(batch.counts == size)
-        points = batch.points[np.isin(batch.owner, whose)].reshape(len(whose), size, -1)
-        for i, found in zip(whose.tolist(), radius_curves(points, batch.ball, radii, n_jobs), strict=True):
+    for whose, options in segments_by_size(batch.counts):
+        for i, found in zip(whose, radius_curves(batch.points[options], batch.ambiguity, radii, n_jobs), strict=True):
             curves[i] = found
     return curves
 
 
 def radius_curves(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None = None) -> list[RadiusCurves]:
-    """Curves of plans (N, J, D) at given radii (R,), ascending."""
-    each, each_upper, joint = _bounds_at(points, ball, radii, n_jobs)
-    return [
-        RadiusCurves(
-            radii=radii,
-            option_lower=each[:, k],
-            option_upper=each_upper[:, k],
-            any_lower=joint[0, :, k],
-            any_upper=joint[1, :, k],
-            all_lower=joint[2, :, k],
-            all_upper=joint[3, :, k],
-        )
-        for k in range(len(points))
-    ]
+    """Curves of plans with the same number of options.
 
+    Parameters
+    ----------
+    points : ndarray of shape (N, J, D)
+        Encoded options.
+    ball : MomentBall
+        Its radius does not matter.
+    radii : ndarray of shape (R,)
+        Ascending.
+    n_jobs : int, optional
 
-def _bounds_at(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None) -> tuple[Array, Array, Array]:
-    """Bounds of plans (n, J, D) at every radius: of options (R, n, J) twice, and of plans (4, R, n)."""
+    Returns
+    -------
+    list of RadiusCurves
+        One per plan.
+    """
     n, size, _ = points.shape
-    each, each_upper = np.empty((2, len(radii), n, size))
-    joint = np.ones((4, len(radii), n))
+    each, each_upper = np.empty((2, n, len(radii), size))
+    any_lower, any_upper, all_lower, all_upper = np.ones((4, n, len(radii)))
     hopeless = (ball.scores(points).means < 0.0).all(axis=1)  # otherwise the upper bound for any option is 1
     for r, radius in enumerate(radii.tolist()):
         bounds = validity_bounds(points, ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)
-        each[r], joint[0, r], joint[2, r], joint[3, r] = (
-            bounds.option_lower,
-            bounds.any_lower,
-            bounds.lower,
-            bounds.upper,
-        )
+        each[:, r], any_lower[:, r] = bounds.option_lower, bounds.any_lower
+        all_lower[:, r], all_upper[:, r] = bounds.lower, bounds.upper
         scores = MomentBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
-        each_upper[r] = 1.0 - ball.guarantee(-scores.means, scores.spreads, scores.reaches)
+        each_upper[:, r] = 1.0 - ball.guarantee(-scores.means, scores.spreads, scores.reaches)
         if hopeless.any():
             # That no option holds is that all the opposite ones do.
             none = validity_bounds(-points[hopeless], ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)
-            joint[1, r, hopeless] = 1.0 - none.lower
-    return each, each_upper, joint
+            any_upper[hopeless, r] = 1.0 - none.lower
+    stacked = zip(each, each_upper, any_lower, any_upper, all_lower, all_upper, strict=True)
+    return [RadiusCurves(radii, *bounds_of_one) for bounds_of_one in stacked]
 
 
 @dataclass(frozen=True)
@@ -115,8 +152,10 @@ class ShelfLife:
 
     Attributes
     ----------
-    radius : the level is proven up to this radius; NaN where it is not even reached at radius 0
-    open_ended : whether it was still proven at the largest radius looked at
+    radius : float
+        The level is proven up to this radius; NaN where it is not even reached at radius 0.
+    open_ended : bool
+        Whether it was still proven at the largest radius looked at.
     """
 
     radius: float
@@ -124,7 +163,33 @@ class ShelfLife:
 
 
 def shelf_lives(plan: Plan, curves: RadiusCurves, level: float) -> dict[str, ShelfLife]:
-    """Largest radius found at which each, any and all options still hold with a level."""
+    """Largest radius found at which each, any and all options still hold with a level.
+
+    Parameters
+    ----------
+    plan : Plan
+        With options.
+    curves : RadiusCurves
+        Of the plan, as `radius_curves` computes them.
+    level : float
+
+    Returns
+    -------
+    dict from str to ShelfLife
+        By "each", "any" and "all".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from copa.uncertainty.ambiguity import MomentBall
+    >>> ball = MomentBall.read(np.array([1.0, 1.0]), 0.01 * np.eye(2), 0.1)
+    >>> plan = SimpleNamespace(points=np.array([[1.0, 0.2], [1.0, 0.6]]), ambiguity=ball)  # of a planner, `batch[0]`
+    >>> curves = radius_curves(plan.points[None], ball, radius_grid(ball, plan.points))[0]
+    >>> lives = shelf_lives(plan, curves, level=0.9)
+    >>> round(lives["each"].radius, 2), lives["each"].open_ended
+    (0.28, False)
+    """
     return {kind: _shelf_life(plan, curves, kind, level) for kind in KINDS}
 
 
@@ -138,15 +203,8 @@ def _shelf_life(plan: Plan, curves: RadiusCurves, kind: str, level: float) -> Sh
     low, high = float(curves.radii[first_loss - 1]), float(curves.radii[first_loss])
     while high - low > PRECISION * curves.radii[-1]:  # `low` is proven all the way
         middle = 0.5 * (low + high)
-        if _lower_at(plan, kind, middle) >= level:
+        if radius_curves(plan.points[None], plan.ambiguity, np.array([middle]))[0].lower(kind)[0] >= level:
             low = middle
         else:
             high = middle
     return ShelfLife(low, open_ended=False)
-
-
-def _lower_at(plan: Plan, kind: str, radius: float) -> float:
-    ball = plan.ball
-    bounds = validity_bounds(plan.points, ball.mean, ball.cov, radius, ball.drift)
-    found = {"each": bounds.option_lower.min(), "any": bounds.any_lower, "all": bounds.lower}
-    return float(found[kind])

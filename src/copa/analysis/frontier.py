@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
@@ -25,15 +26,29 @@ class Frontier:
 
     Attributes
     ----------
-    levels : (L,) guarantees asked for, ascending
-    effort : (N, L) of the cheapest option that belongs to a menu at this level or a higher one; NaN where no menu was
-        found
-    complete : whether the time was enough for all levels
+    levels : ndarray of shape (L,)
+        Guarantees asked for, ascending.
+    effort : ndarray of shape (N, L)
+        Of the cheapest option that belongs to a plan at this level or a higher one; NaN where no plan was found.
+    complete : bool
+        Whether the time was enough for all levels.
     """
 
     levels: Array
     effort: Array
     complete: bool
+
+    @property
+    def n_reached(self) -> npt.NDArray[np.intp]:
+        """Number of applicants who reach each level, (L,)."""
+        counts: npt.NDArray[np.intp] = np.isfinite(self.effort).sum(axis=0)
+        return counts
+
+    @property
+    def medians(self) -> Array:
+        """Median of the effort over the applicants who reach each level, (L,); NaN where nobody does."""
+        columns = (column[np.isfinite(column)] for column in self.effort.T)
+        return np.array([np.median(known) if known.size else np.nan for known in columns])
 
 
 def frontier(
@@ -43,9 +58,35 @@ def frontier(
 
     Parameters
     ----------
-    planner : fitted; its own level is looked at too, and it stays as it is
-    applicants : DataFrame of N rows
-    seconds : time for all levels together; levels whose turn has not come by then stay NaN
+    planner : fitted RecoursePlanner
+        Its own level is looked at too, and it stays as it is.
+    applicants : DataFrame
+        N rows.
+    seconds : float
+        Time for all levels together; levels whose turn has not come by then stay NaN.
+    levels : tuple of float
+        Guarantees to ask for.
+
+    Returns
+    -------
+    Frontier
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> data = copa.datasets.load_german()
+    >>> X, y = data.features, data.favourable
+    >>> words = X.select_dtypes(exclude="number").columns
+    >>> encoder = make_column_transformer((OneHotEncoder(), words))
+    >>> model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, schema=data.schema, n_models=50, n_starts=2, random_state=0).fit(X, y)
+    >>> found = frontier(planner, X[~model.predict(X)].head(3), levels=(0.6, 0.8))
+    >>> found.levels.tolist(), found.effort.shape
+    ([0.6, 0.8, 0.9], (3, 3))
     """
     started = perf_counter()
     own = float(planner.guarantee)

@@ -1,54 +1,50 @@
-"""Applicants by group, to see whether one gets surer or cheaper menus than another."""
+"""Applicants by group, to see whether one gets surer or cheaper plans than another."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.analysis.totals import RowSample
 from copa.plans.wording import value_text
 from copa.schema import FeatureSchema
 from copa.tables.cells import is_missing, plain
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST = 8  # groups; the smallest of more are put together
 REST = "all others"
 MISSING = "missing"
+QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Numbers of one group of applicants.
+def compare_groups(rows: "pd.DataFrame", column: str, schema: FeatureSchema) -> "pd.DataFrame":
+    """Cut applicants by a column: into its values, or into quartiles where it holds many numbers.
 
-    Attributes
+    Parameters
     ----------
-    name : str, in people's words
-    size, with_options, at_level : int, numbers of applicants: all, with a menu, with the status "ok"
-    each, any, all, effort : (with_options,) guarantees and least efforts of those with a menu
+    rows : DataFrame
+        One row per applicant: "group", the value of the column; "each", "any", "all", guarantees, and "effort", of the
+        cheapest option, NaN without options; "ok", whether the level is reached.
+    column : str
+    schema : FeatureSchema
+
+    Returns
+    -------
+    DataFrame
+        One row per group, indexed by its name in people's words: "size", "with_options" and "at_level" are numbers of
+        applicants; "each", "any", "all" medians over those with options, and 0.0 to 1.0 the quartiles of their efforts.
     """
-
-    name: str
-    size: int
-    with_options: int
-    at_level: int
-    each: Array
-    any: Array
-    all: Array
-    effort: Array
-
-
-def compare_groups(sample: RowSample, column: str, schema: FeatureSchema) -> list[Group]:
-    """Cut the applicants of a sample by a column: into its values, or into quartiles where it holds many numbers."""
-    values = [None if is_missing(value) else plain(value) for value in sample["group"].tolist()]
+    values = [None if is_missing(value) else plain(value) for value in rows["group"].tolist()]
     numbers = _numbers(values)
     many = numbers is not None and len(np.unique(numbers[np.isfinite(numbers)])) > MOST
-    if many and (column not in schema or schema[column].is_numeric):
-        names, order = _quartiles(numbers)
-    else:
-        names, order = _by_value(values, column, schema)
-    return [_group(sample, name, np.array([own == name for own in names], dtype=bool)) for name in order]
+    is_cut = many and (column not in schema or schema[column].is_numeric)
+    names = _quartiles(numbers) if is_cut else _by_value(values, column, schema)
+    groups = rows.groupby(names, observed=False)
+    counts = {"size": ("ok", "size"), "with_options": ("each", "count"), "at_level": ("ok", "sum")}
+    table = groups.agg(**counts, **{kind: (kind, "median") for kind in ("each", "any", "all")})
+    return table.join(groups["effort"].quantile(QUARTILES).unstack())
 
 
 def _numbers(values: list[Any]) -> Any:
@@ -61,43 +57,26 @@ def _numbers(values: list[Any]) -> Any:
         return None
 
 
-def _quartiles(numbers: Array) -> tuple[list[str], list[str]]:
-    """Name of each applicant's quarter, and the names in order."""
-    known = np.isfinite(numbers)
-    cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="lower"))
-    low, high = numbers[known].min(), numbers[known].max()
-    quarter = np.searchsorted(cuts, np.where(known, numbers, low), side="left")
-    names = [f"up to {cuts[0]:g}"]
-    names += [f"above {a:g}, up to {b:g}" for a, b in pairwise(cuts)]
-    if high > cuts[-1]:
-        names.append(f"above {cuts[-1]:g}")
-    own = [names[k] if there else MISSING for k, there in zip(quarter.tolist(), known.tolist(), strict=True)]
-    return own, names + ([] if known.all() else [MISSING])
+def _quartiles(numbers: Array) -> "pd.Categorical":
+    """Name of each applicant's quarter; the categories are the names in order."""
+    import pandas as pd
+
+    known = np.where(np.isfinite(numbers), numbers, np.nan)
+    cuts = np.unique(np.nanquantile(known, [0.25, 0.5, 0.75], method="lower"))
+    names = [f"up to {cuts[0]:g}", *(f"above {a:g}, up to {b:g}" for a, b in pairwise(cuts)), f"above {cuts[-1]:g}"]
+    quarters = pd.cut(known, [-np.inf, *cuts, np.inf], labels=names, ordered=False).remove_unused_categories()
+    return quarters.add_categories(MISSING).fillna(MISSING) if quarters.isna().any() else quarters
 
 
-def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> tuple[list[str], list[str]]:
-    """Name of each applicant's value, and the names in the order of the schema, or else of their frequency."""
-    own = [MISSING if value is None else value_text(schema, column, value) for value in values]
-    names, counts = np.unique(np.array(own, dtype=object), return_counts=True)
-    frequent = [str(name) for name in names[np.argsort(-counts, kind="stable")]]
+def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> "pd.Categorical":
+    """Name of each applicant's value; the categories are in the order of the schema, or else of their frequency."""
+    import pandas as pd
+
+    own = pd.Series([MISSING if value is None else value_text(schema, column, value) for value in values], dtype=object)
+    frequent = own.value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
     if len(frequent) > MOST:
-        kept = set(frequent[: MOST - 1])
-        own = [name if name in kept else REST for name in own]
         frequent = [*frequent[: MOST - 1], REST]
+        own = own.where(own.isin(frequent), REST)
     known = schema[column].values if column in schema else None
     position = {value_text(schema, column, value): k for k, value in enumerate(known or ())}
-    return own, sorted(frequent, key=lambda name: position.get(name, len(position)))
-
-
-def _group(sample: RowSample, name: str, own: npt.NDArray[np.bool_]) -> Group:
-    some = own & np.isfinite(sample["each"])
-    return Group(
-        name=name,
-        size=int(own.sum()),
-        with_options=int(some.sum()),
-        at_level=int((own & sample["ok"]).sum()),
-        each=sample["each"][some],
-        any=sample["any"][some],
-        all=sample["all"][some],
-        effort=sample["effort"][some],
-    )
+    return pd.Categorical(own, categories=sorted(frequent, key=lambda name: position.get(name, len(position))))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.reading import read_word
-from copa._core.records import Positions, reduce_segments, segment_rows
+from copa._core.records import Positions, reduce_segments, segments_by_size
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
 from copa.schema.columns import column_codes, column_numbers, read_table
@@ -32,9 +32,18 @@ class EmpiricalValidity:
 
     Attributes
     ----------
-    all : float, share of the models that accept all options
-    any : float, share of the models that accept at least one
-    each : (J,), share of the models that accept each option
+    all : float
+        Share of the models that accept all options.
+    any : float
+        Share of the models that accept at least one.
+    each : ndarray of shape (J,)
+        Share of the models that accept each option.
+
+    Examples
+    --------
+    >>> found = EmpiricalValidity(all=np.array([0.4]), any=np.array([1.0]), each=np.array([[0.5, 0.9]]))
+    >>> float(found.each.mean())
+    0.7
     """
 
     all: Array
@@ -47,14 +56,23 @@ def proximity(points: Any, origins: Any, *, cost: str = "l2", cost_weights: Any 
 
     Parameters
     ----------
-    points : (J, D) or (N, J, D) options
-    origins : (D,) or (N, D) applicants
-    cost : "l1" or "l2", the norm of a difference
-    cost_weights : (D,) not negative, what a unit of each coordinate costs; 1 where nothing is said
+    points : array_like of shape (J, D) or (N, J, D)
+        Options.
+    origins : array_like of shape (D,) or (N, D)
+        Applicants.
+    cost : {"l1", "l2"}
+        Norm of a difference.
+    cost_weights : array_like of shape (D,), optional
+        What a unit of each coordinate costs, not negative; 1 where nothing is said.
 
     Returns
     -------
-    float or (N,)
+    float or ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> float(proximity([[1.0, 3.0], [5.0, 0.0]], [1.0, 0.0], cost="l1"))
+    3.5
     """
     plans = _read_plans(points)
     start = as_floats(origins, "origins")
@@ -73,12 +91,21 @@ def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Arr
 
     Parameters
     ----------
-    points : (J, D) or (N, J, D) options
-    cost, cost_weights : as for `proximity`
+    points : array_like of shape (J, D) or (N, J, D)
+        Options.
+    cost : {"l1", "l2"}
+        Norm of a difference.
+    cost_weights : array_like of shape (D,), optional
+        As for `proximity`.
 
     Returns
     -------
-    float or (N,)
+    float or ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> float(diversity([[1.0, 0.0], [1.0, 1.0]]))  # 1 - (1 / (1 + 1)) ** 2
+    0.75
     """
     plans = _read_plans(points)
     distances = np.empty((*plans.shape[:-1], plans.shape[-2]))
@@ -88,7 +115,24 @@ def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Arr
 
 
 def validity_now(points: Any, theta: Any) -> Array:
-    """Share of the options that a model with parameters theta (D,) accepts, float or (N,)."""
+    """Share of the options that a model accepts.
+
+    Parameters
+    ----------
+    points : array_like of shape (J, D) or (N, J, D)
+        Options.
+    theta : array_like of shape (D,)
+        Parameters of the model.
+
+    Returns
+    -------
+    float or ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> float(validity_now([[1.0, 2.0], [1.0, 0.5]], [-1.0, 1.0]))
+    0.5
+    """
     plans = _read_plans(points)
     parameters = as_vector(theta, "theta", plans.shape[-1])
     share: Array = (plans @ parameters >= 0.0).mean(axis=-1)
@@ -100,8 +144,20 @@ def empirical_validity(points: Any, thetas: Any) -> EmpiricalValidity:
 
     Parameters
     ----------
-    points : (J, D) or (N, J, D) options
-    thetas : (K, D) parameters of the models, in the coordinates of the options
+    points : array_like of shape (J, D) or (N, J, D)
+        Options.
+    thetas : array_like of shape (K, D)
+        Parameters of the models, in the coordinates of the options.
+
+    Returns
+    -------
+    EmpiricalValidity
+
+    Examples
+    --------
+    >>> found = empirical_validity([[1.0, 2.0], [1.0, 0.5]], [[-1.0, 1.0], [0.0, 1.0]])
+    >>> float(found.all), float(found.any), found.each.tolist()
+    (0.5, 1.0, [1.0, 0.5])
     """
     plans = _read_plans(points)
     models = as_floats(thetas, "thetas")
@@ -129,12 +185,21 @@ def sparsity(options: "pd.DataFrame", factual: "pd.DataFrame") -> npt.NDArray[np
 
     Parameters
     ----------
-    options : DataFrame of M rows
-    factual : DataFrame of one row, the applicant of all of them, or of M rows, the applicant of each
+    options : DataFrame
+        M rows.
+    factual : DataFrame
+        One row, the applicant of all of them, or M rows, the applicant of each.
 
     Returns
     -------
-    (M,) whole numbers
+    ndarray of int, shape (M,)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> applicant = pd.DataFrame({"income": [1.0], "debt": [3.0]})
+    >>> sparsity(pd.DataFrame({"income": [5.0, 4.0], "debt": [3.0, 0.0]}), applicant).tolist()
+    [1, 2]
     """
     names = tuple(getattr(options, "columns", ()))
     new, own = read_table(options, names, "options"), read_table(factual, names, "factual")
@@ -153,38 +218,39 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     Parameters
     ----------
     batch : PlanBatch
-    thetas : (K, D) parameters of other models, such as refits on later data, in the coordinates of `batch.points`,
-        optional
+    thetas : array_like of shape (K, D), optional
+        Parameters of other models, such as refits on later data, in the coordinates of `batch.points`.
 
     Returns
     -------
-    DataFrame, one row per applicant, NaN where there is no option:
-    applicant, status, n_options; proximity, the mean effort; diversity, the determinant with efforts between options as
-    distances; validity_now, the share accepted today; with `thetas`, validity_all, validity_any and validity_each
-    (the mean over options), shares of these models; sparsity, the mean number of changed columns; and the bounds:
-    lower, any_lower, lowest_option
+    DataFrame
+        One row per applicant, NaN where there is no option: applicant, status, n_options; proximity, the mean effort;
+        diversity, the determinant with efforts between options as distances; validity_now, the share accepted today;
+        with `thetas`, validity_all, validity_any and validity_each (the mean over options), shares of these models;
+        sparsity, the mean number of changed columns; and the bounds: lower, any_lower, lowest_option.
+
+    Examples
+    --------
+    >>> import copa, pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
+    >>> plan_metrics(batch)[["n_options", "sparsity", "validity_now"]].to_numpy().tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
-    import pandas as pd
-
-    from copa.plans.frames import labels
-
-    counts, some = batch.counts, batch.counts > 0
+    summary, counts = batch.summary(), batch.counts
     changed = sparsity(batch.options, batch.applicants.iloc[batch.owner]).astype(np.float64)
-    table: dict[str, Any] = {
-        "applicant": labels(batch.applicants.index, np.arange(len(batch))),
-        "status": batch.status.astype(object),
-        "n_options": counts,
-        "proximity": _mean(batch.effort, counts),
-        "diversity": _effort_diversity(batch),
-        "validity_now": _mean(batch.accepted.astype(np.float64), counts),
-    }
-    if thetas is not None:
-        table |= _validity_columns(batch, thetas)
-    table["sparsity"] = _mean(changed, counts)
-    table["lower"] = np.where(some, batch.lower, np.nan)
-    table["any_lower"] = np.where(some, batch.any_lower, np.nan)
-    table["lowest_option"] = reduce_segments(np.minimum, batch.option_lower, counts)
-    return pd.DataFrame(table)
+    return summary[["applicant", "status", "n_options"]].assign(
+        proximity=_mean(batch.effort, counts),
+        diversity=_effort_diversity(batch),
+        validity_now=_mean(batch.accepted.astype(np.float64), counts),
+        **({} if thetas is None else _validity_columns(batch, thetas)),
+        sparsity=_mean(changed, counts),
+        lower=summary["all"],
+        any_lower=summary["any"],
+        lowest_option=summary["lowest_option"],
+    )
 
 
 def _read_plans(points: Any) -> Array:
@@ -221,16 +287,9 @@ def _mean(values: Array, counts: Positions) -> Array:
     return reduce_segments(np.add, values, counts) / np.maximum(counts, 1)
 
 
-def _menus_by_size(counts: Positions) -> list[tuple[Positions, Positions]]:
-    """Applicants with the same number of options, (n,), and positions of these, (n, J): one entry per number."""
-    sizes = np.unique(counts[counts > 0])
-    groups = [(np.flatnonzero(counts == size), int(size)) for size in sizes]
-    return [(rows, segment_rows(rows, counts).reshape(-1, size)) for rows, size in groups]
-
-
 def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
     columns = {name: np.full(len(batch), np.nan) for name in ("validity_all", "validity_any", "validity_each")}
-    for rows, options in _menus_by_size(batch.counts):
+    for rows, options in segments_by_size(batch.counts):
         found = empirical_validity(batch.points[options], thetas)
         columns["validity_all"][rows] = found.all
         columns["validity_any"][rows] = found.any
@@ -241,9 +300,9 @@ def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
 def _effort_diversity(batch: "PlanBatch") -> Array:
     """Diversity of each menu, with the efforts between its options as distances, (N,)."""
     found = np.full(len(batch), np.nan)
-    for rows, options in _menus_by_size(batch.counts):
+    for rows, options in segments_by_size(batch.counts):
         flat = batch.options.iloc[options.ravel()]
-        found[rows] = _determinant(_efforts_between(flat, options.shape, batch.terms.schema, batch.terms.cost))
+        found[rows] = _determinant(_efforts_between(flat, options.shape, batch.basis.schema, batch.request.cost))
     return found
 
 

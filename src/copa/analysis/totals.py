@@ -1,7 +1,6 @@
 """What is counted while batches pass by: memory does not grow with the number of applicants."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,17 +8,21 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
-from copa._core.words import hint, shown
-from copa.exceptions import InvalidInputError
+from copa._core.words import require_known
 from copa.plans import PlanBatch
+from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
 from copa.tables.cells import as_text, cells_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from copa.planner import CorrectedPlans
 
 
 SIZE = 20_000  # applicants; beyond that, quartiles of a sample cannot be told from those of everybody
+SUMMARY = {**SUMMARY_COLUMNS, "effort": "cheapest_effort"}  # columns of a sample, and of `PlanBatch.summary`
+STEPS = 101  # guarantees at which the share of plans is drawn
 
 
 class RowSample:
@@ -27,32 +30,37 @@ class RowSample:
 
     Each row draws a random number when it arrives, and those with the smallest stay: every row has the same chance, and
     how the rows were cut into blocks makes no difference.
+
+    Attributes
+    ----------
+    size : int
+    seen : int
+        Number of rows that passed by.
+    rows : DataFrame
+        Those that were kept, in their order.
     """
 
     def __init__(self, size: int = SIZE) -> None:
+        import pandas as pd
+
         self.size = size
         self.seen = 0
+        self.rows = pd.DataFrame()
         self._rng = np.random.default_rng(0)
         self._draws = np.zeros(0)
-        self._columns: dict[str, Any] = {}
 
-    def add(self, rows: Mapping[str, Any]) -> None:
-        """Take some rows in, given by columns, arrays of one length n, (n,)."""
-        n = len(next(iter(rows.values())))
-        self.seen += n
-        draws = np.concatenate([self._draws, self._rng.random(n)])
+    def add(self, rows: "pd.DataFrame") -> None:
+        """Take some rows in, all with the same columns."""
+        import pandas as pd
+
+        draws = np.concatenate([self._draws, self._rng.random(len(rows))])
         kept = np.sort(np.argsort(draws, kind="stable")[: self.size])
-        self._draws = draws[kept]
-        self._columns = {
-            name: np.concatenate([self._columns[name], column])[kept] if self._columns else np.asarray(column)[kept]
-            for name, column in rows.items()
-        }
-
-    def __getitem__(self, name: str) -> Any:
-        return self._columns[name]
+        together = pd.concat([self.rows, rows], ignore_index=True) if self.seen else rows
+        self.seen += len(rows)
+        self.rows, self._draws = together.iloc[kept], draws[kept]
 
     def __len__(self) -> int:
-        return len(self._draws)
+        return len(self.rows)
 
     @property
     def is_complete(self) -> bool:
@@ -65,12 +73,18 @@ class Corrections:
 
     Attributes
     ----------
-    n_plans : plans with options
-    n_raised, n_lowered : plans whose L* rose, fell
-    n_reached_before, n_reached_after : plans with the status "ok"
-    n_left_out : options that were refused, and are not in the corrected plans
-    names : labels of the first `most` plans
-    before, after, moved : of the same plans, L* before and after, and the farthest that one of its options was moved
+    n_plans : int
+        Plans with options.
+    n_raised, n_lowered : int
+        Plans whose L* rose, fell.
+    n_reached_before, n_reached_after : int
+        Plans with the status "ok".
+    n_left_out : int
+        Options that were refused, and are not in the corrected plans.
+    names : list of str
+        Labels of the first `most` plans.
+    before, after, moved : ndarray of shape (len(names),)
+        Of the same plans, L* before and after, and the farthest that one of its options was moved.
     """
 
     def __init__(self, most: int) -> None:
@@ -80,6 +94,11 @@ class Corrections:
         self.names: list[str] = []
         self.before = self.after = self.moved = np.zeros(0)
         self._sums = np.zeros(3)
+
+    @property
+    def n_kept(self) -> int:
+        """Number of plans whose L* stayed as it was."""
+        return self.n_plans - self.n_raised - self.n_lowered
 
     @property
     def means(self) -> Array:
@@ -113,26 +132,30 @@ class Totals:
 
     Attributes
     ----------
+    group : str or None
+        Column that groups are compared by.
     n_applicants, n_options : int
-    statuses : from a status to the number of its applicants
-    options_changing, applicants_changing : from a column to the number of options that change it, and of applicants
-        with such an option
-    sample : columns "each", "any", "all", "effort" (NaN without options), "ok", and "group" where groups are compared
+    statuses : Counter
+        From a status to the number of its applicants.
+    options_changing, applicants_changing : Counter
+        From a column to the number of options that change it, and of applicants with such an option.
+    sample : RowSample
+        Columns "each", "any", "all", "effort" (NaN without options), "ok", and "group" where groups are compared.
     """
 
     def __init__(self, group: str | None = None) -> None:
         self.group = group
-        self.n_applicants = 0
-        self.n_options = 0
+        self.n_applicants = self.n_options = 0
         self.statuses: Counter[str] = Counter()
         self.options_changing: Counter[str] = Counter()
         self.applicants_changing: Counter[str] = Counter()
         self.sample = RowSample()
 
     @property
-    def with_options(self) -> int:
-        """Number of applicants in the sample who have options."""
-        return int(np.isfinite(self.sample["each"]).sum()) if len(self.sample) else 0
+    def with_options(self) -> "pd.DataFrame":
+        """Numbers of the applicants in the sample who have options: "each", "any", "all", "effort"."""
+        rows = self.sample.rows.reindex(columns=[*SUMMARY])
+        return rows[rows["each"].notna()].astype(np.float64)
 
     def add(self, batch: PlanBatch) -> None:
         """Count a batch."""
@@ -140,17 +163,9 @@ class Totals:
         self.n_options += len(batch.options)
         self.statuses.update(batch.status.tolist())
         self._count_changes(batch)
-        some = batch.counts > 0
-        rows = {
-            "each": reduce_segments(np.minimum, batch.option_lower, batch.counts),
-            "any": np.where(some, batch.any_lower, np.nan),
-            "all": np.where(some, batch.lower, np.nan),
-            "effort": reduce_segments(np.minimum, batch.effort, batch.counts),
-            "ok": batch.status == "ok",
-        }
-        if self.group is not None:
-            rows["group"] = self._group_values(batch)
-        self.sample.add(rows)
+        summary = batch.summary()
+        rows = summary[[*SUMMARY.values()]].set_axis([*SUMMARY], axis="columns").assign(ok=summary["status"] == "ok")
+        self.sample.add(rows if self.group is None else rows.assign(group=self._group_values(batch)))
 
     def _count_changes(self, batch: PlanBatch) -> None:
         flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
@@ -160,11 +175,24 @@ class Totals:
                 self.applicants_changing[column] += len(np.unique(batch.owner[flags[:, k]]))
 
     def _group_values(self, batch: PlanBatch) -> npt.NDArray[np.object_]:
-        columns = list(batch.applicants.columns)
-        if self.group not in columns:
-            raise InvalidInputError(
-                f"group must be a column of the applicants, got {shown(self.group)}; {hint(self.group, columns)}"
-            )
+        require_known([self.group], list(batch.applicants.columns), "group, a column of the applicants,")
         values = np.empty(len(batch), dtype=object)
         values[:] = cells_of(batch.applicants[self.group])
         return values
+
+
+def reached_shares(values: Any) -> tuple[Array, Array]:
+    """Share of plans that reach a guarantee.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Their guarantees.
+
+    Returns
+    -------
+    levels, shares : ndarray of shape (101,)
+        Guarantees from 0 to 1, and the share of the plans that reach each of them.
+    """
+    levels = np.linspace(0.0, 1.0, STEPS)
+    return levels, (np.asarray(values)[:, None] >= levels - 1e-12).mean(axis=0)

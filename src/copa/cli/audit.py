@@ -10,7 +10,7 @@ import typer
 
 from copa._core.archive import parse_json
 from copa._core.words import counted, rounded_down
-from copa.analysis.attribution import Break, first_break
+from copa.analysis.attribution import Attribution, attribute
 from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
@@ -143,7 +143,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
     given, people = read_given(plans, opened, applicants, reading)
     batch = opened.planner.audit(given, people)
-    breaks = [first_break(opened.fitted, batch, i) for i in range(len(batch))]
+    breaks = [attribute(plan, opened.fitted) for plan in batch]
     write_plans(batch, output, report, raw_cells=raw_cells, planner=opened.planner, group=group)
     if as_json:
         show_json(_content(batch, breaks))
@@ -169,7 +169,7 @@ def with_options(batch: "PlanBatch") -> list[int]:
     return positions
 
 
-def _content(batch: "PlanBatch", breaks: list[Break | None]) -> dict[str, Any]:
+def _content(batch: "PlanBatch", breaks: list[Attribution | None]) -> dict[str, Any]:
     entries = []
     for plan, found in zip(batch, breaks, strict=True):
         entries.append(
@@ -186,7 +186,7 @@ def _content(batch: "PlanBatch", breaks: list[Break | None]) -> dict[str, Any]:
     return {"assumption": assumption(batch.ball, batch.terms), "applicants": entries}
 
 
-def _show(batch: "PlanBatch", breaks: list[Break | None]) -> None:
+def _show(batch: "PlanBatch", breaks: list[Attribution | None]) -> None:
     concerned = with_options(batch)
     told = [(batch[i], breaks[i]) for i in concerned[:SHOWN]]
     rows = []

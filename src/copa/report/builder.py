@@ -1,21 +1,24 @@
 """`ReportBuilder`: plans in, one HTML file out."""
 
+import base64
+import hashlib
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.files import write_atomically
+from copa._core.html import render
 from copa._core.reading import read_count
 from copa._core.words import counted, shown
-from copa.analysis.attribution import Leaning, leaning
-from copa.analysis.curves import RadiusCurves, batch_curves, radius_grid, shelf_lives
+from copa.analysis.attribution import attribute
+from copa.analysis.curves import RadiusCurves, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
-from copa.exceptions import InvalidInputError
+from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
-from copa.report.content import Content
-from copa.report.page import report_page
+from copa.report import views
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
@@ -32,13 +35,26 @@ class ReportBuilder:
 
     Parameters
     ----------
-    planner : fitted RecoursePlanner, optional
-        The one that made the plans. Needed to show what other levels would cost, and what the plans lean on.
+    planner : RecoursePlanner, optional
+        The fitted one that made the plans. Needed to show what other levels would cost, and what breaks the plans.
     group : str, optional
         Column of the applicants to compare groups by; numbers are cut into quartiles.
     title : str, optional
+        Of the page.
     max_cards : int
         How many applicants are shown one by one.
+
+    Examples
+    --------
+    >>> import copa, pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
+    >>> builder = ReportBuilder(title="Two applicants")
+    >>> builder.add(batch)
+    >>> "<h1>Two applicants</h1>" in builder.html()
+    True
     """
 
     def __init__(
@@ -59,36 +75,67 @@ class ReportBuilder:
         self._corrections: Corrections | None = None
 
     def add(self, batch: PlanBatch) -> None:
-        """Take some more plans in; all must be made alike, with one ball and one set of terms."""
+        """Take some more plans in.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            Made as those before were: the same ambiguity set, the same terms.
+        """
         if not isinstance(batch, PlanBatch):
             raise InvalidInputError(f"batch must be a PlanBatch, got {shown(batch)}; planner.plan and audit return one")
         self._require_alike(batch)
         self._totals.add(batch)
-        room = self.max_cards - (0 if self._kept is None else len(self._kept))
-        if self._kept is None:
-            self._kept = batch.select(np.arange(min(len(batch), room)))
-        elif room > 0:
-            self._kept = PlanBatch.concat([self._kept, batch.select(np.arange(min(len(batch), room)))])
+        kept = [] if self._kept is None else [self._kept]
+        room = self.max_cards - sum(map(len, kept))
+        if not kept or room > 0:
+            self._kept = PlanBatch.concat([*kept, batch.select(np.arange(min(len(batch), room)))])
 
     def add_corrected(self, corrected: "CorrectedPlans") -> None:
-        """Take the plans before and after a correction in, for a section about what it did."""
-        if self._corrections is None:
-            self._corrections = Corrections(self.max_cards)
+        """Take the plans before and after a correction in, for a section about what it did.
+
+        Parameters
+        ----------
+        corrected : CorrectedPlans
+            As `RecoursePlanner.correct` returns them.
+        """
+        self._corrections = self._corrections or Corrections(self.max_cards)
         self._corrections.add(corrected)
 
     def html(self) -> str:
-        """Return the report as a complete HTML document."""
-        return report_page(self._content())
+        """Return the report as a complete HTML document; with a planner, this plans again at other levels."""
+        kept = self._kept
+        if kept is None:
+            raise InvalidInputError("nothing to report yet: call add(batch) first; of a correction, add its `after`")
+        curves = batch_curves(kept, n_jobs=getattr(self.planner, "n_jobs", None))
+        cost = self._frontier(kept)
+        sections = {
+            "overview": views.overview(self._totals, kept, cost),
+            "groups": views.groups(self._totals, kept.basis.schema),
+            "corrections": views.corrections(self._corrections),
+        }
+        applicants = self._applicants(kept, curves, cost)
+        shown_views = [view for view in (*sections.values(), *applicants) if view]
+        drawn = {key: figure for view in shown_views for key, figure in view["figures"].items()}
+        data = {"figures": drawn, "slider": views.slider(curves, kept.ambiguity.radius)}
+        title = self.title or f"Plans for {counted(self._totals.n_applicants, 'applicant')}"
+        header = views.header(kept, self._totals)
+        return _page(title=title, header=header, **sections, applicants=applicants, data=data)
 
     def write(self, path: str | Path) -> None:
-        """Write the report; a file that is there already is replaced once the new one is complete."""
+        """Write the report; a file that is there already is replaced once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         write_atomically(Path(path), self.html().encode("utf-8"))
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept
-        if kept is not None and not (batch.ball.same_as(kept.ball) and batch.terms.same_as(kept.terms)):
+        if kept is not None and not (batch.ambiguity.same_as(kept.ambiguity) and batch.terms.same_as(kept.terms)):
             raise InvalidInputError(
-                "this batch has another ball or other terms than those added before; write one report for each"
+                "this batch has another ambiguity set or other terms than those added before; write one report for each"
             )
         if self.planner is not None and not _made_by(self.planner, batch):
             raise InvalidInputError(
@@ -96,50 +143,53 @@ class ReportBuilder:
                 "the one that did, or planner=None"
             )
 
-    def _content(self) -> Content:
-        kept = self._kept
-        if kept is None:
-            raise InvalidInputError(
-                "there is nothing to report yet: call add(batch) first; of a correction, its `after`"
-            )
-        curves = self._curves(kept)
-        level = kept.terms.guarantee
-        rows, found = self._frontier(kept)
-        return Content(
-            title=self.title or f"Plans for {counted(self._totals.n_applicants, 'applicant')}",
-            ball=kept.ball,
-            terms=kept.terms,
-            totals=self._totals,
-            kept=kept,
-            curves=curves,
-            lives=[None if c is None else shelf_lives(p, c, level) for p, c in zip(kept, curves, strict=True)],
-            leanings=self._leanings(kept),
-            frontier=found,
-            frontier_rows=rows,
-            corrections=self._corrections,
-        )
-
-    def _curves(self, kept: PlanBatch) -> list[RadiusCurves | None]:
-        if not len(kept.options):
-            return [None] * len(kept)
-        return batch_curves(kept, radius_grid(kept.ball, kept.points), getattr(self.planner, "n_jobs", None))
-
-    def _leanings(self, kept: PlanBatch) -> list[Leaning | None]:
-        if self.planner is None:
-            return [None] * len(kept)
-        return [leaning(plan, self.planner.fitted_.space) for plan in kept]
-
-    def _frontier(self, kept: PlanBatch) -> tuple[list[int], Frontier | None]:
+    def _frontier(self, kept: PlanBatch) -> Frontier | None:
+        """Plan for the first applicants with options again; None where there is no planner or no level."""
         rows = np.flatnonzero(kept.counts > 0)[:FRONTIERS]
-        if self.planner is None or kept.terms.objective != "level" or not len(rows):
-            return [], None
-        return rows.tolist(), frontier(self.planner, kept.applicants.iloc[rows])
+        if self.planner is None or kept.request.level is None or not len(rows):
+            return None
+        return frontier(self.planner, kept.applicants.iloc[rows])
+
+    def _applicants(
+        self, kept: PlanBatch, curves: list[RadiusCurves | None], cost: Frontier | None
+    ) -> list[dict[str, Any]]:
+        level, found = kept.request.level, []
+        efforts = iter([] if cost is None else [(cost.levels, effort) for effort in cost.effort])
+        for i, (plan, curve) in enumerate(zip(kept, curves, strict=True)):
+            lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
+            attribution = None if self.planner is None else attribute(plan, self.planner.fitted_)
+            own_efforts = None if curve is None else next(efforts, None)
+            found.append(views.applicant(i, plan, curve, lives, attribution, own_efforts))
+        return found
 
 
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
-    """Whether plans have the ball of a planner; that of scores is the same for all models but for its radius."""
+    """Whether plans have a planner's ambiguity set; those of scores differ in nothing but their radius."""
     own = planner.fitted_.ambiguity(int(planner.n_options))
-    return batch.ball.radius == own.radius if batch.terms.basis != "parameters" else batch.ball.same_as(own)
+    if batch.basis.subject != "parameters":
+        return batch.ambiguity.radius == own.radius
+    return batch.ambiguity.same_as(own)
+
+
+def _page(**content: Any) -> str:
+    """Fill the page in; only its own scripts run, and nothing is loaded from anywhere, whatever it may contain."""
+    from copa import __version__
+
+    scripts = [plotly_script(), files("copa.report").joinpath("assets", "report.js").read_text(encoding="utf-8")]
+    digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+    return render("report/templates/page.html.j2", version=__version__, scripts=scripts, policy=policy, **content)
+
+
+def plotly_script() -> str:
+    """The drawing library, from the installed package."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingPackageError("reports draw with plotly, which is not installed: pip install plotly") from error
+    script: str = get_plotlyjs()
+    return script.replace("</script", "<\\/script")  # the same to JavaScript, and no end of a script to a browser
 
 
 def write_report(
@@ -147,7 +197,7 @@ def write_report(
     path: str | Path,
     *,
     planner: "RecoursePlanner | None" = None,
-    corrected: Any = None,
+    corrected: "CorrectedPlans | None" = None,
     group: str | None = None,
     title: str | None = None,
 ) -> None:
@@ -155,12 +205,32 @@ def write_report(
 
     Parameters
     ----------
-    batch : the plans
-    path : of the file
-    planner : the fitted planner that made them, optional; see `ReportBuilder`
-    corrected : CorrectedPlans of `planner.correct`, for a section about what it did
-    group : column of the applicants to compare groups by
-    title : of the page
+    batch : PlanBatch
+        The plans.
+    path : str or Path
+        Of the file.
+    planner : RecoursePlanner, optional
+        The fitted planner that made them; see `ReportBuilder`.
+    corrected : CorrectedPlans, optional
+        Of `planner.correct`, for a section about what it did.
+    group : str, optional
+        Column of the applicants to compare groups by.
+    title : str, optional
+        Of the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import copa, pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> write_report(batch, path, planner=planner, title="Two applicants")
+    >>> path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    True
     """
     builder = ReportBuilder(planner=planner, group=group, title=title)
     builder.add(batch)

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copa._core.html import environment
 from copa._core.words import visible
-from copa.plans.card import safe
 from copa.report.figures import plain_text
 from unit.plans.plan_batches import german_batch
 
@@ -44,7 +44,7 @@ def test_ends_of_lines_stay_unless_text_must_keep_to_its_line():
 
 
 def test_pages_and_figures_hold_no_character_that_steers():
-    for shown in (safe(STEERING), plain_text(STEERING)):
+    for shown in (environment().from_string("{{ text }}").render(text=STEERING), plain_text(STEERING)):
         assert not set(shown) & (set(STEERING) - set("[2J"))
         assert r"\u202e" in shown
 

@@ -63,7 +63,7 @@ def test_a_sample_is_said_to_be_one(german):
 def test_plans_made_otherwise_do_not_go_into_one_report(german):
     builder = ReportBuilder()
     builder.add(german)
-    with pytest.raises(copa.InvalidInputError, match="another ball or other terms"):
+    with pytest.raises(copa.InvalidInputError, match="another ambiguity set or other terms"):
         builder.add(german_batch(guarantee=0.7))
 
 

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 import copa
+from copa._core.html import environment
 from copa._core.words import rounded_down
 from copa.report import ReportBuilder
-from copa.report.page import plotly_script, script_json
+from copa.report.builder import plotly_script
 from unit.plans.plan_batches import german_batch, terms
 from unit.report.pages import Page
 
 EVIL = "</script><!--<script>alert('x')</script>\" onload='y' &amp; \u2028\u2029 ]]>"
+
+
+def script_json(value):
+    return environment().from_string("{{ value | tojson }}").render(value=value)
 
 
 def page_of(batch, **settings):
@@ -106,7 +111,7 @@ def test_statuses_are_told_by_sign_and_words(page):
 
 def test_cards_are_those_of_the_notebook(german):
     html = german[0]._repr_html_()
-    cards = re.findall(r'<div class="copa-card">.*?</ul>', html)
+    cards = re.findall(r'<div class="copa-card">.*?</ul>', html, re.DOTALL)
     assert len(cards) == 3
     builder = ReportBuilder()
     builder.add(german)
@@ -138,10 +143,10 @@ def test_groups_are_compared_by_quarters_of_a_number_and_by_values(german):
     assert "A difference between groups is a fact about these menus" in page_of(german, group="age").text
 
 
-def test_without_a_planner_there_is_no_frontier_and_no_leaning(page, bank_page):
-    assert not [key for key in page.figures() if key.startswith(("frontier", "leaning"))]
+def test_without_a_planner_there_is_no_frontier_and_no_attribution(page, bank_page):
+    assert not [key for key in page.figures() if key.startswith(("frontier", "attribution"))]
     assert "frontier" in bank_page.figures()
-    assert {key.partition("-")[0] for key in bank_page.figures()} >= {"frontier", "leaning", "radius"}
+    assert {key.partition("-")[0] for key in bank_page.figures()} >= {"frontier", "attribution", "radius"}
 
 
 def test_the_frontier_shows_the_plan_at_hand(bank_page, loan_plans):
@@ -151,7 +156,7 @@ def test_the_frontier_shows_the_plan_at_hand(bank_page, loan_plans):
     assert own["y"] == pytest.approx([loan_plans[i].effort.min()], abs=1e-3)
 
 
-def test_leaning_is_said_in_words_of_the_applicants_row(bank_page):
+def test_what_breaks_first_is_said_in_words_of_the_applicants_row(bank_page):
     assert re.search(r"Option \d breaks first, most of all if", bank_page.text)
     assert re.search(
         r"'\w+: [\w.]+' counts (less in favour|more against) \(its share of the score goes", bank_page.text

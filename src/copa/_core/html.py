@@ -1,0 +1,49 @@
+"""HTML from templates: whatever a template is handed is escaped, and holds no character that steers a screen."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from copa._core.words import rounded_down, rounded_up, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, **content: Any) -> str:
+    """Fill a template in.
+
+    Parameters
+    ----------
+    template : str
+        Path of its file below the package, as "plans/templates/plan.html.j2".
+    **content : object
+        What it shows, plain data by name.
+
+    Returns
+    -------
+    str
+    """
+    return environment().get_template(template).render(content)
+
+
+@cache
+def environment() -> "Environment":
+    """Return what all templates of the package share; the first call imports jinja2."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("copa", ""),
+        autoescape=True,
+        undefined=StrictUndefined,  # a name that a view does not have is an error, not an empty place
+        finalize=_spelt_out,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"rounded_down": rounded_down, "rounded_up": rounded_up}
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return made
+
+
+def _spelt_out(value: Any) -> Any:
+    """Spell steering characters out; what a template has made itself is HTML already."""
+    return value if hasattr(value, "__html__") else visible(value)
