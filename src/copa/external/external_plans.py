@@ -93,10 +93,10 @@ class ExternalPlans:
 
     Parameters
     ----------
-    factuals : DataFrame of N rows
-        The applicants as given, in the model's raw columns and with their index labels.
-    options : DataFrame of M rows
-        All options in the order of the source, in the columns of `factuals`, and with their dtypes wherever these can
+    factuals : DataFrame
+        The N applicants as given, in the model's raw columns and with their index labels.
+    options : DataFrame
+        All M options in the order of the source, in the columns of `factuals`, and with their dtypes wherever these can
         hold the values (a fraction among whole numbers makes a column float, an unknown category object).
     owner : ndarray of int of shape (M,)
         Position in `factuals` of the applicant of each option.

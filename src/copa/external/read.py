@@ -42,15 +42,15 @@ def read_plans(
 
     Parameters
     ----------
-    source : DataFrame, list of DataFrame, str, Path, dict, PlanBatch, Plan or CounterfactualExplanations
+    source : object
         A DataFrame of options, whose column (or index level) "applicant" holds index labels of `applicants`, and may be
         left out if there is only one of them; a list of DataFrames, one per applicant, in the order of `applicants`; a
         path to a .csv file of such a table; a `PlanBatch` or `Plan`; DiCE's `CounterfactualExplanations`; what
         `to_json()` of a batch or of DiCE's result gives (as text or dict), or a path to a .json file of it.
     columns : sequence of str
         Names of the model's raw feature columns, in order.
-    applicants : DataFrame of N rows, optional
-        The applicants, with the dtypes that the model takes. Only a source from COPA or DiCE can do without. DiCE
+    applicants : DataFrame, optional
+        The N applicants, with the dtypes that the model takes. Only a source from COPA or DiCE can do without. DiCE
         carries its queries, though without labels and with rounded decimals. Where COPA's plans are given with
         applicants, those are found by their labels.
     others : sequence of str

@@ -24,14 +24,21 @@ class Plan(PlanRecord):
 
     A plan is a view of one row of a `PlanBatch`: `batch[i]` is the plan of applicant i.
 
+    Parameters
+    ----------
+    batch : PlanBatch
+        Holds the plans of many applicants.
+    row : int
+        Position of the applicant in it.
+
     Attributes
     ----------
-    label : Any
+    label : object
         The applicant's index label.
-    factual : DataFrame of 1 row
-        The applicant as given.
-    options : DataFrame of J rows
-        The options, numbered 1 to J by the index "option".
+    factual : DataFrame
+        The applicant as given, one row.
+    options : DataFrame
+        The J options, numbered 1 to J by the index "option".
     status, message : str
         What became of the search, and why.
     effort, relaxed_effort : ndarray of shape (J,)
@@ -66,6 +73,25 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, random_state=0, progress=False).fit(X, y)
+    >>> plan = planner.plan(X[~model.predict(X)].head(1))[0]
+    >>> plan.status, plan.n_options
+    ('ok', 2)
+    >>> [change.column for change in plan.changes(1)]
+    ['income']
+    >>> print(plan.explain(1).splitlines()[0])
+    Option 1 (effort ...)
     """
 
     def explain(self, option: int | None = None) -> str:
@@ -103,10 +129,10 @@ class PlanBatch(BatchRecord[Plan]):
 
     Parameters
     ----------
-    applicants : DataFrame of N rows
-        The applicants as given.
-    options : DataFrame of M rows
-        The options, in the columns of `applicants`.
+    applicants : DataFrame
+        The N applicants as given.
+    options : DataFrame
+        The M options, in the columns of `applicants`.
     owner : ndarray of shape (M,)
         Position of the applicant of each option, ascending.
     status : ndarray of shape (N,)
@@ -134,8 +160,8 @@ class PlanBatch(BatchRecord[Plan]):
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (M, D)
         The options as the model sees them, the intercept first.
-    certificates : sequence of N Certificate or None
-        Proofs of the bounds, None where there are no options.
+    certificates : sequence of Certificate or None
+        Proofs of the bounds, one per applicant, None where there are no options.
     seconds : ndarray of shape (N,)
         Time spent.
     ambiguity : AmbiguitySet
@@ -150,6 +176,25 @@ class PlanBatch(BatchRecord[Plan]):
     Notes
     -----
     Where an applicant has no option, `lower`, `upper`, `any_lower` and `gap` are the empty statements 0, 1, 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, random_state=0, progress=False).fit(X, y)
+    >>> batch = planner.plan(X[~model.predict(X)].head(3))
+    >>> batch
+    PlanBatch(3 applicants, 6 options: 3 ok)
+    >>> batch.select(batch.status == "ok")[1:].owner.tolist()
+    [0, 0, 1, 1]
+    >>> batch.summary()["n_options"].tolist()
+    [2, 2, 2]
     """
 
     plan_type = Plan

@@ -24,11 +24,29 @@ class _Cells(NamedTuple):
 class Change(_Cells):
     """A column that an option changes, its value today and its new value: a tuple of these three, in raw values.
 
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    before, after : object
+        Value today and new value, as in the table.
+    feature : Feature, optional
+        Feature of the column, which knows what people call it and its values.
+
     Attributes
     ----------
-    column, before, after : as in the table
-    feature : Feature of the column, which knows what people call it and its values; None where there is none
-    title, before_text, after_text : str, the same three in people's words
+    title, before_text, after_text : str
+        Column, value today and new value in people's words.
+
+    Examples
+    --------
+    >>> from copa import Feature
+    >>> from copa.plans import Change
+    >>> change = Change("months", 48, 18, Feature("months", "integer", title="duration (months)"))
+    >>> change
+    Change(column='months', before=48, after=18)
+    >>> change.title, change.after_text
+    ('duration (months)', '18')
     """
 
     feature: Feature | None = None

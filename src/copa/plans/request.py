@@ -119,6 +119,23 @@ class PlanTerms(PlanBasis, PlanRequest):
     """Request and basis in one record: what a file of plans holds, and what `batch.terms` was.
 
     New code reads `batch.request` and `batch.basis`.
+
+    Parameters
+    ----------
+    guarantee, guarantee_for, n_options, objective, cost, diversity_weight : object
+        See `PlanRequest`.
+    favourable, threshold, radius_source, schema, subject : object
+        See `PlanBasis`.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from copa.plans import PlanBasis, PlanRequest, PlanTerms
+    >>> request = PlanRequest(guarantee=0.9, guarantee_for="each", n_options=5)
+    >>> schema = copa.datasets.load_german().schema
+    >>> basis = PlanBasis(favourable="good", threshold=0.5, radius_source="given", schema=schema)
+    >>> PlanTerms.of(request, basis).parts() == (request, basis)
+    True
     """
 
     def __post_init__(self) -> None:
