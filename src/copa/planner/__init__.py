@@ -1,6 +1,8 @@
-"""The front door: from a table and a fitted pipeline to certified menus of options."""
+"""The planner: from a table and a fitted pipeline to certified plans."""
 
 from copa.planner.correct import CorrectedPlans
 from copa.planner.recourse_planner import RecoursePlanner
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.black_box import BlackBoxStrategy
 
-__all__ = ["CorrectedPlans", "RecoursePlanner"]
+__all__ = ["BlackBoxStrategy", "CorrectedPlans", "RecoursePlanner", "Strategy"]

@@ -96,7 +96,7 @@ def _require_format(content: Any, path: str | Path) -> None:
 
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
-NOT_SAVED = ("model", "schema", "moments", "radius", "drift")
+NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity")
 
 
 def pack_settings(planner: Any) -> dict[str, Any]:

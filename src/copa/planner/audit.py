@@ -102,7 +102,7 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Req
             status[i], message[i] = INFEASIBLE, "there is no option for this applicant"
             continue
         broken = [
-            f"option {k} asks for what is not allowed: {'; '.join(found)}"
+            f"option {k} violates the schema: {'; '.join(found)}"
             for k, found in enumerate(violations[own], start=1)
             if found
         ]

@@ -29,11 +29,28 @@ class CorrectedPlans:
 
     Attributes
     ----------
-    before, after : PlanBatch of the same applicants
-    moved : (M,) how far each given option was moved, in the model's encoded units (Euclidean); where the model is only
-        asked, in units of effort; 0 where it was left out
-    left_out : (M,) given options that are not in `after`: the schema or today's model refuses them, and they were not
-        or could not be moved
+    before, after : PlanBatch
+        Of the same applicants.
+    moved : ndarray of shape (M,)
+        How far each given option was moved, in the model's encoded units (Euclidean), of a black box in units of
+        effort; 0 where it was left out.
+    left_out : ndarray of shape (M,)
+        Given options that are not in `after`: the schema or today's model refuses them, and they were not or could not
+        be moved.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> data = copa.datasets.load_german()
+    >>> numbers = data.features[[feature.name for feature in data.schema.features if feature.is_numeric]]
+    >>> model = LogisticRegression(max_iter=2000).fit(numbers, data.favourable)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, guarantee=0.7).fit(numbers, data.favourable)
+    >>> declined = numbers[~model.predict(numbers)].head(2)
+    >>> weak = copa.RecoursePlanner(model, n_options=2, n_models=50, guarantee=0.2).fit(numbers, data.favourable)
+    >>> corrected = planner.correct(weak.plan(declined))
+    >>> corrected.before.status.tolist(), corrected.after.status.tolist()
+    (['fragile', 'fragile'], ['ok', 'ok'])
     """
 
     before: PlanBatch

@@ -14,7 +14,7 @@ from copa.planner.strategies.exploration import enough_for_each
 from copa.planner.strategies.weighted import relaxed_box
 from copa.search._kernels.arguments import FoundRows, Outcome
 from copa.search.rows import relaxed_rows
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 POINT_ROUNDING = 1e-9  # of a score
 BATCH_SIZE = 128  # plans that are corrected at once; then the clock is looked at
@@ -108,7 +108,7 @@ def corrected_points(
 
 
 def _corrected(
-    ambiguity: MomentBall, plans: Array, correction: Correction, box: dict[str, Array], request: Request
+    ambiguity: AmbiguitySet, plans: Array, correction: Correction, box: dict[str, Array], request: Request
 ) -> Array:
     """Plans (N, J, D) after a correction."""
     if correction.method == "requirement":

@@ -14,7 +14,7 @@ from copa.planner.strategies.base import Applicants, Options, Strategy
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.region import read_regions
 from copa.search.rows import write_rows
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Delivered:
     options : Options
         The rows that leave.
     bounds : Bounds
-    ambiguity : MomentBall
+    ambiguity : AmbiguitySet
         The distributions that the bounds hold for.
     relaxed_lower : ndarray of shape (N,)
         L* of the plans before they became rows.
@@ -44,7 +44,7 @@ class Delivered:
 
     options: Options
     bounds: Bounds
-    ambiguity: MomentBall
+    ambiguity: AmbiguitySet
     relaxed_lower: Array
     reached: Flags
     refused: dict[int, list[str]]

@@ -1,4 +1,4 @@
-"""What stands in the way: the constraints that keep an applicant from the goal, and how little would be enough."""
+"""Which constraints keep an applicant from the goal, and how little would be enough."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from copa.search.run import Goals, search_plans
 
 NO_RULE = 1e12  # slack that nothing uses up
 NOT_FOUND = {
-    Outcome.BELOW: "not only the constraints: even without them no change of these columns is enough",
-    Outcome.UNREACHABLE: "not only the constraints: even without them no change of these columns is enough",
-    Outcome.TIMED_OUT: "the time limit ended before the constraints could be examined",
+    Outcome.BELOW: "Even without the constraints no change of these columns is enough",
+    Outcome.UNREACHABLE: "Even without the constraints no change of these columns is enough",
+    Outcome.TIMED_OUT: "The time limit ended before the constraints could be examined",
 }
 
 
-def explain_obstacles(
+def explain_shortfall(
     strategy: Parametric,
     applicants: Applicants,
     plans: FoundPlans,
@@ -29,21 +29,21 @@ def explain_obstacles(
     *,
     margin: float = -np.inf,
 ) -> list[str]:
-    """Say for each applicant what cannot be had, and which constraints stand in the way."""
-    asked = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
+    """Say for each applicant what was not reached, and which constraints are in the way."""
+    whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
     highest = np.floor(plans.highest * 1000.0) / 1000.0
-    found = name_obstacles(strategy, applicants, plans, levels, request, margin=margin)
+    found = find_blocking_constraints(strategy, applicants, plans, levels, request, margin=margin)
     enough = "" if np.isinf(margin) else f" with a mean score of at least {margin:g}"
     return [
-        f"nothing was found that is allowed and that today's model accepts{enough}. In the way: {obstacle}"
+        f"no allowed row was found that today's model accepts{enough}. {constraints}"
         if level < 0.0
-        else f"accepted today, but {asked} cannot be promised at {request.guarantee:g}: the highest level of an option "
-        f"that was found is {best:.3f}. In the way: {obstacle}"
-        for obstacle, level, best in zip(found, levels, highest, strict=True)
+        else f"accepted today, but {whom} cannot be promised at {request.guarantee:g}: the highest level of an option "
+        f"that was found is {best:.3f}. {constraints}"
+        for constraints, level, best in zip(found, levels, highest, strict=True)
     ]
 
 
-def name_obstacles(
+def find_blocking_constraints(
     strategy: Parametric,
     applicants: Applicants,
     plans: FoundPlans,
@@ -88,8 +88,8 @@ def name_obstacles(
         met = np.flatnonzero(found.outcomes == Outcome.MET)
         here = applicants.take(some[met])
         rows = write_rows(strategy.space, here.table, here.regions.own, np.arange(len(met)), found.options[met, 0])
-        for i, faults in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
-            sentences[i] = _sentence(faults)
+        for i, violations in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
+            sentences[i] = _sentence(violations)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 
 
@@ -104,6 +104,7 @@ def _at_the_surest_rows(
     return released._replace(own=plans.surest), start, slack
 
 
-def _sentence(faults: list[Violation]) -> str:
+def _sentence(violations: list[Violation]) -> str:
     # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
-    return "; ".join(fault.sentence("would have to be") for fault in faults) or "the search found no way"
+    blocking = "; ".join(violation.sentence("would have to be") for violation in violations)
+    return f"In the way: {blocking or 'the search found no way'}"

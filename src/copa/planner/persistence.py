@@ -11,6 +11,7 @@ from copa.planner.strategies.registry import stored_strategy
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS
+from copa.uncertainty.ambiguity import MomentBall
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -21,26 +22,24 @@ def save_planner(planner: Any, path: str | Path) -> None:
 def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
-    if type(fitted.space.cost) not in COSTS.values():
-        raise InvalidInputError(
-            f"a planner with a cost of your own, {type(fitted.space.cost).__name__}, cannot be saved: copa could not "
-            "load it"
-        )
-    part = fitted.pack()
+    part, ambiguity = fitted.pack(), fitted.ambiguity(1)
     content = {
         "version": fitted.file_version,
         "settings": pack_settings(planner),
         "schema": with_text_keys(fitted.schema.to_dict()),
         "columns": list(fitted.model.columns),
-        "radius": fitted.ambiguity(1).radius,
+        "radius": ambiguity.radius,
         "radius_source": fitted.radius_source,
         "power": fitted.space.prices.power,
         **part.content,
     }
-    if stored_strategy(content) is not type(fitted):
-        raise InvalidInputError(
-            f"a planner with a strategy of your own, {type(fitted).__name__}, cannot be saved: copa could not load it"
-        )
+    known = (stored_strategy(content), MomentBall, *COSTS.values())
+    for part_of_it in (fitted, ambiguity, fitted.space.cost):
+        if type(part_of_it) not in known:
+            name = type(part_of_it).__name__
+            raise InvalidInputError(
+                f"a planner with a class of your own, {name}, cannot be saved: copa could not load it"
+            )
     return pack_archive(Archive(content, part.arrays, part.members))
 
 

@@ -186,7 +186,7 @@ def assemble(
         relaxed_lower=_spread(made.relaxed_lower, whose, n, 0.0),
         highest_level=highest,
         points=options.points,
-        ambiguity=made.ambiguity,
+        ambiguity=made.ambiguity,  # type: ignore[arg-type]  # another set than the ball is not stored in files
         certificates=certificates,
         seconds=seconds,
         request=request,

@@ -30,6 +30,7 @@ from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,61 +40,70 @@ if TYPE_CHECKING:
     from copa._core.archive import Budget
     from copa.search.cost import Cost
 
-# What likeness of the options costs, in units of the cheapest option: docs/planning.md shows menus at other weights.
-MENU_WEIGHT = 2.0
-PAPER_DIVERSITY = 5.0
+# Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
+DIVERSITY_WEIGHT = 2.0
+PAPER_DIVERSITY_WEIGHT = 5.0
 KERNELS = ("copa.bounds._kernels.lower", "copa.bounds._kernels.mixture", "copa.search._kernels.plans")
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Builds menus of options that keep their promise when the model is retrained.
+    """Plans for applicants whom a model declines: options that keep being accepted when the model is retrained.
 
     Parameters
     ----------
-    model : fitted scikit-learn classifier, or Pipeline that ends in one
-        Linear: LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, Perceptron, or CalibratedClassifierCV
-        over one. Any other classifier with `predict_proba` is asked, never looked into.
-    schema : FeatureSchema, its dict, or the path of its file
-        What the raw columns are and what may happen to them. None infers the kinds and ranges from the data given to
-        `fit`, and lets *every* column change: state what is immutable before you show a plan to anyone.
+    model : object
+        Fitted scikit-learn classifier, or Pipeline that ends in one. Linear ones are LogisticRegression, LinearSVC,
+        SGDClassifier, RidgeClassifier, Perceptron, and CalibratedClassifierCV over one of these; any other classifier
+        with `predict_proba` is treated as a black box.
+    schema : FeatureSchema, dict, str or Path, optional
+        What the raw columns are and how they may change, or the file that says so. None infers kinds and ranges from
+        the data given to `fit` and lets *every* column change: state what is immutable before you show a plan to
+        anyone.
     guarantee : float
-        Probability that an option must hold with, for every distribution in the ball.
-    guarantee_for : "each", "all" or "any"
+        Probability that an option must hold with, under every distribution of the ambiguity set.
+    guarantee_for : {"each", "all", "any"}
         Whether each option must hold with it, all of them together, or at least one.
-    radius : float or "auto"
-        How far the moments of the next models may be from those of retraining. "auto" takes it from bootstrap samples.
-    drift : "auto", "cov", None or array (D, D)
-        Shape of the ball: the covariance of retraining ("cov"), the identity (None, the paper's) or a matrix. "auto" is
-        "cov" with `radius="auto"`, and None with a number.
+    radius : float or {"auto"}
+        How far the moments of the next models may be from those of retraining; "auto" estimates it from bootstrap
+        samples.
+    drift : {"auto", "cov"} or ndarray of shape (D, D), optional
+        Shape of the ambiguity set: the covariance of retraining ("cov"), a matrix, or the identity (None, the paper's).
+        "auto" is "cov" with `radius="auto"`, and None with a number.
     n_options : int
-        Most options per applicant, up to 79.
-    objective : "level" or "paper"
-        "level" asks for the guarantee; "paper" minimises the paper's objective with the three weights below and
+        Most options of a plan, up to 79.
+    objective : {"level", "paper"}
+        "level" minimises effort at the guarantee; "paper" minimises the paper's objective with the weights below, and
         reports whatever guarantee comes out.
-    cost : "l1", "l2" or Cost
+    cost : {"l1", "l2"} or Cost
         Effort of a row: the sum over columns of weight x change / spread, or its Euclidean form.
     diversity_weight : float, optional
-        What likeness of the options costs. None: 2 for "level" (in units of the cheapest option), 5 for "paper".
-    validity_weight, margin : float
-        Of the paper's objective.
+        Weight of the diversity penalty. None is 2 for "level" (in units of the cheapest option) and 5 for "paper".
+    validity_weight : float
+        Weight of validity in the paper's objective.
+    margin : float
+        Least mean score in the paper's objective.
     threshold : float, optional
-        Probability of the favourable label from which on the model accepts (for a model without probabilities, a
-        value of its decision function). None: what `predict` says.
-    favourable : label, optional
-        The outcome a person wants; `classes_[1]` if nothing is said.
+        Probability of the favourable label from which on the model accepts (for a model without probabilities, a value
+        of its decision function). None leaves it to `predict`.
+    favourable : str, int, float or bool, optional
+        The label a person wants; None is `classes_[1]`.
     moments : WeightMoments, optional
         Of the classifier's parameters on the encoded columns, as scikit-learn has them; None retrains the model.
-    surrogate : "boundary" or "lime"
-        For a model that is not linear: stand-ins fitted at the boundary and again where they were wrong, the promise
-        resting on refits; or, for comparison, the paper's, fitted once around the applicant with an assumed covariance.
+    surrogate : {"boundary", "lime"} or type
+        How black boxes are planned for. "boundary" fits local linear surrogates at the decision boundary, and rests its
+        guarantees on refits; "lime" is the paper's, fitted once around the applicant with an assumed covariance. A
+        subclass of `copa.planner.BlackBoxStrategy` is a surrogate of your own.
+    ambiguity : type, optional
+        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for. None is `MomentBall`,
+        all distributions with moments within `radius`.
     n_models : int, optional
-        Refits for the moments; None: 1000 of a linear model, 40 of another (and half as many to try the options on).
+        Refits for the moments. None is 1000 of a linear model and 40 of a black box (and half as many held out).
     n_starts : int
-        Rows that the search puts into each applicant's pool; more find better menus, in proportion to the time.
+        Rows that the search puts into each applicant's pool; more find better plans, in proportion to the time.
     time_limit : float, optional
         Seconds for a call of `plan`; applicants whose turn has not come by then get the status "time_limit".
     n_jobs : int, optional
-        Threads; None for all cores. Results do not depend on it.
+        Threads; None is all cores. Results do not depend on it.
     random_state : int, optional
         Seed of the refits and of the search. None is a fixed seed: the same call gives the same plans.
     progress : bool, optional
@@ -101,11 +111,33 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     Attributes
     ----------
-    schema_ : FeatureSchema, with the units of effort filled in
-    moments_ : WeightMoments, turned towards the favourable label
+    schema_ : FeatureSchema
+        The schema, with the units of effort filled in.
+    moments_ : WeightMoments
+        Turned towards the favourable label.
     radius_ : float
-    drift_ : array (D, D) or None
-    radius_source_ : str, where the radius comes from
+        Radius of the ambiguity set.
+    drift_ : ndarray of shape (D, D) or None
+        Its shape.
+    radius_source_ : str
+        Where the radius comes from, in words.
+
+    Examples
+    --------
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> import copa
+    >>> data = copa.datasets.load_german()
+    >>> levels = [feature.name for feature in data.schema.features if feature.is_categorical]
+    >>> encoder = make_column_transformer((OneHotEncoder(), levels), remainder=StandardScaler())
+    >>> model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
+    >>> planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_options=3, n_models=100)
+    >>> declined = data.features[~model.predict(data.features)].head(2)
+    >>> batch = planner.fit(data.features, data.favourable).plan(declined)
+    >>> batch.status.tolist(), batch.counts.tolist()
+    (['ok', 'ok'], [3, 3])
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
@@ -133,6 +165,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         favourable: Any = None,
         moments: WeightMoments | None = None,
         surrogate: "str | type[Strategy]" = "boundary",
+        ambiguity: type[AmbiguitySet] | None = None,
         n_models: int | None = None,
         n_starts: int = 16,
         time_limit: float | None = None,
@@ -156,6 +189,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.favourable = favourable
         self.moments = moments
         self.surrogate = surrogate
+        self.ambiguity = ambiguity
         self.n_models = n_models
         self.n_starts = n_starts
         self.time_limit = time_limit
@@ -172,8 +206,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         Parameters
         ----------
-        X : DataFrame of the model's raw columns, the data it was trained on
-        y : labels; may be left out if `moments` and a number for `radius` are given
+        X : DataFrame
+            The model's raw columns, the data it was trained on.
+        y : array_like of shape (n,), optional
+            Labels; may be left out if `moments` and a number for `radius` are given.
+
+        Returns
+        -------
+        RecoursePlanner
+            The planner itself.
         """
         settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
@@ -189,15 +230,17 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return self
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
-        """Build the menu of every applicant.
+        """Build a plan for every applicant.
 
         Parameters
         ----------
-        X : DataFrame, one applicant per row
+        X : DataFrame
+            One applicant per row.
 
         Returns
         -------
-        PlanBatch, one plan per row, each with a status; a bad row never fails the others
+        PlanBatch
+            One plan per row, each with a status; a bad row never fails the others.
         """
         fitted = self._fitted()
         settings.check_settings(self)
@@ -217,14 +260,17 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         Parameters
         ----------
-        plans : DataFrame of options (with a column "applicant" of index labels), a list of DataFrames,
-            the path of a CSV, the result of DiCE or its JSON, or a PlanBatch, a Plan or their JSON
-        applicants : DataFrame of the applicants today; results of DiCE and of COPA can do without
+        plans : DataFrame, list of DataFrame, str, Path, PlanBatch, Plan or object
+            Options (with a column "applicant" of index labels), one table of options per applicant, the path of a CSV,
+            plans of COPA or their JSON, or the result of DiCE or its JSON.
+        applicants : DataFrame, optional
+            The applicants today; results of DiCE and of COPA can do without.
 
         Returns
         -------
-        PlanBatch; "infeasible" where an option asks for what is not allowed or is refused today, "fragile" where the
-        guarantee asked for is not reached
+        PlanBatch
+            "infeasible" where an option violates the schema or is refused today, "fragile" where the guarantee is not
+            reached.
         """
         strategy = self._fitted()
         given, request = self._external(plans, applicants)
@@ -244,22 +290,28 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         Parameters
         ----------
-        plans, applicants : as in `audit`
-        method : what to do with the options
-            "level" changes each as little as possible so that it reaches `guarantee` (what is enough of each, if all
-            of them together must reach it). For models that are linear in the columns also: "requirement" until the
+        plans : DataFrame, list of DataFrame, str, Path, PlanBatch, Plan or object
+            As in `audit`.
+        applicants : DataFrame, optional
+            As in `audit`.
+        method : {"level", "requirement", "mahalanobis", "ascent"}
+            "level" changes each option as little as possible so that it reaches `guarantee` (what is enough of each, if
+            all of them together must reach it). For models that are linear in the columns also: "requirement" until the
             mean of its score is `margin`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space,
             towards more score per standard deviation or along the gradient of L*. The result is delivered as the
             nearest real rows; where that would lower L*, the plan stays as it was.
         budget : float
             Exact for options that are allowed and accepted as given; others go as far as they must to become so.
         margin : float
-        n_corrections : how many options of a plan may move, those that break first; None for all
+            Mean score that "requirement" aims at.
+        n_corrections : int, optional
+            How many options of a plan may move, those that break first; None for all.
 
         Returns
         -------
-        CorrectedPlans with the plans `before` and `after`; an option that the schema or today's model refuses, and that
-        may not or cannot be moved, is not in `after`, and the message says why
+        CorrectedPlans
+            The plans `before` and `after`; an option that the schema or today's model refuses, and that may not or
+            cannot be moved, is not in `after`, and the message says why.
         """
         correction = settings.Correction.read(method, budget, margin, n_corrections)
         given, request = self._external(plans, applicants)
@@ -269,7 +321,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
 
-        The refits of a model that is not linear are stored by skops: `pip install 'copa-recourse[cli]'`.
+        The refits of a black box are stored by skops: `pip install 'copa-recourse[cli]'`.
+
+        Parameters
+        ----------
+        path : str or Path
         """
         save_planner(self, path)
 
@@ -278,6 +334,16 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """Load a saved planner for the model that it was fitted with; nothing in the file is executed.
 
         Of refits in the file no other types are made than scikit-learn's own and those of `model`.
+
+        Parameters
+        ----------
+        path : str or Path
+        model : object
+            The model that the planner was fitted with.
+
+        Returns
+        -------
+        RecoursePlanner
         """
         return cls._ready(load_planner(cls, path, model))
 
@@ -308,7 +374,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _request(self, deadline: float = np.inf, progress: Any = None) -> Request:
         fitted = self._fitted()
-        default = MENU_WEIGHT if self.objective == "level" else PAPER_DIVERSITY
+        default = DIVERSITY_WEIGHT if self.objective == "level" else PAPER_DIVERSITY_WEIGHT
         weight = default if self.diversity_weight is None else self.diversity_weight
         return Request(
             guarantee=float(self.guarantee),
@@ -360,12 +426,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def radius_(self) -> float:
-        """Radius of the ball."""
+        """Radius of the ambiguity set."""
         return self._fitted().ambiguity(int(self.n_options)).radius
 
     @property
     def drift_(self) -> Any:
-        """Shape of the ball, None for the identity."""
+        """Shape of the ambiguity set, None for the identity."""
         return self._fitted().ambiguity(int(self.n_options)).drift
 
     @property

@@ -15,12 +15,13 @@ from copa.schema import FeatureSchema
 from copa.schema.fields import is_absent
 from copa.search.cost import Cost, read_cost
 from copa.uncertainty import WeightMoments
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OBJECTIVES = ("level", "paper")
-AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate")
+AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate", "ambiguity")
 SURROGATES = ("boundary", "lime")
 METHODS = ("level", "requirement", "mahalanobis", "ascent")
 PLAIN = (str, int, float, bool, np.generic)
@@ -30,6 +31,7 @@ PLAIN = (str, int, float, bool, np.generic)
 class FitSettings:
     """What `fit` goes by; a change of one of these takes effect at the next `fit`."""
 
+    ambiguity: type[AmbiguitySet]
     moments: WeightMoments | None
     radius: Any
     drift: Any
@@ -42,8 +44,9 @@ class FitSettings:
     @classmethod
     def of(cls, planner: Any) -> "FitSettings":
         """Those of a `RecoursePlanner`."""
-        values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name not in {"seed", "cost"}}
-        return cls(seed=planner.random_state or 0, cost=read_cost(planner.cost), **values)
+        values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name not in {"seed", "cost", "ambiguity"}}
+        cost, ambiguity = read_cost(planner.cost), read_ambiguity(planner.ambiguity)
+        return cls(seed=planner.random_state or 0, cost=cost, ambiguity=ambiguity, **values)
 
 
 def check_settings(planner: Any) -> None:
@@ -54,6 +57,7 @@ def check_settings(planner: Any) -> None:
     read_cost(planner.cost)
     if not isinstance(planner.surrogate, type):
         read_word(planner.surrogate, SURROGATES, "surrogate")
+    read_ambiguity(planner.ambiguity)
     read_radius(planner.radius)
     read_drift(planner.drift)
     require_few_options(read_count(planner.n_options, "n_options"))
@@ -95,6 +99,15 @@ def read_time_limit(value: Any) -> float:
     return float(value)
 
 
+def read_ambiguity(value: Any) -> type[AmbiguitySet]:
+    """A class of ambiguity sets; the moment ball where nothing is said."""
+    if value is None:
+        return MomentBall
+    if isinstance(value, type) and issubclass(value, AmbiguitySet):
+        return value
+    raise InvalidInputError(f"ambiguity must be a subclass of AmbiguitySet or None, got {shown(value)}")
+
+
 def read_radius(value: Any) -> Any:
     """A radius, or the word "auto"."""
     if isinstance(value, str):
@@ -103,7 +116,7 @@ def read_radius(value: Any) -> Any:
 
 
 def read_drift(value: Any) -> Any:
-    """The shape of the ball: "auto", "cov", None or a matrix (checked where it is used)."""
+    """The shape of the ambiguity set: "auto", "cov", None or a matrix (checked where it is used)."""
     return read_word(value, ("auto", "cov"), "drift, if it is not a matrix,") if isinstance(value, str) else value
 
 
@@ -116,26 +129,29 @@ def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> 
     else:
         read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
         schema = read(given).with_spreads(table)
-    complaints = [message for message in schema.check(table) if message]
-    if len(complaints) > len(table) // 2:
+    messages = [message for message in schema.check(table) if message]
+    if len(messages) > len(table) // 2:
         raise InvalidInputError(
-            f"the schema does not fit the data: {len(complaints)} of {len(table)} rows break it. The first: "
-            f"{complaints[0]}"
+            f"the schema does not fit the data: {len(messages)} of {len(table)} rows break it. The first: {messages[0]}"
         )
     return schema
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What to do with given options.
+    """How external plans are corrected.
 
     Attributes
     ----------
-    method : one of METHODS
-    budget : how far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its
-        way to a real row included; options of another plan go on to the nearest row that is, however far
-    margin : mean score that "requirement" asks for
-    n_corrections : how many options of a plan may move, those that break first; None for all
+    method : str
+        One of METHODS.
+    budget : float
+        How far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its way
+        to a real row included; options of another plan go on to the nearest row that is, however far.
+    margin : float
+        Mean score that "requirement" aims at.
+    n_corrections : int or None
+        How many options of a plan may move, those that break first; None for all.
     """
 
     method: str

@@ -86,7 +86,7 @@ def test_its_plans_can_be_audited_and_corrected(planner, model):
 
 
 def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):
-    with pytest.raises(InvalidInputError, match=r"a strategy of your own, Scattered, cannot be saved"):
+    with pytest.raises(InvalidInputError, match=r"a class of your own, Scattered, cannot be saved"):
         planner.save(tmp_path / "planner")
 
 

@@ -16,7 +16,7 @@ from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
 from copa.search.problem import ActionSpace
 from copa.search.region import read_regions
 from copa.search.rows import make_room
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ class Strategy(ABC):
         """
 
     @abstractmethod
-    def ambiguity(self, n_options: int) -> MomentBall:
+    def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions that the guarantees of plans with up to `n_options` options hold for."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from copa.search.problem import ActionSpace
 from copa.search.region import read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.score_retraining import one_thread_no_warnings, standard_ball
 
 if TYPE_CHECKING:
@@ -54,11 +54,14 @@ class BlackBoxStrategy(Strategy):
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
     seed : int
         Of the rows that are drawn.
+    family : type
+        Class of the ambiguity set.
     """
 
     model: BlackBox
     radius: float
     seed: int
+    family: type[AmbiguitySet] = MomentBall
 
     @classmethod
     def fit(cls, model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings) -> Self:
@@ -69,7 +72,7 @@ class BlackBoxStrategy(Strategy):
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
-        return cls(model=model, space=space, seed=settings.seed, **learned)
+        return cls(model=model, space=space, seed=settings.seed, family=settings.ambiguity, **learned)
 
     @classmethod
     def learn(
@@ -85,9 +88,10 @@ class BlackBoxStrategy(Strategy):
             raise InvalidInputError(f"{cls.__name__} needs a number for radius")
         return {"radius": float(settings.radius), "radius_source": "given"}
 
-    def ambiguity(self, n_options: int) -> MomentBall:
+    def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions of standardised scores of plans with up to so many options."""
-        return standard_ball(n_options, self.radius)
+        ball = standard_ball(n_options, self.radius)
+        return self.family.read(ball.mean, ball.cov, ball.radius, ball.drift)
 
     def encode(self, table: "pd.DataFrame") -> Array:
         """What the model says of rows, to see whether it can read them, (N, 1)."""

@@ -10,7 +10,7 @@ from copa.bounds import bound_plans
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
 from copa.planner.deliver import write_options
-from copa.planner.explain import explain_obstacles
+from copa.planner.explain import explain_shortfall
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options
@@ -71,7 +71,7 @@ class Linear(Parametric):
 
     def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
         """Name the constraints that keep applicants from the level."""
-        return explain_obstacles(self, applicants, plans, levels, request)
+        return explain_shortfall(self, applicants, plans, levels, request)
 
     def nearest_rows(
         self,

@@ -17,7 +17,7 @@ from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ class Parametric(Strategy):
     Attributes
     ----------
     model : LinearModel
-    parameters : MomentBall
+    parameters : AmbiguitySet
         The distributions of the next parameters, turned towards the favourable label.
     floor : float
         Least score with which today's model must accept.
@@ -51,7 +51,7 @@ class Parametric(Strategy):
     file_version: ClassVar[int] = 1
 
     model: LinearModel
-    parameters: MomentBall
+    parameters: AmbiguitySet
     floor: float
 
     @classmethod
@@ -75,7 +75,7 @@ class Parametric(Strategy):
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
         """What each column of the training data does to the encoded row; `NotLinearError` where that is not so."""
 
-    def ambiguity(self, n_options: int) -> MomentBall:  # noqa: ARG002 - the parameters are the same for all plans
+    def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - the parameters are the same for all plans
         """The distributions of the next parameters."""
         return self.parameters
 
@@ -145,7 +145,9 @@ class Parametric(Strategy):
         return strategy, {"radius": ball.radius, "drift": ball.drift}
 
 
-def _space(schema: FeatureSchema, encoding: Encoding, model: LinearModel, ball: MomentBall, cost: Cost) -> ActionSpace:
+def _space(
+    schema: FeatureSchema, encoding: Encoding, model: LinearModel, ball: AmbiguitySet, cost: Cost
+) -> ActionSpace:
     return ActionSpace.build(schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, cost=cost)
 
 
@@ -160,7 +162,7 @@ def _stored_encoding(schema: FeatureSchema, content: dict[str, Any], directions:
     return Encoding(lines, choices)
 
 
-def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSettings) -> tuple[MomentBall, str]:
+def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSettings) -> tuple[AmbiguitySet, str]:
     """Estimate the distributions of the next parameters, and say where their radius comes from.
 
     Parameters
@@ -208,7 +210,7 @@ def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSet
         )
         unit = "" if drift is None else " standard deviations of retraining"
         source = f"from {n_samples} bootstrap samples: {radius:.3g}{unit}"
-    return MomentBall.read(model.oriented(moments.mean), moments.cov, radius, drift), source
+    return settings.ambiguity.read(model.oriented(moments.mean), moments.cov, radius, drift), source
 
 
 def _required(labels: Any) -> Any:

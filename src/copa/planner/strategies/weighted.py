@@ -10,7 +10,7 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.objective.build import build_plans
 from copa.planner.deliver import write_options
-from copa.planner.explain import explain_obstacles
+from copa.planner.explain import explain_shortfall
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants, Found, Strategy
 from copa.planner.strategies.linear import Linear
@@ -58,7 +58,7 @@ class Weighted(Linear):
 
     def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
         """Name the constraints that keep applicants from the margin."""
-        return explain_obstacles(self, applicants, plans, levels, request, margin=request.margin)
+        return explain_shortfall(self, applicants, plans, levels, request, margin=request.margin)
 
     def _minimisers(self, applicants: Applicants, request: Request) -> Array:
         """Plans (N, J, D) that minimise the objective, rows or not."""
