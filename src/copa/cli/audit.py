@@ -1,6 +1,5 @@
 """`copa audit`: what plans made elsewhere are worth, and what would break them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.archive import parse_json
 from copa._core.words import counted, rounded_down
 from copa.analysis.attribution import Break, first_break
-from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -26,17 +23,18 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     Whom,
+    open_bundle,
+    open_data,
     require_outputs,
-    set_up,
 )
-from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, plans_into
-from copa.cli.tables_in import ApplicantStream, CsvFile, open_table
 from copa.exceptions import DataError
+from copa.planner.bundle import Bundle
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import assumption
+from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES, plans_into
 from copa.tables.cells import as_text
-from copa.tables.files import is_own_table, unquoted_table
+from copa.tables.files import read_applicants, read_json_file, read_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,49 +68,22 @@ def read_given(
         raise MisuseError(f"the plans {path} do not exist (looked for {path.absolute()})")
     people = None
     if applicants is not None:
-        table = open_table(applicants, reading.delimiter)
-        stream = ApplicantStream(table, bundle.kinds, label=reading.label, group=reading.group)
-        people = stream.whole()
+        table = open_data(applicants, reading.delimiter)
+        people = read_applicants(table, bundle.template, label=reading.label, group=reading.group)
     suffix = path.suffix.lower()
     if suffix in SAVED:
         return PlanBatch.load(path), people
     if suffix == ".json":
-        content = _read_json(path)
+        content = read_json_file(path)
         if content.get("format") == FORMAT:
             require_document(content)
         return content, people
     if people is None:
         raise MisuseError(f"--applicants is needed: {path.name} holds options, not what the applicants are like today")
-    return _read_options(path, reading), people
-
-
-def _read_json(path: Path) -> Mapping[str, Any]:
-    try:
-        content = parse_json(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} must hold a JSON object, got {type(content).__name__}")
-    return content
-
-
-def _read_options(path: Path, reading: Reading) -> "pd.DataFrame":
-    """A table of options, cells as they are or were; lines of applicants who have none are left out."""
-    import pandas as pd
-
-    table = open_table(path, reading.delimiter)
-    cells: list[list[Any]] = [[] for _ in table.names]
-    for block in table.blocks(table.names):
-        for column, part in zip(cells, block, strict=True):
-            column.extend(None if cell == "" else cell for cell in part)
-    frame = pd.DataFrame(dict(zip(table.names, cells, strict=True)), dtype=object)
-    if is_own_table(frame):
-        frame = frame[frame["option"].notna()]
-        if isinstance(table, CsvFile) and not reading.raw_cells:
-            frame = unquoted_table(frame)
-    if len(frame) == 0:
+    options = read_options(path, reading.delimiter, raw_cells=reading.raw_cells)
+    if len(options) == 0:
         raise DataError(f"{path} has no options")
-    return frame
+    return options, people
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -138,8 +109,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     """Bound plans that someone else made, and say which option breaks first and how."""
     files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
     require_outputs(files, bundle, plans, applicants)
-    opened = load_bundle(bundle)
-    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    opened = open_bundle(bundle, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
     given, people = read_given(plans, opened, applicants, reading)
     batch = opened.planner.audit(given, people)

@@ -8,7 +8,6 @@ import typer
 
 from copa._core.words import counted, rounded_down
 from copa.cli.audit import SHOWN, Reading, read_given, with_options, write_plans
-from copa.cli.bundles import load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -23,10 +22,10 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     Whom,
+    open_bundle,
     require_outputs,
-    set_up,
 )
-from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES
+from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
             "--budget and --margin must be at least 0, and --n-corrections at least 1, got "
             f"{budget:g}, {margin:g} and {n_corrections}"
         )
-    opened = load_bundle(bundle)
-    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    opened = open_bundle(bundle, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
     given, people = read_given(plans, opened, applicants, reading)
     corrected = opened.planner.correct(

@@ -1,15 +1,19 @@
 """Options that several commands share, named like the keywords of the Python library."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from copa.cli.messages import MisuseError
-from copa.exceptions import InvalidInputError
+from copa._core.words import hint, shown
+from copa.cli.messages import MisuseError, misuse, say
+from copa.planner import RecoursePlanner
+from copa.planner.bundle import Bundle, load_bundle
+from copa.planner.settings import check_settings
+from copa.tables.files import TableFile, open_table
 
 
 class GuaranteeFor(StrEnum):
@@ -59,28 +63,54 @@ RawCells = Annotated[
     bool,
     typer.Option("--raw-cells", help="CSV cells as they are, also those that a spreadsheet runs as formulas."),
 ]
+Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 Applicants = Annotated[
     Path | None, typer.Option("--applicants", help="The applicants today: .csv or .parquet.", metavar="FILE")
 ]
 
 
-def set_up(planner: Any, **settings: Any) -> Any:
+def open_bundle(path: Path, **settings: Any) -> Bundle:
+    """Load a bundle, and give its planner the settings of the command line; a note says if it is of other versions."""
+    import sklearn
+
+    with misuse():
+        bundle = load_bundle(path)
+    made = str(bundle.made_with.get("scikit-learn", ""))
+    if made.split(".")[:2] != sklearn.__version__.split(".")[:2]:
+        say(f"note: {path} was made with scikit-learn {made}, and this is {sklearn.__version__}; fit again if in doubt")
+    set_up(bundle.planner, **settings)
+    return bundle
+
+
+def open_data(path: Path, delimiter: str) -> TableFile:
+    """Open a table that is named on the command line."""
+    with misuse():
+        return open_table(path, delimiter)
+
+
+def require_columns(table: TableFile, names: Iterable[str]) -> None:
+    """Raise if an option names a column that the table has not."""
+    for name in names:
+        if name not in table.names:
+            raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
+
+
+def set_up(planner: RecoursePlanner, **settings: Any) -> RecoursePlanner:
     """Give a planner the settings that were given on the command line; what was left out stays as it is."""
     given = {name: value for name, value in settings.items() if value is not None}
-    words = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
-    planner.set_params(**words)
-    check_settings(planner)
+    planner.set_params(**{name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()})
+    with misuse():
+        check_settings(planner)
     return planner
 
 
-def check_settings(planner: Any) -> None:
-    """Raise a usage fault for a setting that no planner takes."""
-    from copa.planner import settings
-
-    try:
-        settings.check_settings(planner)
-    except InvalidInputError as error:
-        raise MisuseError(str(error)) from error
+def renamed(new: Any, old: Any, names: str) -> Any:
+    """Return the value of an option, from its old spelling if need be, with a warning."""
+    if old is not None:
+        was, now = names.split()
+        say(f"warning: {was} is called {now} now; the old spelling goes in the next release")
+    return old if new is None else new
 
 
 def require_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], *inputs: Path | None) -> None:

@@ -9,10 +9,11 @@ import typer
 
 from copa._core.archive import parse_json
 from copa._core.words import counted
-from copa.cli.bundles import Bundle, load_bundle
+from copa.bounds.certificate_list import same_ball
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
-from copa.cli.options import AsJson
+from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
+from copa.planner.bundle import Bundle
 from copa.plans import PlanBatch
 from copa.plans.claims import Claim, claims_of_batch, claims_of_document, name_fault
 from copa.plans.document import require_document
@@ -106,7 +107,7 @@ def verify(
     """Check every bound in a file against its certificate, by plain linear algebra, and the file against its digest."""
     if not file.is_file():
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
-    opened = None if bundle is None else load_bundle(bundle)
+    opened = None if bundle is None else open_bundle(bundle)
     n_plans, n_options, faults = 0, 0, list[str]()
     for claim, fault in _checked(file, opened):
         if claim is not None:

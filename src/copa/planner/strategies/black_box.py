@@ -14,7 +14,8 @@ from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.storage import typical_rows
-from copa.planner.archive import Archive, damaged
+from copa._core.formats import Archive
+from copa.planner.archive import damaged, require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Flags, Strategy
 from copa.schema import FeatureSchema
@@ -127,7 +128,7 @@ class BlackBoxStrategy(Strategy):
         cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
     ) -> tuple[Self, dict[str, Any]]:
         """Read what `pack` returned; an error for another model than its own."""
-        archive.require(PARTS, ARRAYS, path)
+        require_parts(archive, PARTS, ARRAYS, path)
         content, settings = archive.content, archive.content["settings"]
         state = _numbers(content, schema, path)
         box = BlackBox.read(
