@@ -28,7 +28,6 @@ from copa.cli.options import (
     require_outputs,
 )
 from copa.exceptions import DataError
-from copa.planner.bundle import Bundle
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import assumption
@@ -38,6 +37,8 @@ from copa.tables.files import read_applicants, read_json_file, read_options
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from copa.planner.bundle import Bundle
 
 
 SAVED = (".copa", ".zip")
@@ -61,7 +62,7 @@ class Reading:
 
 
 def read_given(
-    path: Path, bundle: Bundle, applicants: Path | None, reading: Reading
+    path: Path, bundle: "Bundle", applicants: Path | None, reading: Reading
 ) -> tuple[Any, "pd.DataFrame | None"]:
     """Return plans and applicants as `RecoursePlanner.audit` takes them."""
     if not path.is_file():

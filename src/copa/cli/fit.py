@@ -28,15 +28,14 @@ from copa.cli.options import (
     set_up,
 )
 from copa.exceptions import DataError
-from copa.planner import RecoursePlanner
-from copa.planner.bundle import pack_model, save_bundle, unpack_model
-from copa.planner.training_data import TrainingData, as_classes, fit_default_model, read_training_data
 from copa.schema import FeatureSchema
 from copa.tables.casting import kinds_of
 from copa.tables.values import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from copa.planner.training_data import TrainingData
 
 
 MOST_TEXTS = 200  # different texts in a column that may change; more are names or notes, not choices
@@ -49,6 +48,8 @@ def load_model(path: Path, *, trust_pickle: bool) -> Any:
         raise MisuseError(f"the model {path} does not exist (looked for {path.absolute()})")
     suffix = path.suffix.lower()
     if suffix == ".skops":
+        from copa.planner.bundle import unpack_model
+
         with misuse():
             return unpack_model(path.read_bytes(), str(path))
     if suffix not in PICKLES:
@@ -110,6 +111,10 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> None:
     """Learn how a model varies when it is retrained, and write all that planning needs to one file."""
+    from copa.planner import RecoursePlanner
+    from copa.planner.bundle import save_bundle
+    from copa.planner.training_data import read_training_data
+
     require_outputs({"--output": (output, ())}, data, model, schema)
     column = renamed(target, label, "--label --target")
     if column is None:
@@ -145,8 +150,10 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         _show_facts(facts, output, schema_given=schema is not None)
 
 
-def _learn(planner: Any, training: TrainingData, *, target: str, favourable: str | None) -> dict[str, Any]:
+def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
+    from copa.planner.training_data import as_classes, fit_default_model
+
     features, labels = training.features, training.labels
     if planner.model is None:
         planner.model, accuracy = fit_default_model(features, labels, planner.schema)
@@ -194,6 +201,8 @@ def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable:
 
 def _require_storable(model: Any) -> None:
     """Raise, before any long work, for a model that no bundle can hold."""
+    from copa.planner.bundle import pack_model
+
     if model is not None:
         with misuse():
             pack_model(model)

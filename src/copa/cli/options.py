@@ -4,16 +4,17 @@ import os
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from copa._core.words import hint, shown
 from copa.cli.messages import MisuseError, misuse, say
-from copa.planner import RecoursePlanner
-from copa.planner.bundle import Bundle, load_bundle
-from copa.planner.settings import check_settings
 from copa.tables.files import TableFile, open_table
+
+if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+    from copa.planner.bundle import Bundle
 
 
 class GuaranteeFor(StrEnum):
@@ -70,9 +71,11 @@ Applicants = Annotated[
 ]
 
 
-def open_bundle(path: Path, **settings: Any) -> Bundle:
+def open_bundle(path: Path, **settings: Any) -> "Bundle":
     """Load a bundle, and give its planner the settings of the command line; a note says if it is of other versions."""
     import sklearn
+
+    from copa.planner.bundle import load_bundle
 
     with misuse():
         bundle = load_bundle(path)
@@ -96,8 +99,10 @@ def require_columns(table: TableFile, names: Iterable[str]) -> None:
             raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
 
 
-def set_up(planner: RecoursePlanner, **settings: Any) -> RecoursePlanner:
+def set_up(planner: "RecoursePlanner", **settings: Any) -> "RecoursePlanner":
     """Give a planner the settings that were given on the command line; what was left out stays as it is."""
+    from copa.planner.settings import check_settings
+
     given = {name: value for name, value in settings.items() if value is not None}
     planner.set_params(**{name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()})
     with misuse():

@@ -34,8 +34,6 @@ from copa.cli.options import (
     require_outputs,
 )
 from copa.cli.runs import Shards
-from copa.planner import RecoursePlanner
-from copa.planner.bundle import Bundle
 from copa.plans import PlanBatch
 from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
 from copa.tables.files import read_applicants
@@ -43,6 +41,8 @@ from copa.tables.files import read_applicants
 if TYPE_CHECKING:
     import pandas as pd
 
+    from copa.planner import RecoursePlanner
+    from copa.planner.bundle import Bundle
     from copa.report import ReportBuilder
 
 BLOCK = 250  # applicants: a few seconds of work, which is what an interruption costs at most
@@ -67,7 +67,7 @@ class Outputs:
         return [path for path in (self.plans, self.certificates, self.report) if path is not None]
 
     @contextmanager
-    def opened(self, planner: RecoursePlanner) -> Iterator[list[Any]]:
+    def opened(self, planner: "RecoursePlanner") -> Iterator[list[Any]]:
         """Writers of the files, each of which appears when all is written; the report is the last."""
         builder = None if self.report is None else _report_builder(planner, self.group)
         with ExitStack() as stack:
@@ -79,7 +79,7 @@ class Outputs:
             builder.write(self.report)
 
 
-def _report_builder(planner: RecoursePlanner, group: str | None) -> "ReportBuilder":
+def _report_builder(planner: "RecoursePlanner", group: str | None) -> "ReportBuilder":
     from copa.report import ReportBuilder
 
     return ReportBuilder(planner=planner, group=group)
@@ -147,7 +147,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
 
 
 def _plan_blocks(
-    opened: Bundle, people: "pd.DataFrame", shards: Shards, outputs: Outputs, deadline: float | None
+    opened: "Bundle", people: "pd.DataFrame", shards: Shards, outputs: Outputs, deadline: float | None
 ) -> Counter[str]:
     """Plan block after block, keep each and write it to the outputs at once; blocks kept by an earlier run are read."""
     finished, limit, counts = shards.finished, opened.planner.time_limit, Counter[str]()
@@ -171,7 +171,7 @@ def _plan_blocks(
     return counts
 
 
-def _plan_block(planner: RecoursePlanner, block: "pd.DataFrame", deadline: float | None) -> PlanBatch:
+def _plan_block(planner: "RecoursePlanner", block: "pd.DataFrame", deadline: float | None) -> PlanBatch:
     if deadline is not None:
         planner.time_limit = max(deadline - perf_counter(), OUT_OF_TIME)
     batch = planner.plan(block)
@@ -194,7 +194,7 @@ def _stopped(shards: Shards, n_applicants: int) -> str:
     )
 
 
-def _made_from(opened: Bundle, applicants: Path, **reading: Any) -> dict[str, Any]:
+def _made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, Any]:
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,

@@ -18,7 +18,6 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
-from copa.planner.training_data import schema_kinds
 from copa.schema import FeatureSchema
 from copa.tables.files import read_table
 
@@ -71,6 +70,8 @@ def validate(
     bad: list[str] = []
     rows = 0
     if data is not None:
+        from copa.planner.training_data import schema_kinds
+
         frame, _ = read_table(open_data(data, delimiter), known.names, schema_kinds(known))
         rows, bad = len(frame), [message for message in known.check(frame) if message]
     if as_json:

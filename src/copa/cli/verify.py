@@ -13,7 +13,6 @@ from copa.bounds.certificate_list import same_ball
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
-from copa.planner.bundle import Bundle
 from copa.plans import PlanBatch
 from copa.plans.claims import Claim, claims_of_batch, claims_of_document, name_fault
 from copa.plans.document import require_document
@@ -22,7 +21,8 @@ from copa.plans.storage import in_parts, read_parts
 from copa.tables.cells import as_text, plain
 
 if TYPE_CHECKING:
-    from copa.planner.strategies.base import Strategy
+    from copa.planner.bundle import Bundle
+    from copa.planner.fitted import Fitted
 
 
 ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
@@ -131,7 +131,7 @@ def verify(
     return FAILED if faults else FINE
 
 
-def _checked(file: Path, opened: Bundle | None) -> Iterator[tuple[Claim | None, str | None]]:
+def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:
     """Every claim, once with None and once per fault; faults that are about no claim of their own come alone."""
     if file.suffix.lower() == ".json":
         if opened is not None:
