@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from copa import RecoursePlanner
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, write_bank
+from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, refused, write_bank
 from unit.planner import loans
 
 
@@ -288,3 +288,13 @@ def test_json_is_all_that_stdout_of_a_process_holds(bank, bundle, tmp_path):
 def test_help_and_version_are_there():
     assert process("--help").stdout.count("Plan") > 0
     assert process("--version").stdout.strip() == __import__("copa").__version__
+
+
+def test_old_spellings_of_options_work_with_a_warning(bank, tmp_path):
+    data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
+    result = copa("fit", *data, "--label", "paid")
+    assert "warning: --label is called --target now" in result.stderr
+    assert load_bundle(tmp_path / "b").facts["label"] == "paid"
+    assert "missing option --target" in refused("fit", *data, code=2)
+    result = copa("schema", "infer", bank / "bank.csv", "--label", "paid", "-o", tmp_path / "s.yaml")
+    assert "warning: --label is called --target now" in result.stderr

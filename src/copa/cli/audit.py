@@ -31,7 +31,7 @@ from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import assumption
-from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES, plans_into
+from copa.plans.writers import BATCH_FILES, PAGES, plans_into
 from copa.tables.cells import as_text
 from copa.tables.files import read_applicants, read_json_file, read_options
 
@@ -45,46 +45,73 @@ SAVED = (".copa", ".zip")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How files are read.
+class Request:
+    """What `copa audit` and `copa correct` are asked for, beside what they do with it.
 
     Attributes
     ----------
-    label, group : columns of the applicants with their names, and with the groups that a report compares
-    delimiter : between the cells of a CSV file
-    raw_cells : whether the cells of plans stay as they are, in the table of plans that copa wrote too
+    bundle, plans : Path
+    applicants : Path, optional
+    output, report : Path, optional
+        Files to write.
+    group, label : str, optional
+        Columns of the applicants with the groups that a report compares, and with their names.
+    delimiter : str
+        Between the cells of a CSV file.
+    raw_cells : bool
+        Whether cells of CSV files stay as they are, also where they begin formulas.
     """
 
-    label: str | None
+    bundle: Path
+    plans: Path
+    applicants: Path | None
+    output: Path | None
+    report: Path | None
     group: str | None
+    label: str | None
     delimiter: str
     raw_cells: bool
 
+    def open(self, **settings: Any) -> tuple["Bundle", Any, "pd.DataFrame | None"]:
+        """Return the bundle, and plans and applicants as `RecoursePlanner.audit` takes them."""
+        files = {"--output": (self.output, BATCH_FILES), "--report": (self.report, PAGES)}
+        require_outputs(files, self.bundle, self.plans, self.applicants)
+        bundle = open_bundle(self.bundle, **settings)
+        if not self.plans.is_file():
+            raise MisuseError(f"the plans {self.plans} do not exist (looked for {self.plans.absolute()})")
+        people = None
+        if self.applicants is not None:
+            table = open_data(self.applicants, self.delimiter)
+            people = read_applicants(table, bundle.template, label=self.label, group=self.group)
+        return bundle, self._read_plans(people), people
 
-def read_given(
-    path: Path, bundle: "Bundle", applicants: Path | None, reading: Reading
-) -> tuple[Any, "pd.DataFrame | None"]:
-    """Return plans and applicants as `RecoursePlanner.audit` takes them."""
-    if not path.is_file():
-        raise MisuseError(f"the plans {path} do not exist (looked for {path.absolute()})")
-    people = None
-    if applicants is not None:
-        table = open_data(applicants, reading.delimiter)
-        people = read_applicants(table, bundle.template, label=reading.label, group=reading.group)
-    suffix = path.suffix.lower()
-    if suffix in SAVED:
-        return PlanBatch.load(path), people
-    if suffix == ".json":
-        content = read_json_file(path)
-        if content.get("format") == FORMAT:
-            require_document(content)
-        return content, people
-    if people is None:
-        raise MisuseError(f"--applicants is needed: {path.name} holds options, not what the applicants are like today")
-    options = read_options(path, reading.delimiter, raw_cells=reading.raw_cells)
-    if len(options) == 0:
-        raise DataError(f"{path} has no options")
-    return options, people
+    def _read_plans(self, people: "pd.DataFrame | None") -> Any:
+        suffix = self.plans.suffix.lower()
+        if suffix in SAVED:
+            return PlanBatch.load(self.plans)
+        if suffix == ".json":
+            content = read_json_file(self.plans)
+            if content.get("format") == FORMAT:
+                require_document(content)
+            return content
+        if people is None:
+            raise MisuseError(
+                f"--applicants is needed: {self.plans.name} holds options, not what the applicants are like today"
+            )
+        options = read_options(self.plans, self.delimiter, raw_cells=self.raw_cells)
+        if len(options) == 0:
+            raise DataError(f"{self.plans} has no options")
+        return options
+
+    def write(self, batch: PlanBatch, **more: Any) -> None:
+        """Write plans, and a report of them, where they are wanted."""
+        if self.output is not None:
+            with plans_into(self.output, certificates=True, raw_cells=self.raw_cells) as writer:
+                writer.add(batch)
+        if self.report is not None:
+            from copa.report import write_report
+
+            write_report(batch, self.report, group=self.group, **more)
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -95,7 +122,10 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     plans: PlansArgument,
     applicants: Applicants = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write options and bounds: .csv, .parquet, .json, .copa.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the audited plans to this file: .csv, .parquet, .json, .zip or .copa."
+        ),
     ] = None,
     report: ReportFile = None,
     group: Group = None,
@@ -108,30 +138,16 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
-    require_outputs(files, bundle, plans, applicants)
-    opened = open_bundle(bundle, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
-    reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
-    given, people = read_given(plans, opened, applicants, reading)
+    request = Request(bundle, plans, applicants, output, report, group, label, delimiter, raw_cells)
+    opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
     breaks = [first_break(opened.fitted, batch, i) for i in range(len(batch))]
-    write_plans(batch, output, report, raw_cells=raw_cells, planner=opened.planner, group=group)
+    request.write(batch, planner=opened.planner)
     if as_json:
         show_json(_content(batch, breaks))
     else:
         _show(batch, breaks)
     return FAILED if (batch.status == "error").all() else FINE
-
-
-def write_plans(batch: "PlanBatch", output: Path | None, report: Path | None, *, raw_cells: bool, **more: Any) -> None:
-    """Write plans, and a report of them, where they are wanted."""
-    if output is not None:
-        with plans_into(output, certificates=True, raw_cells=raw_cells) as writer:
-            writer.add(batch)
-    if report is not None:
-        from copa.report import write_report
-
-        write_report(batch, report, **more)
 
 
 def with_options(batch: "PlanBatch") -> list[int]:

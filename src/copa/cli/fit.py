@@ -84,26 +84,30 @@ def require_few_texts(features: "pd.DataFrame", spared: set[str]) -> None:
 
 def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Bundle to write.", metavar="BUNDLE")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     target: Target = None,
     label: OldLabel = None,
     model: Annotated[
-        Path | None, typer.Option(help="Fitted pipeline: .skops, .pkl or .joblib.", metavar="FILE")
+        Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib; default: fit one.", metavar="FILE")
     ] = None,
     trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle, and whatever code is in it.")
+        bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
     ] = False,
     schema: Schema = None,
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that no option changes; repeatable.")] = None,
+    immutable: Annotated[
+        list[str] | None, typer.Option(help="Column that options must not change; repeatable.")
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
-    favourable: Annotated[str | None, typer.Option(help="Label that a person wants.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Probability from which on the model accepts.")] = None,
+    favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
-    radius: Annotated[str, typer.Option(help="How far the next models may be off: a number, or auto.")] = "auto",
+    radius: Annotated[str, typer.Option(help="Radius of the ambiguity set: a number, or auto.")] = "auto",
     n_options: NOptions = None,
-    cost: Annotated[Cost | None, typer.Option(help="How the efforts of changes add up.")] = None,
-    n_models: Annotated[int | None, typer.Option(help="Refits for the moments.", metavar="N")] = None,
+    cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
+    n_models: Annotated[
+        int | None, typer.Option(help="Number of refits to estimate the moments from.", metavar="N")
+    ] = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
     n_jobs: NJobs = None,

@@ -34,40 +34,44 @@ class Cost(StrEnum):
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
 PlansArgument = Annotated[
-    Path, typer.Argument(help="Plans: .csv or .parquet of options, DiCE's .json, or plans of copa.", metavar="PLANS")
+    Path,
+    typer.Argument(help="Plans: a table of options (.csv, .parquet), DiCE's .json, or plans of copa.", metavar="PLANS"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
-Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+Delimiter = Annotated[str, typer.Option(help="Character between two cells of a CSV file.")]
 Guarantee = Annotated[
-    float | None, typer.Option(help="Probability that options must hold with, above 0 and below 1.", metavar="P")
+    float | None, typer.Option(help="Guaranteed probability of acceptance, above 0 and below 1.", metavar="P")
 ]
 Whom = Annotated[
-    GuaranteeFor | None, typer.Option("--guarantee-for", help="Each option by itself, all together, or any of them.")
+    GuaranteeFor | None,
+    typer.Option("--guarantee-for", help="Guarantee each option by itself, all of them together, or any one of them."),
 ]
 NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 79.", metavar="N")]
 NStarts = Annotated[
-    int | None, typer.Option(help="Rows in each applicant's pool: more find better menus.", metavar="N")
+    int | None, typer.Option(help="Starting rows of the search per applicant; more find better plans.", metavar="N")
 ]
-RandomState = Annotated[int | None, typer.Option(help="Seed; the same gives the same plans.", metavar="N")]
+RandomState = Annotated[int | None, typer.Option(help="Random seed.", metavar="N")]
 NJobs = Annotated[
-    int | None, typer.Option(help="Threads; all cores if left out. Results do not depend on it.", metavar="N")
+    int | None, typer.Option(help="Number of threads; default: all cores. Results do not depend on it.", metavar="N")
 ]
 Schema = Annotated[
-    Path | None, typer.Option(help="What may change: a schema file (`copa schema infer`).", metavar="FILE")
+    Path | None,
+    typer.Option(help="Schema: which columns may change, and how (see `copa schema infer`).", metavar="FILE"),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a report to this .html file.", metavar="FILE")]
-Group = Annotated[str | None, typer.Option(help="Column whose values the report compares.", metavar="COL")]
+Group = Annotated[str | None, typer.Option(help="Column with the groups that the report compares.", metavar="COL")]
 Id = Annotated[
-    str | None, typer.Option("--id", help="Column that names the applicants; numbered if left out.", metavar="COL")
+    str | None, typer.Option("--id", help="Column with the applicants' names; default: number them.", metavar="COL")
 ]
 RawCells = Annotated[
     bool,
-    typer.Option("--raw-cells", help="CSV cells as they are, also those that a spreadsheet runs as formulas."),
+    typer.Option("--raw-cells", help="Read and write CSV cells unchanged, even those a spreadsheet runs as formulas."),
 ]
 Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
 OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 Applicants = Annotated[
-    Path | None, typer.Option("--applicants", help="The applicants today: .csv or .parquet.", metavar="FILE")
+    Path | None,
+    typer.Option("--applicants", help="Table of the applicants as they are today: .csv or .parquet.", metavar="FILE"),
 ]
 
 

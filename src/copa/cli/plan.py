@@ -88,21 +88,27 @@ def _report_builder(planner: "RecoursePlanner", group: str | None) -> "ReportBui
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     bundle: BundleArgument,
     applicants: Annotated[Path, typer.Argument(help="Applicants: .csv or .parquet.", metavar="APPLICANTS")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Write the plans to this file: .csv, .parquet or .json.", metavar="FILE"),
+    ],
     report: ReportFile = None,
     certificates: Annotated[
-        Path | None, typer.Option(help="Proofs for `copa verify`: .json, .zip or .copa.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write plans with certificates, for `copa verify`: .json, .zip or .copa.", metavar="FILE"),
     ] = None,
     group: Group = None,
     label: Id = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from what an earlier run finished.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
-    diversity_weight: Annotated[float | None, typer.Option(help="What likeness of the options costs.")] = None,
+    diversity_weight: Annotated[float | None, typer.Option(help="Weight of the diversity penalty.")] = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for all applicants.", metavar="S")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Time limit in seconds, for all applicants together.", metavar="S")
+    ] = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
     raw_cells: RawCells = False,

@@ -30,12 +30,16 @@ Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="D
 
 def infer(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Schema to write: .yaml or .json.", metavar="FILE")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write the schema to this file: .yaml or .json.", metavar="FILE")
+    ],
     *,
     target: Target = None,
     label: OldLabel = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that no option changes; repeatable.")] = None,
+    immutable: Annotated[
+        list[str] | None, typer.Option(help="Column that options must not change; repeatable.")
+    ] = None,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
 ) -> None:
@@ -58,7 +62,7 @@ def infer(
 
 def validate(
     schema: Annotated[Path, typer.Argument(help="Schema file.", metavar="SCHEMA")],
-    data: Annotated[Path | None, typer.Argument(help="Data to check against it.", metavar="DATA")] = None,
+    data: Annotated[Path | None, typer.Argument(help="Table to check against the schema.", metavar="DATA")] = None,
     *,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,

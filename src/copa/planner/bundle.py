@@ -7,26 +7,35 @@ is that loading it makes objects of known types only, and runs nothing.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, made_with, require_known_entries
 from copa._core.words import listed
+from copa.bounds.certificate_list import same_ball
 from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.planner.persistence import pack_planner
 from copa.planner.recourse_planner import RecoursePlanner
+from copa.plans import PlanBatch
+from copa.plans.frames import option_numbers
 from copa.tables.casting import KINDS, kinds_of, template_of
+from copa.tables.cells import as_text, plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.planner.strategies.base import Strategy
 
+ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
+WITHDRAWN = ("infeasible", "error")  # statuses of options that are not offered: their message says what is wrong
+ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all options
 PLANNER, MODEL = "planner.zip", "model.skops"
 
 
@@ -184,3 +193,71 @@ def pack_model(model: Any) -> bytes:
             "take the types of your model"
         )
     return raw
+
+
+def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
+    """Yield what contradicts a bundle in saved plans: its ambiguity set, its terms, its model and its schema.
+
+    Parameters
+    ----------
+    batch : PlanBatch
+    bundle : Bundle
+    """
+    fitted = bundle.fitted
+    if not same_ball(batch.ball, fitted.ambiguity(_n_options(batch))):
+        yield "the ball of distributions is another one than that of the bundle"
+        return
+    different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]
+    if different:
+        yield f"the terms are not those of the bundle: {', '.join(different)} differ"
+    yield from _applicant_violations(batch, fitted)
+    if len(batch.options):
+        yield from _option_violations(batch, fitted, bundle.planner.n_jobs)
+
+
+def _n_options(batch: PlanBatch) -> int:
+    """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
+    return batch.ball.dimension - 1
+
+
+def _terms_of(fitted: "Strategy") -> dict[str, Any]:
+    """Terms of all plans of a bundle, whatever else was asked for when they were made."""
+    return {
+        "schema": fitted.schema,
+        "favourable": plain(fitted.model.favourable),
+        "threshold": fitted.model.threshold,
+        "cost": fitted.space.cost.name,
+        "radius_source": fitted.radius_source,
+        "basis": fitted.subject,
+    }
+
+
+def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
+    """Applicants who are said to need nothing, though the model does not accept them."""
+    idle = np.flatnonzero(batch.status == "already_valid")
+    if len(idle):
+        for i in idle[~fitted.model.accepts(batch.applicants.iloc[idle])].tolist():
+            yield f"{_applicant(batch, i)}: the model does not accept the row, and the status is already_valid"
+
+
+def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None) -> Iterator[str]:
+    encoded = fitted.points(batch.options, batch.owner, _n_options(batch), n_jobs)
+    # Entry by entry: a column of large numbers would hide what differs in the others.
+    near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
+    far = np.count_nonzero(near, axis=1) < encoded.shape[1]
+    accepted = fitted.model.accepts(batch.options)
+    violations = fitted.schema.violations(batch.applicants.iloc[batch.owner], batch.options)
+    numbers, statuses = option_numbers(batch), batch.status[batch.owner]
+    for k, (owner, status) in enumerate(zip(batch.owner.tolist(), statuses.tolist(), strict=True)):
+        found = ["its row is not the one that the certificate is about"] if far[k] else []
+        if accepted[k] != batch.accepted[k]:
+            found.append("the model answers otherwise")
+        elif status in ACCEPTED and not accepted[k]:
+            found.append(f"the model does not accept it, and the status is {status}")
+        if status not in WITHDRAWN:
+            found += [f"breaks the schema: {violation}" for violation in violations[k]]
+        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {fault}" for fault in found)
+
+
+def _applicant(batch: PlanBatch, i: int) -> str:
+    return f"applicant {as_text(batch.applicants.index[i])}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet")
 PLAN_FILES = (*TABLES, ".json")
 PROOF_FILES = (".json", ".zip", ".copa")
+BATCH_FILES = (*PLAN_FILES, ".zip", ".copa")
 PAGES = (".html",)
 
 # What is said of an option, before the columns of its row.

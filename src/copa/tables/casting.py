@@ -158,7 +158,7 @@ class ColumnReader:
         import pandas as pd
 
         kind = self.kind if kind is None else kind
-        values = [read_cell(kind, cell) for cell in self.cells]
+        values = self.cells if kind == self._kind else [read_cell(kind, cell) for cell in self.cells]
         dtype = _dtype_for(kind, values)
         if dtype == np.float64:
             values = [np.nan if value is None else float(value) for value in values]
