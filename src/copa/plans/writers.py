@@ -14,7 +14,7 @@ from copa.exceptions import DataError
 from copa.plans.document import DocumentWriter
 from copa.plans.frames import option_numbers
 from copa.plans.storage import PartsWriter
-from copa.tables.formulas import quoted_table
+from copa.tables.files import quoted_table
 
 if TYPE_CHECKING:
     import pandas as pd

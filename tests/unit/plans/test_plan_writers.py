@@ -9,8 +9,7 @@ import pytest
 import copa
 from copa.plans import PlanBatch
 from copa.plans.writers import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
-from copa.tables.files import read_options
-from copa.tables.formulas import begins_formula
+from copa.tables.files import begins_formula, read_options
 from unit.plans.plan_batches import german_batch
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copa.tables.formulas import begins_formula, quoted, quoted_table, unquoted, unquoted_table
+from copa.tables.files import begins_formula, quoted, quoted_table, unquoted, unquoted_table
 
 TEXTS = st.text(alphabet="'=+-@\uff1d\uff20 \t\r\n\u202e1.e5a", max_size=6)
 
