@@ -123,9 +123,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     applicants: Applicants = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the audited plans to this file: .csv, .parquet, .json, .zip or .copa."
-        ),
+        typer.Option("--output", "-o", help="Write the audited plans: .csv, .parquet, .json or .copa."),
     ] = None,
     report: ReportFile = None,
     group: Group = None,

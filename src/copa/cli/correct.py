@@ -43,9 +43,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     plans: PlansArgument,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="Write the corrected plans to this file: .csv, .parquet, .json, .zip or .copa."
-        ),
+        typer.Option("--output", "-o", help="Write the corrected plans: .csv, .parquet, .json or .copa."),
     ],
     applicants: Applicants = None,
     method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = Method.LEVEL,

@@ -17,11 +17,11 @@ N_APPLICANTS = 10
 def demo(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the report and the plans; default: copa-demo.", metavar="DIR"),
+        typer.Option("--output", "-o", help="Folder for report and plans.", metavar="DIR"),
     ] = None,
     *,
     out: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    n_models: Annotated[int, typer.Option(help="Number of refits to estimate the moments from.", metavar="N")] = 1000,
+    n_models: Annotated[int, typer.Option(help="Refits to estimate moments from.", metavar="N")] = 1000,
     n_jobs: NJobs = None,
     as_json: AsJson = False,
 ) -> None:

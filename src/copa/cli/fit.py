@@ -87,16 +87,12 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     target: Target = None,
     label: OldLabel = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib; default: fit one.", metavar="FILE")
-    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib.", metavar="FILE")] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
     ] = False,
     schema: Schema = None,
-    immutable: Annotated[
-        list[str] | None, typer.Option(help="Column that options must not change; repeatable.")
-    ] = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
@@ -105,9 +101,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     radius: Annotated[str, typer.Option(help="Radius of the ambiguity set: a number, or auto.")] = "auto",
     n_options: NOptions = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
-    n_models: Annotated[
-        int | None, typer.Option(help="Number of refits to estimate the moments from.", metavar="N")
-    ] = None,
+    n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
     n_jobs: NJobs = None,

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from copa.planner import RecoursePlanner
     from copa.planner.bundle import Bundle
-    from copa.report import ReportBuilder
 
 BLOCK = 250  # applicants: a few seconds of work, which is what an interruption costs at most
 # Settings of the planner that do not change the plans.
@@ -69,20 +68,18 @@ class Outputs:
     @contextmanager
     def opened(self, planner: "RecoursePlanner") -> Iterator[list[Any]]:
         """Writers of the files, each of which appears when all is written; the report is the last."""
-        builder = None if self.report is None else _report_builder(planner, self.group)
+        builders = []
+        if self.report is not None:
+            from copa.report import ReportBuilder
+
+            builders.append(ReportBuilder(planner=planner, group=self.group))
         with ExitStack() as stack:
             writers: list[Any] = [stack.enter_context(plans_into(self.plans, raw_cells=self.raw_cells))]
             if self.certificates is not None:
                 writers.append(stack.enter_context(plans_into(self.certificates, certificates=True)))
-            yield writers if builder is None else [*writers, builder]
-        if builder is not None and self.report is not None:
+            yield [*writers, *builders]
+        for builder in builders:
             builder.write(self.report)
-
-
-def _report_builder(planner: "RecoursePlanner", group: str | None) -> "ReportBuilder":
-    from copa.report import ReportBuilder
-
-    return ReportBuilder(planner=planner, group=group)
 
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -90,7 +87,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     applicants: Annotated[Path, typer.Argument(help="Applicants: .csv or .parquet.", metavar="APPLICANTS")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Write the plans to this file: .csv, .parquet or .json.", metavar="FILE"),
+        typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE"),
     ],
     report: ReportFile = None,
     certificates: Annotated[
@@ -204,14 +201,9 @@ def _made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, 
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,
-        "input": _sha256_of(applicants),
+        "input": hashlib.sha256(applicants.read_bytes()).hexdigest(),
         "settings": {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT} | reading,
     }
-
-
-def _sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _show(counts: Counter[str], n_rows: int, written: list[str], *, as_json: bool) -> None:

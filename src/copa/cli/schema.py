@@ -30,16 +30,12 @@ Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="D
 
 def infer(
     data: Data,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Write the schema to this file: .yaml or .json.", metavar="FILE")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
     target: Target = None,
     label: OldLabel = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
-    immutable: Annotated[
-        list[str] | None, typer.Option(help="Column that options must not change; repeatable.")
-    ] = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
 ) -> None:

@@ -7,12 +7,11 @@ the dtype that the model knows (`cast_like`).
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.tables.values import text_of
@@ -192,10 +191,6 @@ def _dtype_for(kind: str, values: list[Any]) -> Any:
     return np.dtype(np.int64 if whole else np.float64)
 
 
-# Up to here every whole number is a float.
-EXACT_FLOATS = 2.0**53
-
-
 def cast_like(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":  # noqa: PLR0911 - one per kind of dtype
     """Return `column` in the dtype of `like`, undoing what a file, JSON or another tool did to its values.
 
@@ -216,10 +211,8 @@ def cast_like(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[An
         return _cast_choices(column, dtype)
     if types.is_bool_dtype(dtype):
         return _cast_truths(column, dtype)
-    if types.is_integer_dtype(dtype):
-        return _cast_whole_numbers(column, dtype)
-    if types.is_float_dtype(dtype):
-        return pd.Series(_numbers(column), index=column.index).astype(dtype)
+    if types.is_numeric_dtype(dtype):
+        return _cast_numbers(column, dtype)
     if types.is_string_dtype(dtype):
         return _cast_text(column).astype(dtype)
     try:
@@ -255,37 +248,27 @@ def _cast_choices(column: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
 
 def _cast_truths(column: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
     values = _mapped(column, lambda value: read_cell(TRUTH, value))
-    for value in values:
-        if not (value is None or isinstance(value, bool)):
-            _refuse(column, value, "true or false")
+    _refuse_others(column, values, lambda value: isinstance(value, bool), "true or false")
     return values.astype(dtype) if _holds_missing(dtype) or not values.isna().any() else values
 
 
-def _cast_whole_numbers(column: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
-    import pandas as pd
+def _cast_numbers(column: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
+    from pandas.api.types import is_float_dtype
 
-    numbers = _numbers(column)
-    floats = pd.Series(numbers, index=column.index)
-    present = numbers[~np.isnan(numbers)]
+    values = _mapped(column, lambda value: read_cell(NUMBER, value))
+    _refuse_others(
+        column, values, lambda value: not isinstance(value, str) and _number_of(value) is not None, "numbers"
+    )
+    floats = values.astype(np.float64)
+    if is_float_dtype(dtype):
+        return floats.astype(dtype)
+    present = floats.dropna()
     whole = bool((np.isfinite(present) & (np.floor(present) == present)).all())
-    if not whole or (len(present) < len(numbers) and not _holds_missing(dtype)):
+    if not whole or (len(present) < len(values) and not _holds_missing(dtype)):
         return floats
-    exact = np.abs(present).max(initial=0.0) < EXACT_FLOATS
-    values = floats if exact else _mapped(column, lambda value: int(read_cell(INTEGER, value)))
+    exact = _mapped(values, int)  # with all its digits, also those beyond a float
     limits = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
-    return values.astype(dtype) if values.dropna().between(limits.min, limits.max).all() else floats
-
-
-def _numbers(column: "pd.Series[Any]") -> Array:
-    """Floats of a column, each the nearest to what was written; NaN where a value is missing."""
-    from pandas.api.types import is_numeric_dtype
-
-    values = column if is_numeric_dtype(column.dtype) else _mapped(column, lambda value: read_cell(NUMBER, value))
-    cells = np.where(values.isna().to_numpy(dtype=bool), np.nan, values.to_numpy(dtype=object))
-    for cell in cells:
-        if isinstance(cell, str) or _number_of(cell) is None:
-            _refuse(column, cell, "numbers")
-    return cells.astype(np.float64)
+    return exact.astype(dtype) if exact.dropna().between(limits.min, limits.max).all() else floats
 
 
 def _number_of(value: Any) -> float | None:
@@ -309,9 +292,13 @@ def _holds_missing(dtype: Any) -> bool:
     return not isinstance(dtype, np.dtype)  # numpy's whole numbers and truth values cannot, pandas' own dtypes can
 
 
-def _refuse(column: "pd.Series[Any]", value: Any, allowed: str) -> NoReturn:
-    row = next(i for i, cell in enumerate(column) if cell is value or cell == value)
-    raise InvalidInputError(
-        f"column {shown(column.name)} must hold {allowed}, as that of the applicants does; "
-        f"got {shown(value)} in row {row}"
-    )
+def _refuse_others(
+    column: "pd.Series[Any]", values: "pd.Series[Any]", is_good: "Callable[[Any], bool]", allowed: str
+) -> None:
+    """Raise for the first value that is neither missing nor good, naming the cell that it was read from."""
+    for row, (cell, value) in enumerate(zip(column, values, strict=True)):
+        if value is not None and not is_good(value):
+            raise InvalidInputError(
+                f"column {shown(column.name)} must hold {allowed}, as that of the applicants does; "
+                f"got {shown(cell)} in row {row}"
+            )
