@@ -68,17 +68,17 @@ class Outputs:
     @contextmanager
     def opened(self, planner: "RecoursePlanner") -> Iterator[list[Any]]:
         """Writers of the files, each of which appears when all is written; the report is the last."""
-        builders = []
+        builder = None
         if self.report is not None:
             from copa.report import ReportBuilder
 
-            builders.append(ReportBuilder(planner=planner, group=self.group))
+            builder = ReportBuilder(planner=planner, group=self.group)
         with ExitStack() as stack:
             writers: list[Any] = [stack.enter_context(plans_into(self.plans, raw_cells=self.raw_cells))]
             if self.certificates is not None:
                 writers.append(stack.enter_context(plans_into(self.certificates, certificates=True)))
-            yield [*writers, *builders]
-        for builder in builders:
+            yield writers if builder is None else [*writers, builder]
+        if builder is not None and self.report is not None:
             builder.write(self.report)
 
 
