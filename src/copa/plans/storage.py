@@ -72,9 +72,7 @@ def load(cls: type[Batch], path: Path) -> Batch:
     return read(cls, path, path)
 
 
-def read(
-    cls: type[Batch], source: Path | bytes, path: Path | None = None, budget: Budget | None = None
-) -> Batch:
+def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budget: Budget | None = None) -> Batch:
     """Read a saved batch.
 
     Parameters
