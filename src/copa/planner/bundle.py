@@ -18,7 +18,6 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, made_with, require_known_entries
 from copa._core.words import listed
-from copa.bounds.certificate_list import same_ball
 from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.planner.persistence import pack_planner
@@ -204,7 +203,7 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
     bundle : Bundle
     """
     fitted = bundle.fitted
-    if not same_ball(batch.ball, fitted.ambiguity(_n_options(batch))):
+    if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
         yield "the ball of distributions is another one than that of the bundle"
         return
     different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]
