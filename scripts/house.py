@@ -133,7 +133,7 @@ def crossed() -> tuple[int, int]:
         table.to_csv(base / "train.csv", index=False)
         data.features.head(40).to_csv(base / "applicants.csv", index=False)
         data.schema.save(base / "schema.yaml")
-        fit = ["fit", str(base / "train.csv"), "--label", "outcome", "--schema", str(base / "schema.yaml")]
+        fit = ["fit", str(base / "train.csv"), "--target", "outcome", "--schema", str(base / "schema.yaml")]
         run([*fit, "-o", str(base / "loans.bundle")])
         command = ["plan", str(base / "loans.bundle"), str(base / "applicants.csv"), "-o", str(base / "plans.csv")]
         run(command)  # compiles

@@ -66,5 +66,5 @@ def write_bank(folder: Path) -> Path:
 def fit_bank(folder: Path) -> Path:
     """The bundle of the bank."""
     bundle = folder / "bank.bundle"
-    copa("fit", folder / "bank.csv", "--label", "paid", "--schema", folder / "schema.yaml", "-o", bundle, *FIT)
+    copa("fit", folder / "bank.csv", "--target", "paid", "--schema", folder / "schema.yaml", "-o", bundle, *FIT)
     return bundle

@@ -12,9 +12,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import LinearSVC
 
 from copa import RecoursePlanner
-from copa.cli.bundles import load_bundle
+from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, write_bank
+from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, refused, write_bank
 from unit.planner import loans
 
 
@@ -46,7 +46,7 @@ def expected(bundle):
 
 def test_fit_says_how_good_the_model_is_and_what_it_assumes(bank, tmp_path):
     schema = ("--schema", bank / "schema.yaml")
-    result = copa("fit", bank / "bank.csv", "--label", "paid", *schema, "-o", tmp_path / "b", *FIT)
+    result = copa("fit", bank / "bank.csv", "--target", "paid", *schema, "-o", tmp_path / "b", *FIT)
     assert "cross-validated accuracy 0." in result.stdout
     assert "Favourable answer: 'True'" in result.stdout
     assert "radius" in result.stdout
@@ -54,7 +54,7 @@ def test_fit_says_how_good_the_model_is_and_what_it_assumes(bank, tmp_path):
 
 def test_fit_tells_the_kinds_of_the_columns(bank, tmp_path):
     schema = ("--schema", bank / "schema.yaml")
-    content = json_of("fit", bank / "bank.csv", "--label", "paid", *schema, "-o", tmp_path / "b", *FIT)
+    content = json_of("fit", bank / "bank.csv", "--target", "paid", *schema, "-o", tmp_path / "b", *FIT)
     assert content["columns"] == {
         "income": "number", "debt": "integer", "age": "integer", "job": "text", "grade": "integer", "married": "truth",
     }  # fmt: skip
@@ -228,7 +228,7 @@ def test_correct_writes_no_option_that_is_refused_and_says_which(bank, bundle, p
 
 def test_a_schema_is_inferred_and_validated(bank, tmp_path):
     path = tmp_path / "s.yaml"
-    content = json_of("schema", "infer", bank / "bank.csv", "--label", "paid", "--immutable", "age", "-o", path)
+    content = json_of("schema", "infer", bank / "bank.csv", "--target", "paid", "--immutable", "age", "-o", path)
     assert content["columns"]["job"] == "categorical"
     assert "paid" not in content["columns"]
     assert "20 columns" not in copa("schema", "validate", path, bank / "bank.csv").stdout
@@ -241,7 +241,7 @@ def test_a_schema_is_inferred_and_validated(bank, tmp_path):
 def test_a_model_of_ones_own_goes_into_a_bundle_and_plans_alike(bank, tmp_path):
     model = loans.fitted_pipeline()
     skops.io.dump(model, tmp_path / "m.skops")
-    data = ("--label", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    data = ("--target", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
     copa("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
     people = loans.people(20, 3)
     settings = {"n_models": 50, "guarantee": 0.8, "random_state": 0, "n_starts": 4, "n_options": 2, "n_jobs": 1}
@@ -255,7 +255,7 @@ def test_a_calibrated_model_and_its_pickle_are_taken_too(bank, tmp_path):
     import joblib
 
     joblib.dump(loans.fitted_pipeline(CalibratedClassifierCV(LinearSVC(), ensemble=False)), tmp_path / "m.joblib")
-    data = ("--label", "paid", "--model", tmp_path / "m.joblib", "--trust-pickle", "--schema", bank / "schema.yaml")
+    data = ("--target", "paid", "--model", tmp_path / "m.joblib", "--trust-pickle", "--schema", bank / "schema.yaml")
     content = json_of("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
     assert content["accuracy_on_these_rows"] > 0.6
     assert load_bundle(tmp_path / "b").planner.plan(loans.people(5, 3)).status.size == 5
@@ -265,14 +265,14 @@ def test_codes_that_the_model_knows_as_text_are_read_as_text(bank, tmp_path):
     table = loans.people(300, 0).assign(grade=lambda t: t["grade"].astype(str))
     model = loans.pipeline().fit(table, loans.outcomes(table.assign(grade=table["grade"].astype(int))))
     skops.io.dump(model, tmp_path / "m.skops")
-    data = ("--label", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    data = ("--target", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
     assert json_of("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)["columns"]["grade"] == "text"
     copa("plan", tmp_path / "b", bank / "people.csv", "-o", tmp_path / "p.csv")
     assert "error" not in pd.read_csv(tmp_path / "p.csv")["plan_status"].tolist()
 
 
 def test_the_demo_shows_a_menu_and_writes_three_files(tmp_path):
-    result = copa("demo", "--out", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
+    result = copa("demo", "--output", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
     for words in ("Option 1", "All ten", "Check the proofs with: copa verify"):
         assert words in result.stdout
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["plans.copa", "plans.csv", "report.html"]
@@ -288,3 +288,13 @@ def test_json_is_all_that_stdout_of_a_process_holds(bank, bundle, tmp_path):
 def test_help_and_version_are_there():
     assert process("--help").stdout.count("Plan") > 0
     assert process("--version").stdout.strip() == __import__("copa").__version__
+
+
+def test_old_spellings_of_options_work_with_a_warning(bank, tmp_path):
+    data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
+    result = copa("fit", *data, "--label", "paid")
+    assert "warning: --label is called --target now" in result.stderr
+    assert load_bundle(tmp_path / "b").facts["label"] == "paid"
+    assert "missing option --target" in refused("fit", *data, code=2)
+    result = copa("schema", "infer", bank / "bank.csv", "--label", "paid", "-o", tmp_path / "s.yaml")
+    assert "warning: --label is called --target now" in result.stderr

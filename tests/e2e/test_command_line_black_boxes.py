@@ -11,13 +11,13 @@ import pytest
 import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
+from copa._core.formats import digest_of
 from copa.plans import PlanBatch
-from copa.tables.packing import digest_of
 from e2e.command_runs import SEARCH, copa, json_of, refused, write_bank
 from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
 from unit.planner import loans
 
-FIT = ("--label", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)
+FIT = ("--target", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)
 
 
 @pytest.fixture(scope="module")

@@ -151,8 +151,8 @@ def test_no_command_writes_over_what_it_reads(bank, bundle, tmp_path):
         ("plan", bundle, data, "-o", link),
         ("audit", bundle, data, "-o", link),
         ("correct", bundle, tmp_path / "p.copa", "--applicants", data, "-o", link),
-        ("fit", data, "--label", "paid", "-o", link),
-        ("fit", data, "--label", "paid", "--schema", schema, "-o", schema),
+        ("fit", data, "--target", "paid", "-o", link),
+        ("fit", data, "--target", "paid", "--schema", schema, "-o", schema),
         ("schema", "infer", schema, "-o", schema),
     ):
         assert "is both read and written" in refused(*command, code=2)

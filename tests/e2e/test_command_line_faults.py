@@ -28,7 +28,7 @@ def bundle(bank):
 
 
 def fit_refused(data, *more, code=1, out="b"):
-    label = () if "--label" in more else ("--label", "paid")
+    label = () if "--target" in more else ("--target", "paid")
     line = refused("fit", data, *label, "-o", data.parent / out, *more, *FIT, code=code)
     assert not (data.parent / out).exists()
     return line
@@ -38,7 +38,7 @@ def fit_refused(data, *more, code=1, out="b"):
     ("content", "words"),
     [
         (b"a,paid\n1,2,3\n", "line 2 has 3 cells, the header 2"),
-        (b"a;paid\n1;2\n", "--label|single column"),
+        (b"a;paid\n1;2\n", "--target|single column"),
         (b"\x00\x01\x02\xff\xfe", "is not text in UTF-8"),
         (b"", "is empty"),
         (b"a,paid\n", "has no rows"),
@@ -51,7 +51,7 @@ def test_a_malformed_table_is_named(tmp_path, content, words):
 
 
 def test_a_wrong_label_column_is_misuse_and_the_nearest_is_named(bank):
-    assert "no column 'payd'; did you mean 'paid'?" in fit_refused(bank / "bank.csv", "--label", "payd", code=2)
+    assert "no column 'payd'; did you mean 'paid'?" in fit_refused(bank / "bank.csv", "--target", "payd", code=2)
 
 
 def test_the_papers_experiments_are_said_to_be_in_the_sources():
@@ -62,7 +62,7 @@ def test_the_papers_experiments_are_said_to_be_in_the_sources():
 
 def test_a_label_of_many_values_is_refused(bank):
     assert "the label 'grade' must have 2 different values, it has 5" in fit_refused(
-        bank / "bank.csv", "--label", "grade"
+        bank / "bank.csv", "--target", "grade"
     )
 
 
@@ -85,7 +85,7 @@ def test_a_column_of_names_is_no_choice(bank, tmp_path):
     line = fit_refused(tmp_path / "t.csv")
     assert "column 'who' holds 300 different texts in 300 rows" in line
     assert "leave it out with --drop who, or mark it immutable" in line
-    copa("fit", tmp_path / "t.csv", "--label", "paid", "--drop", "who", "-o", tmp_path / "b", *FIT)
+    copa("fit", tmp_path / "t.csv", "--target", "paid", "--drop", "who", "-o", tmp_path / "b", *FIT)
 
 
 def test_text_in_a_column_of_numbers_is_named(bank, tmp_path):
@@ -100,7 +100,7 @@ def test_rows_with_empty_cells_are_left_out_and_counted(bank, tmp_path):
     table = pd.read_csv(bank / "bank.csv")
     table.loc[[3, 5], "income"] = np.nan
     table.to_csv(tmp_path / "t.csv", index=False)
-    data = (tmp_path / "t.csv", "--label", "paid", "--schema", bank / "schema.yaml")
+    data = (tmp_path / "t.csv", "--target", "paid", "--schema", bank / "schema.yaml")
     assert "2 rows with an empty cell left out of 300" in copa("fit", *data, "-o", tmp_path / "b", *FIT).stderr
     table["debt"] = np.nan
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -248,7 +248,7 @@ def test_plans_without_applicants_or_options_are_refused(bank, bundle, tmp_path)
     (tmp_path / "e.csv").write_text("applicant,income\n")
     assert "has no options" in refused("audit", bundle, tmp_path / "e.csv", "--applicants", bank / "people.csv", code=1)
     (tmp_path / "j.json").write_text("[1]")
-    assert "must hold a JSON object" in refused("audit", bundle, tmp_path / "j.json", code=1)
+    assert "must be a JSON object" in refused("audit", bundle, tmp_path / "j.json", code=1)
     (tmp_path / "k.json").write_text('{"cake": 1}')
     assert "is not from DiCE" in refused("audit", bundle, tmp_path / "k.json", code=1)
     assert "--budget and --margin must be at least 0" in refused(
@@ -257,7 +257,7 @@ def test_plans_without_applicants_or_options_are_refused(bank, bundle, tmp_path)
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_debug(bank, bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr("copa.cli.plan.ApplicantStream", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("copa.cli.plan.read_applicants", lambda *_, **__: 1 / 0)
     arguments = ("plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv")
     line = refused(*arguments, code=1)
     assert line == "error: unexpected ZeroDivisionError: division by zero; rerun with --debug for the traceback"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import skops.io
 
-from copa.cli.bundles import load_bundle
+from copa._core.formats import digest_of
 from copa.models.storage import DATA_TYPES
+from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
-from copa.tables.packing import digest_of
 from e2e.command_runs import FIT, copa, fit_bank, refused, write_bank
 from e2e.foreign_models import Spy, numbers_only
 
@@ -55,7 +55,7 @@ def test_a_bundle_of_a_newer_version_says_to_update(bank, bundle, tmp_path):
     newer = json.loads(content["manifest.json"]) | {"version": 2}
     content["manifest.json"] = json.dumps(newer).encode()
     line = plan_refused(rewritten(tmp_path / "newer", content), bank, tmp_path)
-    assert "it has version 2 of the format, and this copa reads version 1; update copa-recourse" in line
+    assert "it has version 2 of the format copa-bundle, and this copa reads 1; update copa-recourse" in line
 
 
 @pytest.mark.parametrize("name", ["planner.zip", "model.skops"])
@@ -63,7 +63,7 @@ def test_a_tampered_member_of_a_bundle_is_named(bank, bundle, tmp_path, name):
     content = members(bundle)
     content[name] = content[name][:-1] + bytes([content[name][-1] ^ 1])
     line = plan_refused(rewritten(tmp_path / "b", content), bank, tmp_path)
-    assert f"its member {name} was changed after it was written" in line
+    assert f"its member {name} was changed after it was saved" in line
 
 
 def test_a_tampered_manifest_is_noticed(bank, bundle, tmp_path):
@@ -71,7 +71,7 @@ def test_a_tampered_manifest_is_noticed(bank, bundle, tmp_path):
     manifest = json.loads(content["manifest.json"])
     manifest["kinds"]["debt"] = "text"
     line = plan_refused(rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)}), bank, tmp_path)
-    assert "its manifest was changed after it was written" in line
+    assert "its content was changed after it was saved" in line
 
 
 def test_other_files_are_no_bundles(bank, tmp_path):
@@ -124,7 +124,7 @@ def test_a_tampered_document_of_proofs_is_refused(proofs, tmp_path):
 
 
 def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
-    data = (bank / "bank.csv", "--label", "paid", "--schema", bank / "schema.yaml")
+    data = (bank / "bank.csv", "--target", "paid", "--schema", bank / "schema.yaml")
     copa("fit", *data, "-o", tmp_path / "b", *FIT, "--radius", "0.1")
     result = copa("verify", proofs / "proofs.copa", "--bundle", tmp_path / "b", code=1)
     assert "the ball of distributions is another one" in result.stderr

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from copa.cli import tables_in
 from copa.planner import RecoursePlanner
 from e2e.command_runs import SEARCH, copa, fit_bank, refused, write_bank
 from unit.planner import loans
@@ -31,10 +30,8 @@ def bundle(bank):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 16 applicants, so that 60 of them make four."""
-    for module in ("copa.cli.tables_in", "copa.cli.plan"):
-        monkeypatch.setattr(f"{module}.BLOCK", 16)
-    for reader in (tables_in.CsvFile, tables_in.ParquetFile):
-        monkeypatch.setattr(reader.blocks, "__defaults__", (16,))
+    monkeypatch.setattr("copa.cli.plan.BLOCK", 16)
+    monkeypatch.setattr("copa.tables.files.CHUNK", 7)
 
 
 def outputs(folder):

@@ -17,10 +17,11 @@ import skops
 import copa
 from copa import PlanBatch
 from copa._core import archive
-from copa.cli.bundles import load_bundle, save_bundle
+from copa._core.formats import digest_of
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.storage import unpack_estimator
-from copa.tables.packing import digest_of
+from copa.planner.bundle import load_bundle, save_bundle
+from copa.tables.casting import template_of
 from golden.golden_planners import FOLDER, stored_model
 
 ZEROS = bytes(64 * archive.MEGABYTE)
@@ -44,7 +45,7 @@ def bundle(tmp_path_factory):
     """A good bundle, loaded once, so that no test below measures what is imported."""
     path = tmp_path_factory.mktemp("good") / "linear.bundle"
     planner = copa.RecoursePlanner.load(FOLDER / "linear.planner", stored_model("linear"))
-    save_bundle(path, planner, dict.fromkeys(planner.fitted_.model.columns, "text"), {"label": "paid"})
+    save_bundle(path, planner, template_of(dict.fromkeys(planner.fitted_.model.columns, "text")), {"label": "paid"})
     load_bundle(path)
     return path
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.cli.bundles import load_bundle
-from copa.cli.output import plans_into
+from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
+from copa.plans.writers import plans_into
 from copa.report import write_report
 from e2e import command_runs
 from unit.planner import loans

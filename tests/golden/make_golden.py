@@ -56,7 +56,7 @@ def write_commands():
     people[~golden.stored_model("linear").predict(people)].iloc[:N_APPLICANTS].to_csv(
         folder / "applicants.csv", index=False
     )
-    fit = ("fit", folder / "bank.csv", "--label", golden.LABEL, "--schema", folder / "schema.yaml")
+    fit = ("fit", folder / "bank.csv", "--target", golden.LABEL, "--schema", folder / "schema.yaml")
     for name, more in (("linear", FIT), ("forest", ("--model", folder / "forest.skops", *FIT_FOREST))):
         bundle = folder / f"{name}.bundle"
         run(*fit, "-o", bundle, *more)

@@ -9,7 +9,7 @@ import pytest
 
 import copa
 from copa import FeatureSchema, PlanBatch
-from copa.cli.bundles import load_bundle
+from copa.planner.bundle import load_bundle
 from copa.plans.claims import claims_of_batch, claims_of_document
 from copa.plans.document import require_document
 from copa.plans.storage import read_parts

@@ -4,19 +4,19 @@ Three things hold for every archive that is read here. Only members on the list 
 not on the list refuses the whole file. Members are stored or deflated, and inflate to the size they declare. All of
 them together, those of archives inside the archive and what JSON becomes in memory included, stay within one `Budget`.
 
-What is written here stays far from these limits: what compresses too well to be read again is stored as it is. Files
-also say which version of COPA wrote them, so that what a newer one put in can be named.
+What is written here stays far from these limits: what compresses too well to be read again is stored as it is.
+`copa._core.formats` says what kinds of files there are.
 """
 
+import hashlib
 import io
 import json
 import math
 import re
 import stat
-import sys
 import zipfile
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -35,7 +35,6 @@ DEEPEST = 100  # levels of lists and mappings in JSON
 LONGEST_HEADER = 10_000  # of an array
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
-FIRST_VERSION = "0.3.0"  # of COPA, which did not write its version into every file
 NO_SIGNS = bytes(set(range(256)) - set(b'[]{}"'))
 CHUNK = 2**16  # brackets and quotes that are counted at a time
 
@@ -135,14 +134,16 @@ class ArchiveReader:
             raise ArchiveError(f"it lacks {name}")
         return self._infos[name]
 
-    def read(self, name: str) -> bytes:
-        """Return a member, of the size it declares."""
+    def read(self, name: str, sha256: str | None = None) -> bytes:
+        """Return a member, of the size it declares and, where one is given, of this SHA-256."""
         info = self._info(name)
         self.budget.take(info.file_size, name)
         with self._zip.open(info) as stream:
             raw = stream.read(info.file_size)
         if len(raw) != info.file_size:
             raise ArchiveError(f"its member {name!r} is shorter than it says")
+        if sha256 is not None and hashlib.sha256(raw).hexdigest() != sha256:
+            raise DataError(f"its member {name} was changed after it was saved: the SHA-256 differs")
         return raw
 
     def read_json(self, name: str, **options: Any) -> Any:
@@ -279,34 +280,3 @@ def repacked(raw: bytes, *, compresslevel: int | None = None) -> bytes:
 def _compresses_too_well(raw: bytes) -> bool:
     """Whether it could be refused when it is read."""
     return len(raw) > SMALL and len(zlib.compress(raw, 1)) * WRITTEN_RATIO < len(raw)
-
-
-def made_with() -> dict[str, str]:
-    """What a file says of the program that wrote it."""
-    return {"copa": _version()}
-
-
-def require_known_entries(found: Iterable[str], known: Iterable[str], what: str, content: Mapping[str, Any]) -> None:
-    """Raise if a file has entries that this version does not know, naming the version that wrote them.
-
-    Parameters
-    ----------
-    found, known : names
-    what : str
-        One of the entries, in a word.
-    content : Mapping
-        JSON of the file, which says what it was made with.
-    """
-    unknown = sorted(set(found) - set(known))
-    if unknown:
-        made = content.get("made_with")
-        version = made.get("copa", FIRST_VERSION) if isinstance(made, Mapping) else FIRST_VERSION
-        raise DataError(
-            f"it was written by COPA {version!s:.20}, with the {what} {unknown[0][:80]!r}; this is COPA {_version()}, "
-            "which does not know it: update copa-recourse"
-        )
-
-
-def _version() -> str:
-    """The version of COPA; asked of the package as it is, because this module is far below it."""
-    return str(sys.modules["copa"].__version__)

@@ -1,6 +1,5 @@
 """`copa audit`: what plans made elsewhere are worth, and what would break them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.archive import parse_json
 from copa._core.words import counted, rounded_down
 from copa.analysis.attribution import Attribution, attribute
-from copa.cli.bundles import Bundle, load_bundle
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -26,93 +23,95 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     Whom,
+    open_bundle,
+    open_data,
     require_outputs,
-    set_up,
 )
-from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, plans_into
-from copa.cli.tables_in import ApplicantStream, CsvFile, open_table
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import assumption
+from copa.plans.writers import BATCH_FILES, PAGES, plans_into
 from copa.tables.cells import as_text
-from copa.tables.files import is_own_table, unquoted_table
+from copa.tables.files import read_applicants, read_json_file, read_options
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from copa.planner.bundle import Bundle
 
 
 SAVED = (".copa", ".zip")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How files are read.
+class Request:
+    """What `copa audit` and `copa correct` are asked for, beside what they do with it.
 
     Attributes
     ----------
-    label, group : columns of the applicants with their names, and with the groups that a report compares
-    delimiter : between the cells of a CSV file
-    raw_cells : whether the cells of plans stay as they are, in the table of plans that copa wrote too
+    bundle, plans : Path
+    applicants : Path, optional
+    output, report : Path, optional
+        Files to write.
+    group, label : str, optional
+        Columns of the applicants with the groups that a report compares, and with their names.
+    delimiter : str
+        Between the cells of a CSV file.
+    raw_cells : bool
+        Whether cells of CSV files stay as they are, also where they begin formulas.
     """
 
-    label: str | None
+    bundle: Path
+    plans: Path
+    applicants: Path | None
+    output: Path | None
+    report: Path | None
     group: str | None
+    label: str | None
     delimiter: str
     raw_cells: bool
 
+    def open(self, **settings: Any) -> tuple["Bundle", Any, "pd.DataFrame | None"]:
+        """Return the bundle, and plans and applicants as `RecoursePlanner.audit` takes them."""
+        files = {"--output": (self.output, BATCH_FILES), "--report": (self.report, PAGES)}
+        require_outputs(files, self.bundle, self.plans, self.applicants)
+        bundle = open_bundle(self.bundle, **settings)
+        if not self.plans.is_file():
+            raise MisuseError(f"the plans {self.plans} do not exist (looked for {self.plans.absolute()})")
+        people = None
+        if self.applicants is not None:
+            table = open_data(self.applicants, self.delimiter)
+            people = read_applicants(table, bundle.template, label=self.label, group=self.group)
+        return bundle, self._read_plans(people), people
 
-def read_given(
-    path: Path, bundle: Bundle, applicants: Path | None, reading: Reading
-) -> tuple[Any, "pd.DataFrame | None"]:
-    """Return plans and applicants as `RecoursePlanner.audit` takes them."""
-    if not path.is_file():
-        raise MisuseError(f"the plans {path} do not exist (looked for {path.absolute()})")
-    people = None
-    if applicants is not None:
-        table = open_table(applicants, reading.delimiter)
-        stream = ApplicantStream(table, bundle.kinds, label=reading.label, group=reading.group)
-        people = stream.whole()
-    suffix = path.suffix.lower()
-    if suffix in SAVED:
-        return PlanBatch.load(path), people
-    if suffix == ".json":
-        content = _read_json(path)
-        if content.get("format") == FORMAT:
-            require_document(content)
-        return content, people
-    if people is None:
-        raise MisuseError(f"--applicants is needed: {path.name} holds options, not what the applicants are like today")
-    return _read_options(path, reading), people
+    def _read_plans(self, people: "pd.DataFrame | None") -> Any:
+        suffix = self.plans.suffix.lower()
+        if suffix in SAVED:
+            return PlanBatch.load(self.plans)
+        if suffix == ".json":
+            content = read_json_file(self.plans)
+            if content.get("format") == FORMAT:
+                require_document(content)
+            return content
+        if people is None:
+            raise MisuseError(
+                f"--applicants is needed: {self.plans.name} holds options, not what the applicants are like today"
+            )
+        options = read_options(self.plans, self.delimiter, raw_cells=self.raw_cells)
+        if len(options) == 0:
+            raise DataError(f"{self.plans} has no options")
+        return options
 
+    def write(self, batch: PlanBatch, **more: Any) -> None:
+        """Write plans, and a report of them, where they are wanted."""
+        if self.output is not None:
+            with plans_into(self.output, certificates=True, raw_cells=self.raw_cells) as writer:
+                writer.add(batch)
+        if self.report is not None:
+            from copa.report import write_report
 
-def _read_json(path: Path) -> Mapping[str, Any]:
-    try:
-        content = parse_json(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} must hold a JSON object, got {type(content).__name__}")
-    return content
-
-
-def _read_options(path: Path, reading: Reading) -> "pd.DataFrame":
-    """A table of options, cells as they are or were; lines of applicants who have none are left out."""
-    import pandas as pd
-
-    table = open_table(path, reading.delimiter)
-    cells: list[list[Any]] = [[] for _ in table.names]
-    for block in table.blocks(table.names):
-        for column, part in zip(cells, block, strict=True):
-            column.extend(None if cell == "" else cell for cell in part)
-    frame = pd.DataFrame(dict(zip(table.names, cells, strict=True)), dtype=object)
-    if is_own_table(frame):
-        frame = frame[frame["option"].notna()]
-        if isinstance(table, CsvFile) and not reading.raw_cells:
-            frame = unquoted_table(frame)
-    if len(frame) == 0:
-        raise DataError(f"{path} has no options")
-    return frame
+            write_report(batch, self.report, group=self.group, **more)
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -123,7 +122,8 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     plans: PlansArgument,
     applicants: Applicants = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write options and bounds: .csv, .parquet, .json, .copa.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write the audited plans: .csv, .parquet, .json or .copa."),
     ] = None,
     report: ReportFile = None,
     group: Group = None,
@@ -136,31 +136,16 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
-    require_outputs(files, bundle, plans, applicants)
-    opened = load_bundle(bundle)
-    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
-    reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
-    given, people = read_given(plans, opened, applicants, reading)
+    request = Request(bundle, plans, applicants, output, report, group, label, delimiter, raw_cells)
+    opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
     breaks = [attribute(plan, opened.fitted) for plan in batch]
-    write_plans(batch, output, report, raw_cells=raw_cells, planner=opened.planner, group=group)
+    request.write(batch, planner=opened.planner)
     if as_json:
         show_json(_content(batch, breaks))
     else:
         _show(batch, breaks)
     return FAILED if (batch.status == "error").all() else FINE
-
-
-def write_plans(batch: "PlanBatch", output: Path | None, report: Path | None, *, raw_cells: bool, **more: Any) -> None:
-    """Write plans, and a report of them, where they are wanted."""
-    if output is not None:
-        with plans_into(output, certificates=True, raw_cells=raw_cells) as writer:
-            writer.add(batch)
-    if report is not None:
-        from copa.report import write_report
-
-        write_report(batch, report, **more)
 
 
 def with_options(batch: "PlanBatch") -> list[int]:

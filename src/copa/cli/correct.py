@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from copa._core.words import counted, rounded_down
-from copa.cli.audit import SHOWN, Reading, read_given, with_options, write_plans
-from copa.cli.bundles import load_bundle
+from copa.cli.audit import SHOWN, Request, with_options
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
 from copa.cli.options import (
     Applicants,
@@ -23,10 +22,7 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     Whom,
-    require_outputs,
-    set_up,
 )
-from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -45,12 +41,15 @@ class Method(StrEnum):
 def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     bundle: BundleArgument,
     plans: PlansArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Corrected plans: .csv, .parquet, .json or .copa.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Write the corrected plans: .csv, .parquet, .json or .copa."),
+    ],
     applicants: Applicants = None,
-    method: Annotated[Method, typer.Option(help="How options are moved; see docs/corrections.md.")] = Method.LEVEL,
-    budget: Annotated[float, typer.Option(help="How far mahalanobis and ascent may move an option.")] = 0.1,
-    margin: Annotated[float, typer.Option(help="Mean score that requirement asks for.")] = 0.1,
-    n_corrections: Annotated[int | None, typer.Option(help="Options of a plan that may move; all if left out.")] = None,
+    method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = Method.LEVEL,
+    budget: Annotated[float, typer.Option(help="Largest distance an option is moved (mahalanobis, ascent).")] = 0.1,
+    margin: Annotated[float, typer.Option(help="Mean score to reach (requirement).")] = 0.1,
+    n_corrections: Annotated[int | None, typer.Option(help="Most options moved per plan; default: all.")] = None,
     report: ReportFile = None,
     group: Group = None,
     label: Id = None,
@@ -62,22 +61,17 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Repair plans that someone else made, and say what it did."""
-    files = {"--output": (output, tuple(dict.fromkeys((*PLAN_FILES, *PROOF_FILES)))), "--report": (report, PAGES)}
-    require_outputs(files, bundle, plans, applicants)
     if not (budget >= 0.0 and margin >= 0.0) or (n_corrections is not None and n_corrections < 1):
         raise MisuseError(
             "--budget and --margin must be at least 0, and --n-corrections at least 1, got "
             f"{budget:g}, {margin:g} and {n_corrections}"
         )
-    opened = load_bundle(bundle)
-    set_up(opened.planner, guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
-    reading = Reading(label=label, group=group, delimiter=delimiter, raw_cells=raw_cells)
-    given, people = read_given(plans, opened, applicants, reading)
+    request = Request(bundle, plans, applicants, output, report, group, label, delimiter, raw_cells)
+    opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     corrected = opened.planner.correct(
         given, people, method=str(method), budget=budget, margin=margin, n_corrections=n_corrections
     )
-    more = {"planner": opened.planner, "corrected": corrected, "group": group}
-    write_plans(corrected.after, output, report, raw_cells=raw_cells, **more)
+    request.write(corrected.after, planner=opened.planner, corrected=corrected)
     if as_json:
         records = corrected.summary().to_dict("records")
         show_json({"method": str(method), "written": str(output), "applicants": records})

@@ -7,28 +7,33 @@ import typer
 
 from copa._core.words import counted, rounded_down
 from copa.cli.messages import say, show, show_json, show_table
-from copa.cli.options import AsJson, NJobs
-from copa.cli.output import plans_into
+from copa.cli.options import AsJson, NJobs, renamed
+from copa.plans.writers import plans_into
 from copa.tables.cells import as_text
 
 N_APPLICANTS = 10
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report and the plans.", metavar="DIR")] = Path("copa-demo"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for report and plans.", metavar="DIR"),
+    ] = None,
     *,
-    n_models: Annotated[int, typer.Option(help="Refits for the moments.", metavar="N")] = 1000,
+    out: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    n_models: Annotated[int, typer.Option(help="Refits to estimate moments from.", metavar="N")] = 1000,
     n_jobs: NJobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Plan for ten declined applicants of German Credit, which comes with the package."""
     from copa.report import write_report
 
-    out.mkdir(parents=True, exist_ok=True)
+    folder = renamed(output, out, "--out --output") or Path("copa-demo")
+    folder.mkdir(parents=True, exist_ok=True)
     say("Fitting a model and refitting it (a first run also compiles, for a minute or so) ...")
     planner, declined = _prepare(n_models, n_jobs)
     batch = planner.plan(declined)
-    written = [out / "report.html", out / "plans.csv", out / "plans.copa"]
+    written = [folder / name for name in ("report.html", "plans.csv", "plans.copa")]
     write_report(batch, written[0], planner=planner, title="Ten declined loan applicants")
     for path in written[1:]:
         with plans_into(path) as writer:

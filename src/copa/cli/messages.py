@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from copa._core.words import visible
@@ -104,11 +103,13 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     console.print(table)
 
 
-def progress() -> Progress:
-    """A progress bar on stderr, shown on a terminal only."""
-    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    shown = stderr.is_terminal
-    return Progress(*parts, TimeElapsedColumn(), TimeRemainingColumn(), console=stderr, disable=not shown)
+@contextmanager
+def misuse() -> Iterator[None]:
+    """Turn what the library says of an argument into a fault of usage, where the argument is one of the command."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise MisuseError(str(error)) from error
 
 
 def guarded(command: Command) -> Command:

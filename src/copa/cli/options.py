@@ -1,15 +1,20 @@
 """Options that several commands share, named like the keywords of the Python library."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from copa.cli.messages import MisuseError
-from copa.exceptions import InvalidInputError
+from copa._core.words import hint, shown
+from copa.cli.messages import MisuseError, misuse, say
+from copa.tables.files import TableFile, open_table
+
+if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+    from copa.planner.bundle import Bundle
 
 
 class GuaranteeFor(StrEnum):
@@ -29,58 +34,92 @@ class Cost(StrEnum):
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
 PlansArgument = Annotated[
-    Path, typer.Argument(help="Plans: .csv or .parquet of options, DiCE's .json, or plans of copa.", metavar="PLANS")
+    Path,
+    typer.Argument(help="Plans: a table of options (.csv, .parquet), DiCE's .json, or plans of copa.", metavar="PLANS"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
-Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+Delimiter = Annotated[str, typer.Option(help="Character between two cells of a CSV file.")]
 Guarantee = Annotated[
-    float | None, typer.Option(help="Probability that options must hold with, above 0 and below 1.", metavar="P")
+    float | None, typer.Option(help="Guaranteed probability of acceptance, above 0 and below 1.", metavar="P")
 ]
 Whom = Annotated[
-    GuaranteeFor | None, typer.Option("--guarantee-for", help="Each option by itself, all together, or any of them.")
+    GuaranteeFor | None,
+    typer.Option("--guarantee-for", help="Guarantee each option by itself, all of them together, or any one of them."),
 ]
 NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 79.", metavar="N")]
 NStarts = Annotated[
-    int | None, typer.Option(help="Rows in each applicant's pool: more find better menus.", metavar="N")
+    int | None, typer.Option(help="Starting rows of the search per applicant; more find better plans.", metavar="N")
 ]
-RandomState = Annotated[int | None, typer.Option(help="Seed; the same gives the same plans.", metavar="N")]
+RandomState = Annotated[int | None, typer.Option(help="Random seed.", metavar="N")]
 NJobs = Annotated[
-    int | None, typer.Option(help="Threads; all cores if left out. Results do not depend on it.", metavar="N")
+    int | None, typer.Option(help="Number of threads; default: all cores. Results do not depend on it.", metavar="N")
 ]
 Schema = Annotated[
-    Path | None, typer.Option(help="What may change: a schema file (`copa schema infer`).", metavar="FILE")
+    Path | None,
+    typer.Option(help="Schema: which columns may change, and how (see `copa schema infer`).", metavar="FILE"),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a report to this .html file.", metavar="FILE")]
-Group = Annotated[str | None, typer.Option(help="Column whose values the report compares.", metavar="COL")]
+Group = Annotated[str | None, typer.Option(help="Column with the groups that the report compares.", metavar="COL")]
 Id = Annotated[
-    str | None, typer.Option("--id", help="Column that names the applicants; numbered if left out.", metavar="COL")
+    str | None, typer.Option("--id", help="Column with the applicants' names; default: number them.", metavar="COL")
 ]
 RawCells = Annotated[
     bool,
-    typer.Option("--raw-cells", help="CSV cells as they are, also those that a spreadsheet runs as formulas."),
+    typer.Option("--raw-cells", help="Read and write CSV cells unchanged, even those a spreadsheet runs as formulas."),
 ]
+Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 Applicants = Annotated[
-    Path | None, typer.Option("--applicants", help="The applicants today: .csv or .parquet.", metavar="FILE")
+    Path | None,
+    typer.Option("--applicants", help="Table of the applicants as they are today: .csv or .parquet.", metavar="FILE"),
 ]
 
 
-def set_up(planner: Any, **settings: Any) -> Any:
+def open_bundle(path: Path, **settings: Any) -> "Bundle":
+    """Load a bundle, and give its planner the settings of the command line; a note says if it is of other versions."""
+    import sklearn
+
+    from copa.planner.bundle import load_bundle
+
+    with misuse():
+        bundle = load_bundle(path)
+    made = str(bundle.made_with.get("scikit-learn", ""))
+    if made.split(".")[:2] != sklearn.__version__.split(".")[:2]:
+        say(f"note: {path} was made with scikit-learn {made}, and this is {sklearn.__version__}; fit again if in doubt")
+    set_up(bundle.planner, **settings)
+    return bundle
+
+
+def open_data(path: Path, delimiter: str) -> TableFile:
+    """Open a table that is named on the command line."""
+    with misuse():
+        return open_table(path, delimiter)
+
+
+def require_columns(table: TableFile, names: Iterable[str]) -> None:
+    """Raise if an option names a column that the table has not."""
+    for name in names:
+        if name not in table.names:
+            raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
+
+
+def set_up(planner: "RecoursePlanner", **settings: Any) -> "RecoursePlanner":
     """Give a planner the settings that were given on the command line; what was left out stays as it is."""
+    from copa.planner.settings import check_settings
+
     given = {name: value for name, value in settings.items() if value is not None}
-    words = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
-    planner.set_params(**words)
-    check_settings(planner)
+    planner.set_params(**{name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()})
+    with misuse():
+        check_settings(planner)
     return planner
 
 
-def check_settings(planner: Any) -> None:
-    """Raise a usage fault for a setting that no planner takes."""
-    from copa.planner import settings
-
-    try:
-        settings.check_settings(planner)
-    except InvalidInputError as error:
-        raise MisuseError(str(error)) from error
+def renamed(new: Any, old: Any, names: str) -> Any:
+    """Return the value of an option, from its old spelling if need be, with a warning."""
+    if old is not None:
+        was, now = names.split()
+        say(f"warning: {was} is called {now} now; the old spelling goes in the next release")
+    return old if new is None else new
 
 
 def require_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], *inputs: Path | None) -> None:

@@ -1,18 +1,20 @@
 """`copa plan`: menus for a file of applicants, block by block."""
 
+import hashlib
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from copa._core.progress import progress_bar
 from copa._core.words import STATUSES, counted
-from copa.cli.bundles import Bundle, load_bundle
-from copa.cli.messages import FAILED, FINE, exit_code, progress, say, show, show_json
+from copa.cli.messages import FAILED, FINE, exit_code, say, show, show_json
 from copa.cli.options import (
     AsJson,
     BundleArgument,
@@ -27,13 +29,22 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     Whom,
+    open_bundle,
+    open_data,
     require_outputs,
-    set_up,
 )
-from copa.cli.output import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
 from copa.cli.runs import Shards
-from copa.cli.tables_in import BLOCK, ApplicantStream, open_table, sha256_of
+from copa.plans import PlanBatch
+from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
+from copa.tables.files import read_applicants
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner import RecoursePlanner
+    from copa.planner.bundle import Bundle
+
+BLOCK = 250  # applicants: a few seconds of work, which is what an interruption costs at most
 # Settings of the planner that do not change the plans.
 WITHOUT_EFFECT = ("model", "schema", "moments", "drift", "n_jobs", "time_limit", "progress")
 OUT_OF_TIME = 1e-3  # seconds for a block whose turn comes too late: each applicant gets the status "time_limit"
@@ -54,25 +65,47 @@ class Outputs:
         """All files that are wanted."""
         return [path for path in (self.plans, self.certificates, self.report) if path is not None]
 
+    @contextmanager
+    def opened(self, planner: "RecoursePlanner") -> Iterator[list[Any]]:
+        """Writers of the files, each of which appears when all is written; the report is the last."""
+        builder = None
+        if self.report is not None:
+            from copa.report import ReportBuilder
+
+            builder = ReportBuilder(planner=planner, group=self.group)
+        with ExitStack() as stack:
+            writers: list[Any] = [stack.enter_context(plans_into(self.plans, raw_cells=self.raw_cells))]
+            if self.certificates is not None:
+                writers.append(stack.enter_context(plans_into(self.certificates, certificates=True)))
+            yield writers if builder is None else [*writers, builder]
+        if builder is not None and self.report is not None:
+            builder.write(self.report)
+
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     bundle: BundleArgument,
     applicants: Annotated[Path, typer.Argument(help="Applicants: .csv or .parquet.", metavar="APPLICANTS")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE"),
+    ],
     report: ReportFile = None,
     certificates: Annotated[
-        Path | None, typer.Option(help="Proofs for `copa verify`: .json, .zip or .copa.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write plans with certificates, for `copa verify`: .json, .zip or .copa.", metavar="FILE"),
     ] = None,
     group: Group = None,
     label: Id = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from what an earlier run finished.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
-    diversity_weight: Annotated[float | None, typer.Option(help="What likeness of the options costs.")] = None,
+    diversity_weight: Annotated[float | None, typer.Option(help="Weight of the diversity penalty.")] = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for all applicants.", metavar="S")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Time limit in seconds, for all applicants together.", metavar="S")
+    ] = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
     raw_cells: RawCells = False,
@@ -86,93 +119,91 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         "--report": (report, PAGES),
     }
     require_outputs(files, bundle, applicants)
-    opened = load_bundle(bundle)
-    settings = {"diversity_weight": diversity_weight, "n_starts": n_starts, "random_state": random_state}
-    set_up(
-        opened.planner,
+    opened = open_bundle(
+        bundle,
         guarantee=guarantee,
         guarantee_for=guarantee_for,
         n_options=n_options,
+        diversity_weight=diversity_weight,
+        n_starts=n_starts,
+        random_state=random_state,
         time_limit=time_limit,
         n_jobs=n_jobs,
-        **settings,
     )
     opened.planner.progress = False
-    stream = ApplicantStream(open_table(applicants, delimiter), opened.kinds, label=label, group=group)
+    people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
     if output.suffix.lower() in TABLES:
-        require_free_names([*opened.kinds, group])
+        require_free_names(people.columns)
     outputs = Outputs(output, certificates, report, group, raw_cells)
     made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter)
     shards = Shards(output, made_from, outputs.paths)
     try:
         with shards.begun(resume=resume):
-            _plan_blocks(opened, stream, shards, np.inf if time_limit is None else started + time_limit)
-            counts = _finish(opened, stream, shards, outputs)
+            counts = _plan_blocks(opened, people, shards, outputs, None if time_limit is None else started + time_limit)
+            shards.remove()
     except KeyboardInterrupt as interruption:
-        say(_stopped(shards, stream.n_blocks))
+        say(_stopped(shards, len(people)))
         return exit_code(interruption)
-    _show(counts, stream.n_rows, [str(path) for path in outputs.paths], as_json=as_json)
+    _show(counts, len(people), [str(path) for path in outputs.paths], as_json=as_json)
     hopeless = counts["infeasible"] + counts["error"] + counts["time_limit"]
-    return FAILED if hopeless == stream.n_rows else FINE
+    return FAILED if hopeless == len(people) else FINE
 
 
-def _stopped(shards: Shards, n_blocks: int) -> str:
+def _plan_blocks(
+    opened: "Bundle", people: "pd.DataFrame", shards: Shards, outputs: Outputs, deadline: float | None
+) -> Counter[str]:
+    """Plan block after block, keep each and write it to the outputs at once; blocks kept by an earlier run are read."""
+    finished, limit, counts = shards.finished, opened.planner.time_limit, Counter[str]()
+    if finished:
+        say(f"{len(finished)} of {counted(_n_blocks(len(people)), 'block')} were finished before.")
+    with ExitStack() as stack, progress_bar(len(people), "planning", None) as advance:
+        writers: list[Any] = []
+        for number in range(_n_blocks(len(people))):
+            if number in finished:
+                batch = shards.read(number)
+            else:
+                batch = _plan_block(opened.planner, people.iloc[number * BLOCK : (number + 1) * BLOCK], deadline)
+                shards.keep(number, batch)
+            # Not before: a run that is stopped during its first block leaves nothing.
+            writers = writers or stack.enter_context(outputs.opened(opened.planner))
+            for writer in writers:
+                writer.add(batch)
+            counts.update(batch.status.tolist())
+            advance(len(batch))
+        opened.planner.time_limit = limit
+    return counts
+
+
+def _plan_block(planner: "RecoursePlanner", block: "pd.DataFrame", deadline: float | None) -> PlanBatch:
+    if deadline is not None:
+        planner.time_limit = max(deadline - perf_counter(), OUT_OF_TIME)
+    batch = planner.plan(block)
+    # How long it took is no result, and would make two runs differ.
+    return replace(batch, seconds=np.full(len(batch), np.nan))
+
+
+def _n_blocks(n_applicants: int) -> int:
+    return -(-n_applicants // BLOCK)
+
+
+def _stopped(shards: Shards, n_applicants: int) -> str:
     """What an interruption leaves, in words."""
     done = len(shards.finished)
     if not done:
         return "stopped. No block of applicants was finished, and nothing is kept."
     return (
-        f"stopped. {done} of {counted(n_blocks, 'block')} of applicants are done, and kept in "
+        f"stopped. {done} of {counted(_n_blocks(n_applicants), 'block')} of applicants are done, and kept in "
         f"{shards.folder}; go on with the same command and --resume."
     )
 
 
-def _made_from(opened: Bundle, applicants: Path, **reading: Any) -> dict[str, Any]:
+def _made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, Any]:
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,
-        "input": sha256_of(applicants),
+        "input": hashlib.sha256(applicants.read_bytes()).hexdigest(),
         "settings": {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT} | reading,
     }
-
-
-def _plan_blocks(opened: Bundle, stream: ApplicantStream, shards: Shards, deadline: float) -> None:
-    finished, limit = shards.finished, opened.planner.time_limit
-    if finished:
-        say(f"{len(finished)} of {counted(stream.n_blocks, 'block')} were finished before.")
-    with progress() as bar:
-        task = bar.add_task("planning", total=stream.n_rows)
-        for number, block in stream.blocks(finished):
-            bar.update(task, completed=number * BLOCK)
-            if deadline < np.inf:
-                opened.planner.time_limit = max(deadline - perf_counter(), OUT_OF_TIME)
-            batch = opened.planner.plan(block)
-            # How long it took is no result, and would make two runs differ.
-            shards.keep(number, replace(batch, seconds=np.full(len(batch), np.nan)))
-        bar.update(task, completed=stream.n_rows)
-    opened.planner.time_limit = limit
-
-
-def _finish(opened: Bundle, stream: ApplicantStream, shards: Shards, outputs: Outputs) -> Counter[str]:
-    """Stream the shards into the outputs, and remove them."""
-    counts: Counter[str] = Counter()
-    builder = None
-    if outputs.report is not None:
-        from copa.report import ReportBuilder
-
-        builder = ReportBuilder(planner=opened.planner, group=outputs.group)
-    with ExitStack() as stack, progress() as bar:
-        writers: list[Any] = [stack.enter_context(plans_into(outputs.plans, raw_cells=outputs.raw_cells))]
-        if outputs.certificates is not None:
-            writers.append(stack.enter_context(plans_into(outputs.certificates, certificates=True)))
-        for batch in bar.track(shards.read(stream.n_blocks), total=stream.n_blocks, description="writing"):
-            for writer in [*writers, *([] if builder is None else [builder])]:
-                writer.add(batch)
-            counts.update(batch.status.tolist())
-    if builder is not None and outputs.report is not None:
-        builder.write(outputs.report)
-    shards.remove()
-    return counts
 
 
 def _show(counts: Counter[str], n_rows: int, written: list[str], *, as_json: bool) -> None:

@@ -170,13 +170,12 @@ class Shards:
         """Write a finished block, all of it or nothing."""
         batch.save(self._path(number))
 
-    def read(self, n_blocks: int) -> Iterator[PlanBatch]:
-        """Yield all blocks in order, one at a time."""
-        for number in range(n_blocks):
-            try:
-                yield PlanBatch.load(self._path(number))
-            except DataError as error:
-                raise DataError(f"{error}; remove this file and run again with --resume") from error
+    def read(self, number: int) -> PlanBatch:
+        """Return a block that is done."""
+        try:
+            return PlanBatch.load(self._path(number))
+        except DataError as error:
+            raise DataError(f"{error}; remove this file and run again with --resume") from error
 
     def remove(self) -> None:
         """Remove the shards, whose content is in the outputs now."""

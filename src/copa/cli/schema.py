@@ -5,12 +5,21 @@ from typing import Annotated
 
 import typer
 
-from copa._core.words import counted, hint, shown
-from copa.cli.fit import require_few_texts, schema_kinds
+from copa._core.words import counted
+from copa.cli.fit import require_few_texts
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, require_outputs
-from copa.cli.tables_in import open_table, read_whole
+from copa.cli.options import (
+    AsJson,
+    Delimiter,
+    OldLabel,
+    Target,
+    open_data,
+    renamed,
+    require_columns,
+    require_outputs,
+)
 from copa.schema import FeatureSchema
+from copa.tables.files import read_table
 
 SHOWN = 5  # bad rows
 
@@ -21,24 +30,22 @@ Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="D
 
 def infer(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Schema to write: .yaml or .json.", metavar="FILE")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
-    label: Annotated[
-        str | None, typer.Option(help="Column with the outcome, which is left out.", metavar="COL")
-    ] = None,
+    target: Target = None,
+    label: OldLabel = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that no option changes; repeatable.")] = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
 ) -> None:
     """Describe the columns of a table as its data show them: a start, to be read and corrected."""
     require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
-    table = open_table(data, delimiter)
-    left_out = [*([] if label is None else [label]), *(drop or [])]
-    for name in (*left_out, *(immutable or [])):
-        if name not in table.names:
-            raise MisuseError(f"{data} has no column {shown(name)}; {hint(name, table.names)}")
-    frame, _ = read_whole(table, [name for name in table.names if name not in left_out], {})
+    table = open_data(data, delimiter)
+    target = renamed(target, label, "--label --target")
+    left_out = [*([] if target is None else [target]), *(drop or [])]
+    require_columns(table, [*left_out, *(immutable or [])])
+    frame, _ = read_table(table, [name for name in table.names if name not in left_out], {})
     require_few_texts(frame, set(immutable or []))
     schema = FeatureSchema.infer(frame, immutable=immutable)
     schema.save(output)
@@ -51,7 +58,7 @@ def infer(
 
 def validate(
     schema: Annotated[Path, typer.Argument(help="Schema file.", metavar="SCHEMA")],
-    data: Annotated[Path | None, typer.Argument(help="Data to check against it.", metavar="DATA")] = None,
+    data: Annotated[Path | None, typer.Argument(help="Table to check against the schema.", metavar="DATA")] = None,
     *,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
@@ -63,7 +70,9 @@ def validate(
     bad: list[str] = []
     rows = 0
     if data is not None:
-        frame, _ = read_whole(open_table(data, delimiter), known.names, schema_kinds(known))
+        from copa.planner.training_data import schema_kinds
+
+        frame, _ = read_table(open_data(data, delimiter), known.names, schema_kinds(known))
         rows, bad = len(frame), [message for message in known.check(frame) if message]
     if as_json:
         show_json({"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad})

@@ -18,7 +18,7 @@ from copa.external.external_plans import (
 )
 from copa.plans import document
 from copa.plans.records import BatchRecord, PlanRecord
-from copa.tables.files import read_csv, read_json_file, read_json_text
+from copa.tables.files import read_json_file, read_json_text, read_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def _load(source: str | Path) -> Any:
         return read_json_text(text, "source")
     kind = Path(text).suffix.lower()
     if kind == ".csv":
-        return read_csv(Path(source))
+        return read_options(Path(source))
     if kind == ".json":
         return read_json_file(Path(source))
     raise InvalidInputError(

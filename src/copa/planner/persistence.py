@@ -5,8 +5,9 @@ from typing import Any
 
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
-from copa.exceptions import DataError, InvalidInputError
-from copa.planner.archive import Archive, complete_settings, pack_archive, pack_settings, unpack_archive
+from copa._core.formats import Archive
+from copa.exceptions import InvalidInputError
+from copa.planner.archive import FORMAT, complete_settings, pack_settings, require_parts
 from copa.planner.strategies.registry import stored_strategy
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
@@ -40,15 +41,13 @@ def pack_planner(planner: Any) -> bytes:
             raise InvalidInputError(
                 f"a planner with a class of your own, {name}, cannot be saved: copa could not load it"
             )
-    return pack_archive(Archive(content, part.arrays, part.members))
+    return FORMAT.pack(Archive(content, part.arrays, part.members))
 
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
     """Read a planner for the model that it was fitted with."""
-    try:
+    with FORMAT.errors_named(path):
         raw = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"the planner {path} cannot be read: {error.strerror or error}") from error
     return unpack_planner(planner_class, raw, model, path=path)
 
 
@@ -62,9 +61,9 @@ def unpack_planner(
     path : where the bytes come from, for messages
     budget : that of the file which they are inside of
     """
-    archive = unpack_archive(raw, path, budget)
+    archive = FORMAT.read(raw, path, budget)
     settings = complete_settings(archive.content, planner_class, path)
-    archive.require(("schema",), (), path)
+    require_parts(archive, ("schema",), (), path)
     schema = FeatureSchema.from_dict(archive.content["schema"])
     fitted, given = stored_strategy(archive.content).unpack(archive, schema, model, path)
     planner = planner_class(model, schema=schema, **given, **settings)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa._core.formats import Digest
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import FIELDS
 from copa.exceptions import DataError
@@ -14,7 +15,6 @@ from copa.plans.changes import changed_cells
 from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, cells_of
-from copa.tables.packing import Digest
 from copa.uncertainty.ambiguity import MomentBall, require_ball
 
 if TYPE_CHECKING:

@@ -1,19 +1,25 @@
-"""Files that plans come in, read without guessing: a cell of a CSV file stays the text that it is."""
+"""Tables in files, CSV or Parquet, read without guessing: a cell of a CSV file stays the text that it is.
+
+In the CSV files that COPA writes, text that a spreadsheet would run as a formula is quoted; `read_options` undoes it.
+"""
 
 import csv
-import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.archive import parse_json
-from copa._core.words import shown
-from copa.exceptions import InvalidInputError
+from copa._core.words import hint, listed, shown
+from copa.exceptions import DataError, InvalidInputError
+from copa.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CHUNK = 10_000  # rows that are read at a time
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 QUOTE = "'"
 OWN_COLUMNS = frozenset({"option", "plan_status"})  # by which a table of plans is known that COPA wrote
@@ -21,6 +27,296 @@ OWN_COLUMNS = frozenset({"option", "plan_status"})  # by which a table of plans 
 _BLANK = r"[\s\x00-\x1f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 _FORMULA = re.compile(rf"'*({_BLANK}*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+Cells = list[list[Any]]  # of some rows, column by column
+
+
+class CsvFile:
+    """A CSV file with a header line. Cells stay the text that they are; every line must have as many as the header.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter : str, default ","
+        Character between two cells.
+    """
+
+    def __init__(self, path: Path, delimiter: str = ",") -> None:
+        self.path, self.delimiter = path, delimiter
+        with self._lines() as lines:
+            self.names = self._header(lines)
+
+    @contextmanager
+    def _lines(self) -> Iterator[Any]:
+        """The lines as lists of cells; whatever is wrong with them is a DataError that names the place."""
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a byte order mark
+                reader = csv.reader(file, strict=True, delimiter=self.delimiter)
+                try:
+                    yield reader
+                except csv.Error as error:
+                    raise DataError(f"{self.path} is not a CSV file: line {reader.line_num}: {error}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self.path} is not text in UTF-8 ({error.reason}: {error.object[error.start : error.end]!r}); "
+                "save it as CSV in UTF-8"
+            ) from error
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def _header(self, lines: Any) -> list[str]:
+        names: list[str] = next(lines, [])
+        if not "".join(names).strip():
+            raise DataError(f"{self.path} is empty; its first line must hold the names of the columns")
+        if len(names) == 1:
+            for other, separators in DELIMITERS.items():
+                if other != self.delimiter and other in names[0]:
+                    raise DataError(
+                        f"{self.path} has a single column {shown(names[0])}: its cells seem to be separated by "
+                        f"{separators}; add --delimiter {other!r}"
+                    )
+        if any(not name.isprintable() for name in names):
+            raise DataError(
+                f"{self.path} is not a CSV file: its first line holds {shown(names[0])}, not names of columns"
+            )
+        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        if twice:
+            raise DataError(f"{self.path} has more than one column {shown(twice[0])}; rename one of them")
+        return names
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
+        """Yield the cells of some columns, some rows at a time."""
+        places = [self.names.index(name) for name in columns]
+        with self._lines() as lines:
+            next(lines)
+            rows: list[list[str]] = []
+            for cells in lines:
+                if not cells:  # an empty line, often the last one
+                    continue
+                if len(cells) != len(self.names):
+                    raise DataError(
+                        f"{self.path} is not a table: line {lines.line_num} has {len(cells)} cells, the header "
+                        f"{len(self.names)}; put quotes around text with {shown(self.delimiter)} in it"
+                    )
+                rows.append(cells)
+                if len(rows) == CHUNK:
+                    yield [[row[k] for row in rows] for k in places]
+                    rows = []
+            if rows:
+                yield [[row[k] for row in rows] for k in places]
+
+
+class ParquetFile:
+    """A Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(path)
+        except pa.ArrowException as error:
+            raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from error
+        self.names = [str(name) for name in self._file.schema_arrow.names]
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
+        """Yield the values of some columns, some rows at a time."""
+        import pyarrow as pa
+
+        try:
+            for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(columns)]):
+                yield [batch.column(name).to_pylist() for name in columns]
+        except pa.ArrowException as error:
+            raise DataError(f"{self.path} is damaged: {error}") from error
+
+
+TableFile = CsvFile | ParquetFile
+
+
+def open_table(path: Path, delimiter: str = ",") -> TableFile:
+    """Open a table by the ending of its name.
+
+    Parameters
+    ----------
+    path : Path
+        A .csv, .tsv, .txt, .parquet or .pq file.
+    delimiter : str, default ","
+        Character between two cells of a CSV file.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such file, or its name has another ending.
+    DataError
+        If it is no table.
+    """
+    if not path.exists():
+        raise InvalidInputError(f"the file {path} does not exist (looked for {path.absolute()})")
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv", ".txt"):
+        delimiter = "\t" if delimiter == "\\t" or (suffix == ".tsv" and delimiter == ",") else delimiter
+        if len(delimiter) != 1:
+            raise InvalidInputError(f"--delimiter must be one character, got {shown(delimiter)}")
+        return CsvFile(path, delimiter)
+    if suffix in (".parquet", ".pq"):
+        return ParquetFile(path)
+    raise InvalidInputError(f"a table must be a .csv or .parquet file, got {path.name}")
+
+
+def read_table(
+    table: TableFile, columns: Sequence[str], kinds: Mapping[str, str]
+) -> tuple["pd.DataFrame", dict[str, str]]:
+    """Read some columns; kinds that are not given are told from the cells.
+
+    Parameters
+    ----------
+    table : CsvFile or ParquetFile
+    columns : sequence of str
+    kinds : Mapping from str to str
+        Kinds of columns, as far as they are known.
+
+    Returns
+    -------
+    table : DataFrame
+        Rows are numbered from 0.
+    kinds : dict from str to str
+        Kinds of all its columns.
+    """
+    import pandas as pd
+
+    readers = [ColumnReader(name, kinds.get(name)) for name in columns]
+    _fill(table, readers)
+    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
+    return frame, {reader.name: reader.kind for reader in readers}
+
+
+def read_applicants(
+    table: TableFile, template: "pd.DataFrame", *, label: str | None = None, group: str | None = None
+) -> "pd.DataFrame":
+    """Read applicants, in the dtypes of a template as far as their cells allow it.
+
+    Parameters
+    ----------
+    table : CsvFile or ParquetFile
+    template : DataFrame
+        Columns that are read, in their dtypes; its rows do not matter.
+    label : str, optional
+        Column whose cells name the applicants; without it they are numbered from 0.
+    group : str, optional
+        Another column to keep, as text where the template lacks it.
+    """
+    import pandas as pd
+
+    kinds = kinds_of(template)
+    readers = [ColumnReader(name, kind) for name, kind in (({} if group is None else {group: TEXT}) | kinds).items()]
+    labels = None if label is None else ColumnReader(label)
+    _fill(table, readers if labels is None else [*readers, labels])
+    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
+    if labels is not None:
+        frame.index = _index(labels, table)
+    return frame
+
+
+def _index(labels: ColumnReader, table: TableFile) -> "pd.Index[Any]":
+    import pandas as pd
+
+    missing = [k for k, label in enumerate(labels.cells) if label is None or label == ""]
+    if missing:
+        raise DataError(f"{table.path}: row {missing[0]} has no {shown(labels.name)}")
+    return pd.Index(labels.series(INTEGER if labels.kind == INTEGER else TEXT), name=None)
+
+
+def _fill(table: TableFile, readers: Sequence[ColumnReader]) -> None:
+    """Let readers of columns read a table, in one pass."""
+    columns = [reader.name for reader in readers]
+    _require_columns(table, columns)
+    n_rows = 0
+    for chunk in table.chunks(columns):
+        for reader, cells in zip(readers, chunk, strict=True):
+            reader.add(cells)
+        n_rows += len(chunk[0])
+    if n_rows == 0:
+        raise DataError(f"{table.path} has no rows")
+
+
+def _require_columns(table: TableFile, columns: Sequence[str]) -> None:
+    missing = [name for name in columns if name not in table.names]
+    if missing:
+        others = [name for name in table.names if name not in columns]
+        rest = f"; {hint(missing[0], others)}" if others else ""
+        raise DataError(f"{table.path} lacks the column{'s' * (len(missing) > 1)} {listed(missing)}{rest}")
+
+
+def read_options(path: Path, delimiter: str = ",", *, raw_cells: bool = False) -> "pd.DataFrame":
+    """Read a table of options, cells as they are; an empty one is a missing value.
+
+    Of a table that COPA wrote, lines of applicants without options are left out, and in a CSV file the quotes before
+    text that begins a formula are taken away.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter : str, default ","
+    raw_cells : bool, default False
+        Leave quotes before formulas where they are.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is no table.
+    """
+    import pandas as pd
+
+    try:
+        table = open_table(path, delimiter)
+        chunks = [
+            pd.DataFrame(dict(zip(table.names, _without_empty(chunk), strict=True)), dtype=object)
+            for chunk in table.chunks(table.names)
+        ]
+    except DataError as error:
+        raise InvalidInputError(str(error)) from error
+    frame = pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=table.names, dtype=object)
+    if not is_own_table(frame):
+        return frame
+    frame = frame[frame["option"].notna()]
+    return unquoted_table(frame) if isinstance(table, CsvFile) and not raw_cells else frame
+
+
+def _without_empty(chunk: Cells) -> Cells:
+    return [[None if cell == "" else cell for cell in cells] for cells in chunk]
+
+
+def read_json_file(path: Path) -> Mapping[str, Any]:
+    """Read a file of one JSON object."""
+    return read_json_text(_text_of_file(path), str(path))
+
+
+def read_json_text(text: str, where: str) -> Mapping[str, Any]:
+    """Read one JSON object from text."""
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise InvalidInputError(f"{where} is not JSON: {error}; it starts with {shown(text[:60])}") from error
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{where} must be a JSON object, got {shown(value)}")
+    return value
+
+
+def _text_of_file(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")  # spreadsheets put a byte order mark in front
+    except FileNotFoundError as error:
+        raise InvalidInputError(f"the file {path} does not exist (looked for {path.absolute()})") from error
+    except OSError as error:
+        raise InvalidInputError(f"the file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the file {path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
 
 
 def begins_formula(text: str) -> bool:
@@ -64,59 +360,3 @@ def _mapped(table: "pd.DataFrame", change: Callable[[Any], Any]) -> "pd.DataFram
         # Numbers, and true and false, are no text; a negative number stays one.
         columns[change(name)] = column if is_numeric_dtype(column.dtype) else column.astype(object).map(change)
     return pd.DataFrame(columns, index=table.index)
-
-
-def read_csv(path: Path) -> "pd.DataFrame":
-    """Read a CSV file with a header line as a table of text; an empty cell is a missing value.
-
-    In a table of plans that the command `copa` wrote, the quotes before text that begins a formula are taken away.
-    """
-    import pandas as pd
-
-    rows: list[list[str | None]] = []
-    header: list[str] = []
-    reader = csv.reader(io.StringIO(_text_of_file(path), newline=""), strict=True)
-    try:
-        for cells in reader:
-            if not header:
-                header = cells
-            elif cells and len(cells) != len(header):
-                raise InvalidInputError(
-                    f"{path} is not a table: line {reader.line_num} has {len(cells)} cells, the header {len(header)}; "
-                    "put quotes around text with commas in it"
-                )
-            elif cells:
-                rows.append([cell or None for cell in cells])
-    except csv.Error as error:
-        raise InvalidInputError(f"{path} is not a CSV file: line {reader.line_num}: {error}") from error
-    if not header:
-        raise InvalidInputError(f"{path} is empty; its first line must hold the names of the columns")
-    table = pd.DataFrame(rows, columns=header, dtype=object)
-    return unquoted_table(table) if is_own_table(table) else table
-
-
-def read_json_file(path: Path) -> Mapping[str, Any]:
-    """Read a file of one JSON object."""
-    return read_json_text(_text_of_file(path), str(path))
-
-
-def read_json_text(text: str, where: str) -> Mapping[str, Any]:
-    """Read one JSON object from text."""
-    try:
-        value = parse_json(text)
-    except ValueError as error:
-        raise InvalidInputError(f"{where} is not JSON: {error}; it starts with {shown(text[:60])}") from error
-    if not isinstance(value, dict):
-        raise InvalidInputError(f"{where} must be a JSON object, got {shown(value)}")
-    return value
-
-
-def _text_of_file(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")  # spreadsheets put a byte order mark in front
-    except FileNotFoundError as error:
-        raise InvalidInputError(f"the file {path} does not exist (looked for {path.absolute()})") from error
-    except OSError as error:
-        raise InvalidInputError(f"the file {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"the file {path} is not UTF-8 text ({error.reason} at byte {error.start})") from error

@@ -5,10 +5,9 @@ it; `unpack_values` reads both again, and raises where they do not fit.
 """
 
 import datetime as dt
-import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -134,37 +133,6 @@ _READERS: dict[str, Callable[..., Any]] = {
     "time": lambda text, fold: dt.time.fromisoformat(text).replace(fold=fold),
     "Decimal": Decimal,
 }
-
-
-class Digest:
-    """A running digest of JSON content and arrays: the same for any white space, another for another order."""
-
-    def __init__(self) -> None:
-        self._sha = hashlib.sha256()
-
-    def add(self, content: Any) -> "Digest":
-        """Add what JSON holds; returns itself."""
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-        self._sha.update(text.encode("ascii") + b"\n")
-        return self
-
-    def add_array(self, name: str, array: Any) -> None:
-        """Add an array of numbers, times or text, with its name, type and shape."""
-        values = np.asarray(array)
-        self.add([name, values.dtype.str, list(values.shape)])
-        self._sha.update(values.tobytes())
-
-    def text(self) -> str:
-        """Return the digest of all that was added."""
-        return f"sha256:{self._sha.hexdigest()}"
-
-
-def digest_of(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """Return the digest of JSON content, its own entry "digest" left out, and of arrays by their names."""
-    digest = Digest().add({key: value for key, value in content.items() if key != "digest"})
-    for name in sorted(arrays):
-        digest.add_array(name, arrays[name])
-    return digest.text()
 
 
 Arrays = dict[str, Any]

@@ -14,6 +14,7 @@ import pytest
 import copa
 from copa._core import archive
 from copa._core.archive import ArchiveReader, Budget, parse_json, read_arrays, repacked, write_archive
+from copa._core.formats import require_known_entries
 from copa.exceptions import DataError, InvalidInputError
 
 KNOWN = r"content\.json|arrays\.npz|part-[0-9]"
@@ -280,12 +281,12 @@ def test_a_budget_grows_with_the_file():
 
 
 def test_entries_of_a_newer_version_name_it():
-    archive.require_known_entries(["a"], ["a", "b"], "setting", {})
+    require_known_entries(["a"], ["a", "b"], "setting", {})
     told = (
         rf"written by COPA 7\.1, with the setting 'c'; this is COPA {copa.__version__}, which does not know it: update"
     )
     with pytest.raises(DataError, match=told):
-        archive.require_known_entries(["a", "c"], ["a", "b"], "setting", {"made_with": {"copa": "7.1"}})
+        require_known_entries(["a", "c"], ["a", "b"], "setting", {"made_with": {"copa": "7.1"}})
     for made_with in ({}, {"made_with": None}, {"made_with": {}}):
         with pytest.raises(DataError, match=r"written by COPA 0\.3\.0"):
-            archive.require_known_entries(["c"], [], "setting", made_with)
+            require_known_entries(["c"], [], "setting", made_with)

@@ -224,5 +224,5 @@ def test_a_file_is_plain_data_and_leaves_nothing_beside_it(saved):
 
 
 def test_a_file_that_is_not_there_is_named_in_one_line(tmp_path, model):
-    with pytest.raises(DataError, match=r"^the planner .*nowhere\.copa cannot be read: No such file or directory$"):
+    with pytest.raises(DataError, match=r"^the file .*nowhere\.copa cannot be read: No such file or directory$"):
         copa.RecoursePlanner.load(tmp_path / "nowhere.copa", model)

@@ -10,9 +10,10 @@ import pytest
 
 import copa
 from copa._core.files import write_atomically
+from copa._core.formats import digest_of
 from copa.bounds.certificate_list import Certificates
 from copa.plans import PlanBatch
-from copa.tables.packing import digest_of, pack_values, unpack_values
+from copa.tables.packing import pack_values, unpack_values
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (
@@ -184,7 +185,10 @@ def test_a_newer_version_says_to_update(saved, tmp_path):
     content = members(saved)
     newer = json.loads(content["plans.json"]) | {"version": 3, "cells": "moved"}
     path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
-    with pytest.raises(copa.DataError, match="version 3 of the plan file cannot be read, only 2; update COPA"):
+    with pytest.raises(
+        copa.DataError,
+        match="version 3 of the format copa-plan-file, and this copa reads 2; update",
+    ):
         PlanBatch.load(path)
 
 
@@ -192,7 +196,7 @@ def test_an_older_version_says_to_save_again(saved, tmp_path):
     content = members(saved)
     older = json.loads(content["plans.json"]) | {"version": 1}
     path = write(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
-    with pytest.raises(copa.DataError, match="version 1 of the plan file cannot be read, only 2; save the plans again"):
+    with pytest.raises(copa.DataError, match="version 1 of the format copa-plan-file, and this copa reads 2; save it"):
         PlanBatch.load(path)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import copa
 from copa.plans import PlanBatch
-from copa.plans.storage import PartsWriter, in_parts, pack, read_parts
+from copa.plans.storage import PartsWriter, in_parts, read_parts
 from unit.plans.plan_batches import german_batch
 
 
@@ -19,7 +19,7 @@ def write_parts(path, batches):
     with zipfile.ZipFile(path, "w") as archive:
         writer = PartsWriter(archive)
         for batch in batches:
-            writer.add(pack(batch))
+            writer.add(batch)
         writer.close()
     return path
 
@@ -68,8 +68,8 @@ def test_a_changed_part_is_noticed(path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"parts": []}, "the list of parts was changed"),
-        ({"version": 2}, "version 2 of the plan file cannot be read, only 1; update COPA"),
+        ({"parts": []}, "its content was changed after it was saved"),
+        ({"version": 2}, "it has version 2 of the format copa-plan-parts, and this copa reads 1; update copa-recourse"),
         ({"format": "cake"}, "its format is 'cake'"),
     ],
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.tables.kinds import ColumnReader, infer_kind, read_cell
+from copa.tables.casting import ColumnReader, infer_kind, read_cell
 
 
 @pytest.mark.parametrize(
@@ -57,31 +57,35 @@ def test_a_cell_is_read_as_its_kind_and_kept_where_it_is_none(kind, cell, value)
     assert (read, type(read)) == (value, type(value))
 
 
-def column(kind, *blocks):
+def column(kind, *chunks):
     reader = ColumnReader("x", kind)
-    for block in blocks:
-        reader.look(block)
-    return [reader.series(block) for block in blocks]
+    for chunk in chunks:
+        reader.add(chunk)
+    return reader.series()
 
 
 @pytest.mark.parametrize(
-    ("kind", "blocks", "dtype"),
+    ("kind", "chunks", "dtype"),
     [
         ("integer", (["1", "2"], ["3"]), np.int64),
         ("integer", (["1", "2"], [""]), np.float64),
         ("integer", (["1", "2"], ["2.5"]), np.float64),
         ("integer", (["1", "2"], ["x"]), object),
+        ("integer", ([str(2**63 - 1)], ["1"]), np.int64),
+        ("integer", ([str(2**63)], ["1"]), np.float64),
         ("number", (["1", "2"], ["3"]), np.float64),
         ("truth", (["true"], ["false"]), bool),
         ("truth", (["true"], [""]), object),
         ("text", (["1"], [""]), pd.Series(["a"]).dtype),
+        (None, (["1"], ["2"]), np.int64),
+        (None, (["1"], ["02"]), pd.Series(["a"]).dtype),
     ],
 )
-def test_a_column_has_one_dtype_whatever_its_blocks_hold(kind, blocks, dtype):
-    assert [series.dtype for series in column(kind, *blocks)] == [dtype, dtype]
+def test_a_column_has_one_dtype_whatever_its_chunks_hold(kind, chunks, dtype):
+    assert column(kind, *chunks).dtype == dtype
 
 
 def test_values_stay_the_same_beside_a_bad_cell():
-    first, second = column("integer", ["1", "2.5"], ["x", ""])
-    assert first.tolist() == [1, 2.5]
-    assert second.tolist() == ["x", None]
+    values = column("integer", ["1", "2"], ["2.5", "3"], ["x", ""]).tolist()
+    assert values == [1, 2, 2.5, 3, "x", None]
+    assert [type(value) for value in values] == [int, int, float, int, str, type(None)]

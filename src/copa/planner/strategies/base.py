@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from copa.planner.archive import Archive
+    from copa._core.formats import Archive
     from copa.planner.request import Request
     from copa.planner.settings import FitSettings
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.formats import Archive
 from copa._core.reading import read_number
 from copa._core.threads import for_each_chunk
 from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.storage import typical_rows
-from copa.planner.archive import Archive, damaged
+from copa.planner.archive import damaged, require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Flags, Strategy
 from copa.schema import FeatureSchema
@@ -131,7 +132,7 @@ class BlackBoxStrategy(Strategy):
         cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
     ) -> tuple[Self, dict[str, Any]]:
         """Read what `pack` returned; an error for another model than its own."""
-        archive.require(PARTS, ARRAYS, path)
+        require_parts(archive, PARTS, ARRAYS, path)
         content, settings = archive.content, archive.content["settings"]
         state = _numbers(content, schema, path)
         box = BlackBox.read(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from copa._core.arrays import Array, Indices, as_symmetric
+from copa._core.formats import Archive
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.calibration import base_classifier
-from copa.planner.archive import Archive
+from copa.planner.archive import require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
 from copa.schema import FeatureSchema
@@ -121,7 +122,7 @@ class Parametric(Strategy):
         cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
     ) -> tuple[Self, dict[str, Any]]:
         """Read what `pack` returned; an error for another model than its own."""
-        archive.require(PARTS, ARRAYS, path)
+        require_parts(archive, PARTS, ARRAYS, path)
         content, arrays, settings = archive.content, archive.arrays, archive.content["settings"]
         linear = LinearModel.read(
             model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.formats import Archive
 from copa._core.words import listed
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.similar_fits import NotAlikeError, Pattern
 from copa.models.storage import UntrustedTypesError, pack_estimator, storable, unpack_estimator, untrusted_types
-from copa.planner.archive import Archive, damaged
+from copa.planner.archive import damaged
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
-from copa.cli.bundles import Bundle
-from copa.cli.verify import bundle_faults
+from copa.planner.bundle import Bundle, bundle_violations
 
 OTHER_ROW = "its row is not the one that the certificate is about"
 SCHEMA = FeatureSchema(
@@ -41,7 +40,7 @@ def batch(planner):
 
 
 def faults(batch, planner):
-    return list(bundle_faults(batch, Bundle(planner, {}, {}, "")))
+    return list(bundle_violations(batch, Bundle(planner, pd.DataFrame(), {}, {}, "")))
 
 
 def test_plans_of_the_bundle_have_no_faults(batch, planner):

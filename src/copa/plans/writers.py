@@ -11,7 +11,6 @@ import numpy as np
 from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.exceptions import DataError
-from copa.plans import storage as files
 from copa.plans.document import DocumentWriter
 from copa.plans.frames import option_numbers
 from copa.plans.storage import PartsWriter
@@ -20,11 +19,12 @@ from copa.tables.files import quoted_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.plans import PlanBatch
+    from copa.plans.batch import PlanBatch
 
 TABLES = (".csv", ".parquet")
 PLAN_FILES = (*TABLES, ".json")
 PROOF_FILES = (".json", ".zip", ".copa")
+BATCH_FILES = (*PLAN_FILES, ".zip", ".copa")
 PAGES = (".html",)
 
 # What is said of an option, before the columns of its row.
@@ -101,21 +101,6 @@ class ParquetWriter:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-class ProofWriter:
-    """Whole batches, with their certificates."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._parts = PartsWriter(archive)
-
-    def add(self, batch: "PlanBatch") -> None:
-        """Add a batch."""
-        self._parts.add(files.pack(batch))
-
-    def close(self) -> None:
-        """Write the list of parts."""
-        self._parts.close()
 
 
 def options_table(batch: "PlanBatch") -> "pd.DataFrame":
@@ -207,6 +192,6 @@ def plans_into(path: Path, *, certificates: bool = False, raw_cells: bool = Fals
             writer = ParquetWriter(file)
             stack.callback(writer.close)  # where something goes wrong, before the file is closed and thrown away
         else:
-            writer = ProofWriter(stack.enter_context(zipfile.ZipFile(file, "w")))
+            writer = PartsWriter(stack.enter_context(zipfile.ZipFile(file, "w")))
         yield writer
         writer.close()

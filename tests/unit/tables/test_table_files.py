@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.cli import tables_in
-from copa.cli.messages import MisuseError
-from copa.cli.tables_in import ApplicantStream, open_table, read_whole
+from copa.tables import files
+from copa.tables.casting import kinds_of, template_of
+from copa.tables.files import open_table, read_applicants, read_table
 
 
 def table_of(path, content, delimiter=","):
@@ -21,7 +21,7 @@ def csv(tmp_path):
 
 
 def whole(table):
-    return read_whole(table, table.names, {})[0]
+    return read_table(table, table.names, {})[0]
 
 
 def test_a_byte_order_mark_and_empty_lines_are_no_part_of_the_table(csv):
@@ -62,20 +62,20 @@ def test_another_delimiter_can_be_given(csv):
 def test_a_tab_can_be_spelt_out_and_is_what_tsv_means(csv, tmp_path):
     assert csv("a\tb\n1\t2\n", "\\t").names == ["a", "b"]
     assert table_of(tmp_path / "t.tsv", "a\tb\n1\t2\n").names == ["a", "b"]
-    with pytest.raises(MisuseError, match="--delimiter must be one character, got ', '"):
+    with pytest.raises(copa.InvalidInputError, match="--delimiter must be one character, got ', '"):
         csv("a, b\n", ", ")
 
 
 def test_a_missing_column_is_named_with_the_nearest_one(csv):
     with pytest.raises(copa.DataError, match="lacks the column 'income'; did you mean 'incom'"):
-        read_whole(csv("incom\n1\n"), ["income"], {})
+        read_table(csv("incom\n1\n"), ["income"], {})
 
 
 def test_files_that_are_none_and_other_endings_are_misuse(tmp_path):
-    with pytest.raises(MisuseError, match="does not exist"):
+    with pytest.raises(copa.InvalidInputError, match="does not exist"):
         open_table(tmp_path / "none.csv")
     (tmp_path / "t.xlsx").write_bytes(b"x")
-    with pytest.raises(MisuseError, match=r"must be a \.csv or \.parquet file, got t.xlsx"):
+    with pytest.raises(copa.InvalidInputError, match=r"must be a \.csv or \.parquet file, got t.xlsx"):
         open_table(tmp_path / "t.xlsx")
 
 
@@ -87,9 +87,7 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(tables_in, "BLOCK", 3)
-    for reader in (tables_in.CsvFile, tables_in.ParquetFile):
-        monkeypatch.setattr(reader.blocks, "__defaults__", (3,))
+    monkeypatch.setattr(files, "CHUNK", 3)
 
 
 FRAME = pd.DataFrame(
@@ -106,34 +104,38 @@ KINDS = {"code": "text", "whole": "integer", "gaps": "integer", "late": "integer
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_stream_gives_the_same_dtypes_in_every_block(tmp_path, ending):
+def test_dtypes_do_not_depend_on_where_a_chunk_ends(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     FRAME.to_csv(path, index=False) if ending == "csv" else FRAME.to_parquet(path, row_group_size=2)
-    stream = ApplicantStream(open_table(path), KINDS)
-    blocks = dict(stream.blocks())
-    assert (stream.n_rows, stream.n_blocks, [len(block) for block in blocks.values()]) == (7, 3, [3, 3, 1])
-    for block in blocks.values():
-        assert block.dtypes.tolist() == [pd.Series(["a"]).dtype, np.int64, np.float64, object]
-    assert pd.concat(blocks.values()).index.tolist() == list(range(7))
-    assert stream.whole()["late"].tolist() == [1, 2, 3, 4, 5, 6, "oops"]
-    assert [number for number, _ in stream.blocks(frozenset({0, 2}))] == [1]
+    people = read_applicants(open_table(path), template_of(KINDS))
+    assert people.columns.tolist() == list(KINDS)
+    assert people.dtypes.tolist() == [pd.Series(["a"]).dtype, np.int64, np.float64, object]
+    assert people.index.tolist() == list(range(7))
+    assert people["late"].tolist() == [1, 2, 3, 4, 5, 6, "oops"]
+    assert [type(value) for value in people["late"]] == [int] * 6 + [str]
+
+
+def test_a_template_holds_the_kinds_of_its_columns():
+    kinds = KINDS | {"gaps": "number", "yes": "truth"}
+    assert kinds_of(template_of(kinds)) == kinds
+    assert len(template_of(kinds)) == 0
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_applicants_are_named_by_a_column_of_whole_numbers_or_text(tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
-    table = open_table(tmp_path / "t.csv")
-    assert ApplicantStream(table, {"whole": "integer"}, label="other").whole().index.tolist() == list(range(7))
-    mixed = ApplicantStream(table, {"whole": "integer"}, label="late").whole()
+    table, template = open_table(tmp_path / "t.csv"), template_of({"whole": "integer"})
+    assert read_applicants(table, template, label="other").index.tolist() == list(range(7))
+    mixed = read_applicants(table, template, label="late")
     assert mixed.index.tolist() == ["1", "2", "3", "4", "5", "6", "oops"]
     assert mixed.columns.tolist() == ["whole"]
 
 
 def test_an_applicant_without_a_name_is_an_error(csv):
     with pytest.raises(copa.DataError, match="row 1 has no 'id'"):
-        ApplicantStream(csv("id,a\n7,1\n,2\n"), {"a": "integer"}, label="id")
+        read_applicants(csv("id,a\n7,1\n,2\n"), template_of({"a": "integer"}), label="id")
 
 
 def test_a_group_is_kept_as_text(csv):
-    frame = ApplicantStream(csv("g,a\n1,1\n2,2\n"), {"a": "integer"}, group="g").whole()
+    frame = read_applicants(csv("g,a\n1,1\n2,2\n"), template_of({"a": "integer"}), group="g")
     assert frame["g"].tolist() == ["1", "2"]

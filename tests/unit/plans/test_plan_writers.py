@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.cli.output import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
 from copa.plans import PlanBatch
-from copa.tables.files import begins_formula, read_csv
+from copa.plans.writers import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
+from copa.tables.files import begins_formula, read_options
 from unit.plans.plan_batches import german_batch
 
 
@@ -137,11 +137,11 @@ def test_what_was_quoted_is_read_back_as_it_was(batch, tmp_path):
     whole = with_formulas(batch)
     whole = replace(whole, options=whole.options.assign(**{"@savings": [FORMULA, "'=x", "''+y", "'", "a", "-3"]}))
     written(whole, tmp_path)
-    table = read_csv(tmp_path / "plans.csv").dropna(subset="option")
+    table = read_options(tmp_path / "plans.csv").dropna(subset="option")
     assert table["@savings"].tolist() == whole.options["@savings"].tolist()
     assert table["applicant"].tolist() == whole.applicants.index[whole.owner].tolist()
 
 
 def test_apostrophes_in_tables_of_others_stay(tmp_path):
     (tmp_path / "theirs.csv").write_text("applicant,job\n1,'=x\n")
-    assert read_csv(tmp_path / "theirs.csv")["job"].tolist() == ["'=x"]
+    assert read_options(tmp_path / "theirs.csv")["job"].tolist() == ["'=x"]

@@ -1,6 +1,6 @@
 import pytest
 
-from copa.cli.fit import fit_default_model
+from copa.planner.training_data import fit_default_model
 from unit.planner import loans
 
 

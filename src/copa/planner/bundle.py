@@ -1,0 +1,262 @@
+"""A bundle: the planner, its model and a template of its columns, in one file in which there is nothing to execute.
+
+For a model that is not linear the planner brings the refits with it, of no other types than the model has.
+
+The digests show that a bundle is as it was written; they are no signature. What keeps a forged bundle from doing harm
+is that loading it makes objects of known types only, and runs nothing.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.archive import Budget
+from copa._core.files import write_atomically
+from copa._core.formats import Archive, Format, made_with, require_known_entries
+from copa._core.words import listed
+from copa.exceptions import CopaError, DataError, InvalidInputError
+from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
+from copa.planner.persistence import pack_planner
+from copa.planner.recourse_planner import RecoursePlanner
+from copa.plans import PlanBatch
+from copa.plans.frames import option_numbers
+from copa.tables.casting import KINDS, kinds_of, template_of
+from copa.tables.cells import as_text, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner.strategies.base import Strategy
+
+ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
+WITHDRAWN = ("infeasible", "error")  # statuses of options that are not offered: their message says what is wrong
+ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all options
+PLANNER, MODEL = "planner.zip", "model.skops"
+
+
+def _require_known_kinds(content: dict[str, Any]) -> None:
+    require_known_entries(content["kinds"].values(), KINDS, "kind of column", content)
+
+
+FORMAT = Format(
+    "copa-bundle",
+    what="a bundle",
+    content="manifest.json",
+    versions=(1,),
+    members=r"planner\.zip|model\.skops",
+    check=_require_known_kinds,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """What a bundle holds.
+
+    Attributes
+    ----------
+    planner : RecoursePlanner
+        Fitted.
+    template : DataFrame
+        The columns that the model and the schema need, in the model's order and in the dtypes of the training data,
+        without rows.
+    facts : dict
+        What is known of the fit, for people to read.
+    made_with : dict
+        Versions of the packages that wrote it, by name.
+    sha256 : str
+        Of the file.
+    """
+
+    planner: RecoursePlanner
+    template: "pd.DataFrame"
+    facts: dict[str, Any]
+    made_with: dict[str, Any]
+    sha256: str
+
+    @property
+    def fitted(self) -> "Strategy":
+        """What the planner has learned."""
+        fitted: Strategy = self.planner.fitted_
+        return fitted
+
+
+def save_bundle(path: Path, planner: RecoursePlanner, template: "pd.DataFrame", facts: Mapping[str, Any]) -> None:
+    """Write a bundle, all of it or nothing.
+
+    Parameters
+    ----------
+    path : Path
+    planner : RecoursePlanner
+        Fitted.
+    template : DataFrame
+        Columns that applicants must have, in the dtypes of the training data; its rows are not kept.
+    facts : Mapping
+        What is known of the fit, as JSON has it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the model has parts that no bundle may hold.
+    """
+    import sklearn
+
+    members = {PLANNER: pack_planner(planner), MODEL: pack_model(planner.model)}
+    content = {
+        "made_with": made_with() | {"scikit-learn": sklearn.__version__},
+        "kinds": kinds_of(template),
+        "facts": dict(facts),
+        "members": {name: hashlib.sha256(raw).hexdigest() for name, raw in members.items()},
+    }
+    write_atomically(path, FORMAT.pack(Archive(content, members=members)))
+
+
+def load_bundle(path: Path) -> Bundle:
+    """Read a bundle; nothing in it is executed.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such file.
+    DataError
+        If the file is no bundle, is damaged or changed, or of a newer version.
+    """
+    if not path.is_file():
+        raise InvalidInputError(
+            f"the bundle {path} does not exist (looked for {path.absolute()}); `copa fit` makes one"
+        )
+    raw = path.read_bytes()
+    budget = Budget(len(raw))
+    with FORMAT.opened(raw, path, budget) as (content, _, reader):
+        members = {name: reader.read(name, content["members"][name]) for name in (PLANNER, MODEL)}
+        template = template_of(content["kinds"])
+    try:
+        model = unpack_model(members[MODEL], f"in {path}", budget)
+    except InvalidInputError as error:  # a bundle of ours holds no such types
+        raise DataError(f"{path} is not a bundle that `copa fit` made: {error}") from error
+    try:
+        # From memory: a file in between would stay behind where the process is killed.
+        planner = RecoursePlanner._unpack(  # noqa: SLF001 - a planner inside a file is no public matter
+            members[PLANNER], model, path=f"{PLANNER} in {path}", budget=budget
+        )
+    except CopaError as error:
+        raise DataError(f"{error}; make the bundle again with `copa fit`") from error
+    return Bundle(planner, template, content["facts"], content["made_with"], hashlib.sha256(raw).hexdigest())
+
+
+def unpack_model(raw: bytes, name: str, budget: Budget | None = None) -> Any:
+    """Load a model from the bytes of a skops file.
+
+    Parameters
+    ----------
+    raw : bytes
+    name : str
+        Where the bytes come from, for messages.
+    budget : Budget, optional
+        That of the file which they are inside of; None for a file of its own.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are types in it beyond the trusted ones, before any is made.
+    DataError
+        If it is no skops file, or is damaged.
+    """
+    try:
+        return unpack_estimator(raw, budget=budget)
+    except UntrustedTypesError as error:
+        raise InvalidInputError(
+            f"the model {name} holds types that are not trusted: {listed(error.types)}; those of the usual models and "
+            "transformers of scikit-learn are"
+        ) from error
+    except DataError as error:
+        raise DataError(f"the model {name} cannot be loaded: {error}") from error
+
+
+def pack_model(model: Any) -> bytes:
+    """Return the bytes of a skops file that `unpack_model` loads; an InvalidInputError says why there is none."""
+    try:
+        raw = pack_estimator(getattr(model, "best_estimator_", model))
+        untrusted = untrusted_types(raw)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"the model cannot be put into a bundle: {error}; or use copa.RecoursePlanner from Python"
+        ) from error
+    if untrusted:
+        raise InvalidInputError(
+            f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others; "
+            "bundles hold scikit-learn's own parts only. Use copa.RecoursePlanner from Python, whose `save` and `load` "
+            "take the types of your model"
+        )
+    return raw
+
+
+def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
+    """Yield what contradicts a bundle in saved plans: its ambiguity set, its terms, its model and its schema.
+
+    Parameters
+    ----------
+    batch : PlanBatch
+    bundle : Bundle
+    """
+    fitted = bundle.fitted
+    if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
+        yield "the ball of distributions is another one than that of the bundle"
+        return
+    different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]
+    if different:
+        yield f"the terms are not those of the bundle: {', '.join(different)} differ"
+    yield from _applicant_violations(batch, fitted)
+    if len(batch.options):
+        yield from _option_violations(batch, fitted, bundle.planner.n_jobs)
+
+
+def _n_options(batch: PlanBatch) -> int:
+    """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
+    return batch.ball.dimension - 1
+
+
+def _terms_of(fitted: "Strategy") -> dict[str, Any]:
+    """Terms of all plans of a bundle, whatever else was asked for when they were made."""
+    return {
+        "schema": fitted.schema,
+        "favourable": plain(fitted.model.favourable),
+        "threshold": fitted.model.threshold,
+        "cost": fitted.space.cost.name,
+        "radius_source": fitted.radius_source,
+        "basis": fitted.subject,
+    }
+
+
+def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
+    """Applicants who are said to need nothing, though the model does not accept them."""
+    idle = np.flatnonzero(batch.status == "already_valid")
+    if len(idle):
+        for i in idle[~fitted.model.accepts(batch.applicants.iloc[idle])].tolist():
+            yield f"{_applicant(batch, i)}: the model does not accept the row, and the status is already_valid"
+
+
+def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None) -> Iterator[str]:
+    encoded = fitted.points(batch.options, batch.owner, _n_options(batch), n_jobs)
+    # Entry by entry: a column of large numbers would hide what differs in the others.
+    near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
+    far = np.count_nonzero(near, axis=1) < encoded.shape[1]
+    accepted = fitted.model.accepts(batch.options)
+    violations = fitted.schema.violations(batch.applicants.iloc[batch.owner], batch.options)
+    numbers, statuses = option_numbers(batch), batch.status[batch.owner]
+    for k, (owner, status) in enumerate(zip(batch.owner.tolist(), statuses.tolist(), strict=True)):
+        found = ["its row is not the one that the certificate is about"] if far[k] else []
+        if accepted[k] != batch.accepted[k]:
+            found.append("the model answers otherwise")
+        elif status in ACCEPTED and not accepted[k]:
+            found.append(f"the model does not accept it, and the status is {status}")
+        if status not in WITHDRAWN:
+            found += [f"breaks the schema: {violation}" for violation in violations[k]]
+        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {fault}" for fault in found)
+
+
+def _applicant(batch: PlanBatch, i: int) -> str:
+    return f"applicant {as_text(batch.applicants.index[i])}"

@@ -1,0 +1,234 @@
+"""Training data from a file: features and labels in the types that model and schema expect, and a default model."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from copa._core.words import listed, shown
+from copa.exceptions import DataError, InvalidInputError
+from copa.models.spelling import spell_choices
+from copa.schema import FeatureSchema
+from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
+from copa.tables.files import TableFile, read_table
+from copa.tables.values import text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TrainingData(NamedTuple):
+    """Rows without a missing value.
+
+    Attributes
+    ----------
+    features : DataFrame of N rows
+    labels : ndarray of shape (N,)
+        Two different ones.
+    template : DataFrame
+        The columns of the features in the dtypes of their kinds, without rows.
+    n_incomplete : int
+        Rows of the file that were left out, because a cell is empty.
+    """
+
+    features: "pd.DataFrame"
+    labels: Any
+    template: "pd.DataFrame"
+    n_incomplete: int
+
+
+def read_training_data(
+    table: TableFile,
+    target: str,
+    model: Any = None,
+    schema: FeatureSchema | None = None,
+    drop: Sequence[str] = (),
+) -> TrainingData:
+    """Read features and labels.
+
+    Parameters
+    ----------
+    table : CsvFile or ParquetFile
+    target : str
+        Column with the outcome.
+    model : estimator, optional
+        Says which columns are features, and which of them hold text.
+    schema : FeatureSchema, optional
+        The same, where the model does not say it.
+    drop : sequence of str
+        Columns to leave out.
+    """
+    own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
+    columns = [name for name in table.names if name != target and name not in drop] if own is None else [*map(str, own)]
+    columns = [*columns, *(name for name in (schema.names if schema else ()) if name not in columns)]
+    if not columns:
+        raise DataError(f"{table.path} has no column besides the label {shown(target)}; there is nothing to learn from")
+    expected = (schema_kinds(schema) if schema else {}) | _model_kinds(model)
+    frame, kinds = read_table(table, [*dict.fromkeys([*columns, target])], expected)
+    _require_numbers(frame, kinds, schema)
+    complete = frame.notna().all(axis=1)
+    if complete.mean() < 0.5:
+        worst = frame.isna().sum().sort_values(ascending=False)
+        raise DataError(
+            f"{table.path}: {int((~complete).sum())} of {len(frame)} rows have an empty cell, most of them in "
+            f"{listed(worst.index[worst > 0].tolist()[:3])}; fill them in, or leave these columns out"
+        )
+    rows = frame[complete].reset_index(drop=True)
+    template = template_of({name: kinds[name] for name in columns})
+    return TrainingData(rows[columns], _read_labels(rows[target], target), template, len(frame) - len(rows))
+
+
+def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
+    """Kinds of the columns whose values the schema lists as text, or as true and false."""
+    kinds = {}
+    for feature in schema.features:
+        values = feature.values or ()
+        if values and all(isinstance(value, str) for value in values):
+            kinds[feature.name] = TEXT
+        elif values and all(isinstance(value, bool) for value in values):
+            kinds[feature.name] = TRUTH
+    return kinds
+
+
+def _model_kinds(model: Any) -> dict[str, str]:
+    """Kinds of the columns whose categories an encoder of the model has learned: the code "1" is not the number 1."""
+    kinds = {}
+    for columns, step in _encoders(model, None):
+        for name, categories in zip(columns, step.categories_, strict=False):
+            kind = _kind_of_categories(categories)
+            if kind is not None:
+                kinds[str(name)] = kind
+    return kinds
+
+
+def _encoders(model: Any, columns: Any) -> Iterator[tuple[Any, Any]]:
+    """Encoders at the beginning of the model, with the raw columns that they are given."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+    names = getattr(model, "feature_names_in_", columns)
+    if isinstance(model, Pipeline):
+        yield from _encoders(model.steps[0][1], names)
+    elif isinstance(model, ColumnTransformer):
+        for _, step, chosen in model.transformers_:
+            own = getattr(step, "feature_names_in_", None)
+            yield from _encoders(step, chosen if own is None else own)
+    elif hasattr(model, "categories_") and names is not None:
+        yield names, model
+
+
+def _kind_of_categories(categories: Any) -> str | None:
+    seen = [value for value in list(categories) if value is not None and value == value]  # noqa: PLR0124 - NaN is not itself
+    if seen and all(isinstance(value, str) for value in seen):
+        return TEXT
+    if seen and all(str(value) in ("True", "False") for value in seen):
+        return TRUTH
+    return NUMBER if seen and categories.dtype.kind == "f" else None
+
+
+def _require_numbers(frame: "pd.DataFrame", kinds: dict[str, str], schema: FeatureSchema | None) -> None:
+    """Raise if a column holds text where the model, the schema or its other cells ask for something else."""
+    for name in frame.columns:
+        is_numeric = schema is not None and name in schema and schema[name].is_numeric
+        if kinds[name] == TEXT and not is_numeric:
+            continue
+        bad = [(k, cell) for k, cell in enumerate(frame[name]) if isinstance(cell, str) and not _is_number(cell)]
+        if bad:
+            row, cell = bad[0]
+            wish = "true or false" if kinds[name] == TRUTH else "numbers"
+            raise DataError(f"column {shown(name)} must hold {wish}, got {shown(cell)} in row {row}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_labels(column: "pd.Series[Any]", name: str) -> Any:
+    distinct = column.unique().tolist()
+    if len(distinct) != 2:
+        raise DataError(
+            f"the label {shown(name)} must have 2 different values, it has {len(distinct)}: "
+            f"{listed(sorted(map(str, distinct)))}"
+        )
+    return column.to_numpy()
+
+
+def as_classes(model: Any, labels: Any, name: str) -> Any:
+    """Labels in the type that the model knows them in."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        raise InvalidInputError(f"the model is no fitted classifier: {type(model).__name__} has no classes_")
+    known = {str(text_of(value)): value for value in np.asarray(classes).tolist()}
+    unknown = [value for value in np.unique(labels).tolist() if str(text_of(value)) not in known]
+    if unknown:
+        raise DataError(
+            f"the label {shown(name)} has the value {shown(unknown[0])}, and the model knows "
+            f"{listed(list(known.values()))} only"
+        )
+    return np.array([known[str(text_of(value))] for value in labels.tolist()], dtype=np.asarray(classes).dtype)
+
+
+FOLDS = 5
+
+
+def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema) -> tuple[Any, float]:
+    """Fit one-hot choices, scaled numbers and a logistic regression.
+
+    Parameters
+    ----------
+    table : DataFrame of N rows
+    labels : ndarray of shape (N,)
+        Two different ones.
+    schema : FeatureSchema
+        Which of the columns are choices, and of which values.
+
+    Returns
+    -------
+    model : Pipeline
+        Fitted.
+    accuracy : float
+        Cross-validated (5 folds, stratified).
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    _, counts = np.unique(np.asarray(labels), return_counts=True)
+    if counts.min() < FOLDS:
+        raise InvalidInputError(
+            f"each label must be there at least {FOLDS} times to say how good a model is, the rarer one is there "
+            f"{counts.min()} times; give more rows, or a model of your own with --model"
+        )
+    choices = [name for name in table.columns if _is_choice(table[name], schema)]
+    numbers = [name for name in table.columns if name not in choices]
+    values = [_values(table[name], schema) for name in choices]
+    encoder = ColumnTransformer(
+        [("choices", OneHotEncoder(categories=values or "auto"), choices), ("numbers", StandardScaler(), numbers)]
+    )
+    model = make_pipeline(encoder, LogisticRegression(max_iter=1000))
+    accuracy = float(cross_val_score(model, table, labels, cv=FOLDS).mean())
+    return model.fit(table, labels), accuracy
+
+
+def _is_choice(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
+    from pandas.api.types import is_numeric_dtype
+
+    return schema[column.name].is_categorical if column.name in schema else not is_numeric_dtype(column.dtype)
+
+
+def _values(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
+    """The values of a choice: all of the schema's, because an option may go to each, and not only those in the data."""
+    values = column.unique().tolist()
+    if column.name in schema:
+        feature = schema[column.name]
+        codes = np.arange(len(feature.values or ()))
+        values = spell_choices(feature, codes, column.iloc[np.zeros_like(codes)]).tolist()  # all like the first
+    return (
+        values if any(isinstance(value, str) for value in values) else sorted(values)
+    )  # as scikit-learn wants numbers
