@@ -1,10 +1,12 @@
 """An ambiguity set of the caller's own: a subclass of `AmbiguitySet`, used wherever a set is built."""
 
+import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from copa import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
+from unit.bounds.unimodal import UnimodalMeanSet
 from unit.planner import loans
 
 
@@ -49,3 +51,28 @@ def test_a_change_takes_effect_at_the_next_fit(own, declined):
             own.plan(declined)
     finally:
         own.set_params(ambiguity=OwnSet)
+
+
+def test_another_family_is_planned_with_bounded_and_certified(planner, model, declined):
+    known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "guarantee": 0.8}
+    people = declined.iloc[:8]
+    batch = loans.planner(model, ambiguity=UnimodalMeanSet, **known).plan(people)
+    ball = loans.planner(model, **known).plan(people)
+    assert (batch.status == "ok").any()
+    expected = batch.ambiguity.option_guarantees(batch.points)  # row by row, the bounds plan by plan: equal to rounding
+    np.testing.assert_allclose(batch.option_lower, expected, rtol=1e-12)
+    assert (batch.option_lower[(batch.status == "ok")[batch.owner]] >= 0.8).all()
+    assert batch.effort.mean() < ball.effort.mean()  # who assumes more needs less
+    for certificate, n_options in zip(batch.certificates, batch.counts, strict=True):
+        assert (certificate is None) == (n_options == 0)
+        if certificate is not None:
+            certificate.verify()
+
+
+def test_black_boxes_are_planned_with_another_family(declined):
+    forest = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
+    planner = loans.planner(forest, ambiguity=UnimodalMeanSet, n_models=4, n_options=2, guarantee=0.5)
+    batch = planner.plan(declined.iloc[:3])
+    assert len(batch.options) > 0
+    expected = batch.ambiguity.option_guarantees(batch.points)  # row by row, the bounds plan by plan: equal to rounding
+    np.testing.assert_allclose(batch.option_lower, expected, rtol=1e-12)
