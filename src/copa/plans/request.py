@@ -58,6 +58,8 @@ class PlanRequest:
             read_word(getattr(self, name), known, name)
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
+        if not isinstance(self.cost, str):
+            raise InvalidInputError(f"cost must be the name of a cost, got {shown(self.cost)}")
         if not is_whole(self.n_options):
             raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
 

@@ -237,7 +237,7 @@ def test_a_column_that_is_there_twice_is_refused(batch):
         ({"guarantee": "0.9"}, "guarantee must be a probability"),
         ({"guarantee_for": "some"}, "guarantee_for must be one of 'each', 'all', 'any', got 'some'"),
         ({"objective": "best"}, "objective must be one of"),
-        ({"cost": "l3"}, "cost must be one of"),
+        ({"cost": 3}, "cost must be the name of a cost"),
         ({"favourable": None}, "favourable must be a label"),
         ({"threshold": "half"}, "threshold must be a number or None"),
         ({"n_options": 2.5}, "n_options must be a whole number"),

@@ -287,7 +287,7 @@ CONTENT_CHANGES = [
     lambda plans: plans["applicants"]["cells"][1].update(kind="pickle"),
     lambda plans: plans["applicants"]["cells"].pop(),
     lambda plans: plans["applicants"]["index"].update(kind="range"),
-    lambda plans: plans["terms"].update(cost="l7"),
+    lambda plans: plans["terms"].update(cost=7),
     lambda plans: plans["terms"]["schema"].update(version=9),
     lambda plans: plans["terms"].pop("guarantee"),
     lambda plans: plans.update(applicants=None),
