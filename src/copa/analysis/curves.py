@@ -180,6 +180,7 @@ def shelf_lives(plan: Plan, curves: RadiusCurves, level: float) -> dict[str, She
 
     Examples
     --------
+    >>> from copa.analysis.curves import radius_curves, radius_grid, shelf_lives
     >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from copa.uncertainty.ambiguity import MomentBall

@@ -58,8 +58,8 @@ def frontier(
 
     Parameters
     ----------
-    planner : fitted RecoursePlanner
-        Its own level is looked at too, and it stays as it is.
+    planner : RecoursePlanner
+        Fitted. Its own level is looked at too, and it stays as it is.
     applicants : DataFrame
         N rows.
     seconds : float
@@ -73,6 +73,7 @@ def frontier(
 
     Examples
     --------
+    >>> from copa.analysis.frontier import frontier
     >>> import copa
     >>> from sklearn.compose import make_column_transformer
     >>> from sklearn.linear_model import LogisticRegression

@@ -41,6 +41,8 @@ class EmpiricalValidity:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from copa.analysis.metrics import EmpiricalValidity
     >>> found = EmpiricalValidity(all=np.array([0.4]), any=np.array([1.0]), each=np.array([[0.5, 0.9]]))
     >>> float(found.each.mean())
     0.7
@@ -71,6 +73,7 @@ def proximity(points: Any, origins: Any, *, cost: str = "l2", cost_weights: Any 
 
     Examples
     --------
+    >>> from copa.analysis.metrics import proximity
     >>> float(proximity([[1.0, 3.0], [5.0, 0.0]], [1.0, 0.0], cost="l1"))
     3.5
     """
@@ -104,6 +107,7 @@ def diversity(points: Any, *, cost: str = "l2", cost_weights: Any = None) -> Arr
 
     Examples
     --------
+    >>> from copa.analysis.metrics import diversity
     >>> float(diversity([[1.0, 0.0], [1.0, 1.0]]))  # 1 - (1 / (1 + 1)) ** 2
     0.75
     """
@@ -130,6 +134,7 @@ def validity_now(points: Any, theta: Any) -> Array:
 
     Examples
     --------
+    >>> from copa.analysis.metrics import validity_now
     >>> float(validity_now([[1.0, 2.0], [1.0, 0.5]], [-1.0, 1.0]))
     0.5
     """
@@ -155,6 +160,7 @@ def empirical_validity(points: Any, thetas: Any) -> EmpiricalValidity:
 
     Examples
     --------
+    >>> from copa.analysis.metrics import empirical_validity
     >>> found = empirical_validity([[1.0, 2.0], [1.0, 0.5]], [[-1.0, 1.0], [0.0, 1.0]])
     >>> float(found.all), float(found.any), found.each.tolist()
     (0.5, 1.0, [1.0, 0.5])
@@ -196,6 +202,7 @@ def sparsity(options: "pd.DataFrame", factual: "pd.DataFrame") -> npt.NDArray[np
 
     Examples
     --------
+    >>> from copa.analysis.metrics import sparsity
     >>> import pandas as pd
     >>> applicant = pd.DataFrame({"income": [1.0], "debt": [3.0]})
     >>> sparsity(pd.DataFrame({"income": [5.0, 4.0], "debt": [3.0, 0.0]}), applicant).tolist()
@@ -231,6 +238,7 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
 
     Examples
     --------
+    >>> from copa.analysis.metrics import plan_metrics
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9

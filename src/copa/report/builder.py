@@ -46,6 +46,7 @@ class ReportBuilder:
 
     Examples
     --------
+    >>> from copa.report import ReportBuilder
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
@@ -220,6 +221,7 @@ def write_report(
 
     Examples
     --------
+    >>> from copa.report import write_report
     >>> import tempfile
     >>> from pathlib import Path
     >>> import copa, pandas as pd

@@ -34,6 +34,7 @@ def status_chart(batch: PlanBatch) -> "Figure":
 
     Examples
     --------
+    >>> from copa.report.static import status_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
@@ -67,6 +68,7 @@ def guarantee_distribution(batch: PlanBatch) -> "Figure":
 
     Examples
     --------
+    >>> from copa.report.static import guarantee_distribution
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
@@ -104,6 +106,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
 
     Examples
     --------
+    >>> from copa.report.static import radius_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
@@ -143,6 +146,8 @@ def frontier_chart(frontier: Frontier, level: float | None = None) -> "Figure":
 
     Examples
     --------
+    >>> from copa.analysis.frontier import Frontier
+    >>> from copa.report.static import frontier_chart
     >>> import numpy as np
     >>> found = Frontier(np.array([0.6, 0.8]), np.array([[1.0, 2.5], [1.5, np.nan]]), complete=True)
     >>> frontier_chart(found, level=0.8).axes[0].get_xlabel()

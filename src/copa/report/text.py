@@ -27,6 +27,7 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
 
     Examples
     --------
+    >>> from copa.report import bounds_table
     >>> import copa
     >>> bounds = copa.validity_bounds([[1.0, 0.5], [1.0, -0.2]], [1.0, 1.0], [[0.1, 0.0], [0.0, 0.1]], 0.1)
     >>> print(bounds_table(bounds, ["work more", "borrow less"]))  # doctest: +NORMALIZE_WHITESPACE
