@@ -58,8 +58,8 @@ class Goals:
 
         The search weighs them against rules and today's score, so their length matters.
         """
-        levels, where = np.unique(np.maximum(self.levels, 0.0), return_inverse=True)
-        pairs = [self.ambiguity.level_coefficients(float(level)) for level in levels]
+        levels, where = np.unique(self.levels, return_inverse=True)
+        pairs = [self.ambiguity.level_coefficients(level) if level >= 0.0 else (0.0, 0.0) for level in levels.tolist()]
         b, c = np.array(pairs).reshape(-1, 2)[where].T
         a = np.where(self.levels >= 0.0, 1.0 / np.hypot(1.0, b), 0.0)
         radius = float(self.ambiguity.radius)

@@ -111,7 +111,7 @@ class Searcher:
             **how,
         )
         owner, option = found.positions
-        rows = self._write(owner, found.options[owner, option])
+        rows = self.written(owner, found.options[owner, option])
         return self._answers(found.outcomes, rows, np.searchsorted(owner, np.arange(len(self) + 1)), found.highest)
 
     def nearest(self, owner: np.ndarray, targets: np.ndarray, level: float = -1.0, **how) -> list[Answer]:
@@ -127,16 +127,19 @@ class Searcher:
             n_jobs=1,
             **how,
         )
-        rows = self._write(owner, found.rows)
+        rows = self.written(owner, found.rows)
         return self._answers(found.outcomes, rows, np.arange(len(owner) + 1), found.highest)
 
     def around(self, n_rows: int, reach: float = 1.0) -> list[pd.DataFrame]:
         """Random rows around each applicant."""
-        regions = self.applicants.regions
-        drawn = rows_around(self.space, regions, regions.own, Draws.make(n_rows, self.space, 0), reach)
-        rows = self._write(np.repeat(np.arange(len(self)), n_rows), drawn)
+        rows = self.written(np.repeat(np.arange(len(self)), n_rows), self.drawn(n_rows, reach))
         edges = np.arange(len(self) + 1) * n_rows
         return [rows.iloc[a:b].reset_index(drop=True) for a, b in _pairs(edges)]
+
+    def drawn(self, n_rows: int, reach: float = 1.0) -> np.ndarray:
+        """The same as the search has them, one applicant after another."""
+        regions = self.applicants.regions
+        return rows_around(self.space, regions, regions.own, Draws.make(n_rows, self.space, 0), reach)
 
     def between(self, answers: list[Answer], share: float) -> list[pd.DataFrame]:
         """Rows that are a share of the way from each applicant to the first option of its plan."""
@@ -145,7 +148,7 @@ class Searcher:
         shape = (len(answers), len(self.space.categorical))
         order = np.linspace(0.1, 0.9, shape[0] * shape[1]).reshape(shape)
         between = rows_between(self.space, self.applicants.regions, there, np.full(len(answers), share), order)
-        rows = self._write(np.arange(len(answers)), between)
+        rows = self.written(np.arange(len(answers)), between)
         return [rows.iloc[[i]].reset_index(drop=True) for i in range(len(answers))]
 
     def encode(self, rows: pd.DataFrame) -> np.ndarray:
@@ -169,7 +172,8 @@ class Searcher:
             for k, (a, b) in enumerate(_pairs(edges))
         ]
 
-    def _write(self, owner: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+    def written(self, owner: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+        """Rows (M, F) of the applicants `owner` (M,) as a table."""
         written = write_rows(self.space, self.applicants.table, self.applicants.regions.own, owner, rows)
         return written[list(self.problem.schema.names)]
 

@@ -1,0 +1,70 @@
+"""What changes cost: the compiled statement against NumPy's, and costs of one's own."""
+
+import numpy as np
+import pytest
+
+import copa
+from copa.exceptions import InvalidInputError
+from copa.schema import Feature
+from copa.search._kernels.cost import effort, row_distance
+from copa.search.cost import L1, L2, Cost, read_cost, spread_prices
+from oracle.tiny_problems import tiny_problems
+from unit.objective.kernels.planning_kernels import callable_from_python
+from unit.search.search_problems import Searcher, by_hand
+
+SEED, N_DRAWS = 3, 40
+GRADE = Feature("grade", "ordinal", values=tuple(range(9)), weight=1.5, spread=1.2)
+
+
+@pytest.mark.parametrize("cost", [L1(), L2()])
+def test_the_compiled_effort_and_distance_are_those_of_numpy(cost):
+    compiled_effort, compiled_distance = callable_from_python(effort), callable_from_python(row_distance)
+    for problem in tiny_problems(6, SEED, 2):
+        searcher = Searcher(problem, cost=cost)
+        prices, own = searcher.space.prices, searcher.applicants.regions.own
+        rows = searcher.drawn(N_DRAWS)
+        expected = cost.effort(prices, own[0], rows)
+        np.testing.assert_allclose([compiled_effort(prices, own[0], row) for row in rows], expected, rtol=1e-13)
+        expected = cost.distance(prices, rows, rows[::-1])
+        pairs = zip(rows, rows[::-1], strict=True)
+        np.testing.assert_allclose([compiled_distance(prices, a, b) for a, b in pairs], expected, rtol=1e-13)
+
+
+def test_the_ends_of_an_ordinal_are_all_its_ranks_apart():
+    ends = np.array([[0.0], [8.0]])
+    assert L1().distance(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
+    assert callable_from_python(row_distance)(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
+
+
+def two_columns(**settings):
+    """One unit is missing, of `a` or of `b`."""
+    return by_hand({"a": (1.0, 0.0), "b": (1.0, 0.0)}, -0.9, **settings)
+
+
+class SecondColumnIsFree(Cost):
+    """A cost of one's own: nothing but the first column has a price."""
+
+    def prices(self, columns):
+        prices = spread_prices(columns, 1)
+        return prices._replace(per_unit=prices.per_unit * (np.arange(prices.per_unit.size) == 0))
+
+
+def test_a_cost_of_ones_own_is_planned_with():
+    problem = two_columns(b={"weight": 1.5})
+    changed = {}
+    for cost in ("l1", SecondColumnIsFree()):
+        planner = copa.RecoursePlanner(
+            problem.pipeline, schema=problem.schema, moments=problem.moments, radius=0.0, cost=cost, n_options=1
+        )
+        batch = planner.set_params(progress=False).fit(problem.table).plan(problem.applicants)
+        assert list(batch.status) == ["ok"]
+        changed[batch.terms.cost] = [change.column for change in batch[0].changes(1)], float(batch.effort[0])
+    assert changed == {"l1": (["a"], 1.0), "secondcolumnisfree": (["b"], 0.0)}
+    with pytest.raises(InvalidInputError, match="a cost of your own, SecondColumnIsFree, cannot be saved"):
+        planner.save("unused.copa")
+
+
+def test_a_cost_that_is_not_known_is_refused():
+    assert isinstance(read_cost("l2"), L2)
+    with pytest.raises(InvalidInputError, match="cost must be one of 'l1', 'l2', or a Cost, got 'l3'"):
+        read_cost("l3")
