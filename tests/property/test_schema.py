@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from copa.schema import FeatureSchema, LinearRule
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 from property.schema_strategies import quarters, recodings, schemas, tables, texts, worded
 
 check = settings(

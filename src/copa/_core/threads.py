@@ -6,11 +6,12 @@ they have returned, within a step of their method.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from threading import Event, Timer, current_thread, main_thread
+from threading import Event, Lock, Timer, current_thread, main_thread
 from time import perf_counter
 
 import numpy as np
@@ -151,3 +152,30 @@ def stopping_at(deadline: float) -> Iterator[Flag]:
             yield stop
         finally:
             timer.cancel()
+
+
+@contextmanager
+def progress_bar(
+    total: int, what: str, wanted: bool | None, unit: str = "applicant"
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is told how many are done; it may be called from any thread.
+
+    Parameters
+    ----------
+    wanted : True or False, or None for a bar on a terminal and in a notebook only
+    """
+    if wanted is None:
+        wanted = total > 1 and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    if not wanted:
+        yield lambda _: None
+        return
+    from tqdm.auto import tqdm
+
+    lock = Lock()
+    with tqdm(total=total, desc=what, unit=unit) as bar:
+
+        def advance(done: int) -> None:
+            with lock:
+                bar.update(done)
+
+        yield advance

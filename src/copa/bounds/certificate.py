@@ -11,8 +11,15 @@ import numpy as np
 from copa._core.archive import parse_json
 from copa._core.arrays import SMALLEST, Array, require_finite, require_size, rounding_allowance, vary_together
 from copa._core.deprecation import renamed_property
-from copa.bounds.canonical import CanonicalPlan, align, score_moments, slack_blocks, witness_matrices
-from copa.bounds.points import read_plan, require_plan
+from copa.bounds.canonical import (
+    CanonicalPlan,
+    align,
+    read_plan,
+    require_plan,
+    score_moments,
+    slack_blocks,
+    witness_matrices,
+)
 from copa.bounds.worst_case import WorstCase
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.bounds.canonical import witness_matrices
+from copa.bounds.canonical import read_plan, witness_matrices
 from copa.bounds.certificate import BallCertificate
-from copa.bounds.points import read_plan
 from copa.bounds.validity import bound_batch
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall

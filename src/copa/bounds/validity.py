@@ -12,9 +12,9 @@ from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk, interruption
+from copa.bounds.canonical import complaints, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
-from copa.bounds.points import complaints, read_points, require_plan
 from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight

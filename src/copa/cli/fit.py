@@ -30,7 +30,7 @@ from copa.cli.options import (
 from copa.exceptions import DataError
 from copa.schema import FeatureSchema
 from copa.tables.casting import kinds_of
-from copa.tables.values import text_of
+from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     import pandas as pd

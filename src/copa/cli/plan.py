@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.progress import progress_bar
+from copa._core.threads import progress_bar
 from copa._core.words import STATUSES, counted
 from copa.cli.messages import FAILED, FINE, exit_code, say, show, show_json
 from copa.cli.options import (

@@ -10,8 +10,8 @@ from copa._core.arrays import Array
 from copa._core.box import Box
 from copa._core.reading import read_count, read_number
 from copa._core.records import ArrayRecord
+from copa.bounds.canonical import read_plans
 from copa.bounds.gradient import SHARP, envelope
-from copa.bounds.points import read_plans
 from copa.bounds.validity import bound_batch
 from copa.corrections.mahalanobis import Moments, heaviest, raise_ratios
 from copa.uncertainty.ambiguity import MomentBall

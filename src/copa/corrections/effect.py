@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.bounds.points import read_plans
+from copa.bounds.canonical import read_plans
 from copa.bounds.validity import bound_batch
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall

@@ -11,7 +11,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.box import Box
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
-from copa.bounds.points import read_plans
+from copa.bounds.canonical import read_plans
 from copa.bounds.validity import bound_batch
 from copa.uncertainty.ambiguity import MomentBall
 

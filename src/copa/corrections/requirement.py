@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.arrays import SMALLEST, Array, Indices, as_vector, require_size
 from copa._core.box import Box, option_name
 from copa._core.reading import read_number
-from copa.bounds.points import read_plans
+from copa.bounds.canonical import read_plans
 from copa.exceptions import InvalidInputError
 
 EPS = float(np.finfo(np.float64).eps)

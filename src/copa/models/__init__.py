@@ -4,8 +4,7 @@ import typing
 
 from copa.models.derivatives import jacobian_of, raw_jacobian
 from copa.models.encoding import Encoding
-from copa.models.linear import LinearModel
-from copa.models.parameters import parameter_vector
+from copa.models.linear import LinearModel, parameter_vector
 
 if typing.TYPE_CHECKING:
     from copa.models.feature_map import FeatureMap

@@ -1,4 +1,4 @@
-"""Any classifier with probabilities, taken as it is: what it says of raw rows, as a score that accepts from zero on."""
+"""A classifier that is only queried: its score of raw rows, accepted from zero on; local linear surrogates of it."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from copa.models.base import Flags, Model, best_of, read_classes, read_columns, 
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 # Probabilities are cut off before their logarithms are taken, as close to 0 and 1 as the model itself tells them apart.
 COARSEST, FINEST = 1e-3, 1e-9
@@ -116,3 +117,62 @@ def _require_probabilities(estimator: Any) -> None:
             f"the model must be linear or have predict_proba, and {type(last).__name__} is neither; fit it with "
             "probabilities, or wrap it in CalibratedClassifierCV"
         )
+
+
+# Prior precision of the weights relative to a typical row: enough to keep columns that were never varied at zero.
+PRIOR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFit:
+    """Linear surrogates of K models, fitted to the same rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (K, D)
+        Parameters of each, the intercept first.
+    cov : ndarray of shape (D, D)
+        Posterior covariance of the first one's parameters, from the misfit at the rows.
+    """
+
+    weights: Array
+    cov: Array
+
+    def scores(self, rows: Array) -> Array:
+        """What the surrogates say of rows (M, D), as (K, M)."""
+        found: Array = self.weights @ rows.T
+        return found
+
+
+def fit_locally(rows: Array, scores: Array, nearness: Array) -> LocalFit:
+    """Fit the scores of K models by linear functions of the rows, near rows more than far ones.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (M, D)
+        With a leading 1.
+    scores : ndarray of shape (K, M)
+        Of each model.
+    nearness : ndarray of shape (M,)
+        Weights, not negative.
+
+    Returns
+    -------
+    LocalFit
+    """
+    share = nearness / max(nearness.sum(), 1e-300)
+    weighted = rows * share[:, None]
+    gram = weighted.T @ rows
+    precision = gram + PRIOR * max(np.trace(gram) / len(gram), 1e-300) * _penalised(len(gram))
+    inverse = np.linalg.pinv(precision, hermitian=True)
+    weights: Array = (inverse @ (weighted.T @ scores.T)).T
+    misfit = float(share @ (scores[0] - rows @ weights[0]) ** 2)
+    effective = 1.0 / max(float(share @ share), 1e-300)  # number of rows that the weights amount to
+    return LocalFit(weights, misfit / effective * inverse)
+
+
+def _penalised(n_parameters: int) -> Array:
+    """The prior is on the weights, hardly on the intercept."""
+    diagonal = np.ones(n_parameters)
+    diagonal[0] = 1e-6
+    return np.diag(diagonal)

@@ -1,18 +1,134 @@
 """The model in force: what a fitted linear classifier or pipeline says, and the parameters it says it with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array, as_floats
+from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
-from copa.models.calibration import calibrated_parameters, is_calibrated
-from copa.models.parameters import parameter_vector
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+HALVINGS = 80
+WIDEST = 1e6  # scores beyond are no scores
+
+
+def is_calibrated(classifier: Any) -> bool:
+    """Whether a classifier is scikit-learn's CalibratedClassifierCV."""
+    return hasattr(classifier, "calibrated_classifiers_")
+
+
+def base_classifier(classifier: Any) -> Any:
+    """The linear classifier whose refits stand for the next models: that under the calibration, where there is one."""
+    if not is_calibrated(classifier):
+        return thawed(classifier)
+    given = classifier.estimator  # None where scikit-learn's own choice was left as it is
+    return thawed(classifier.calibrated_classifiers_[0].estimator if given is None else given)
+
+
+def calibrated_parameters(classifier: Any, sign: float, threshold: float | None) -> tuple[Array, float]:
+    """Oriented parameters and cutoff of a CalibratedClassifierCV over a linear classifier.
+
+    Of several members (one per fold) these are the means: the average of their probabilities is not a function of one
+    score, so the mean decides the search, and the classifier itself judges every row delivered.
+    """
+    wanted = 0.5 if threshold is None else threshold
+    thetas, cutoffs = [], []
+    for member in classifier.calibrated_classifiers_:
+        base = thawed(getattr(member, "estimator", None))
+        if base is None or not hasattr(base, "coef_"):
+            raise InvalidInputError(
+                f"the base of a CalibratedClassifierCV must be a linear classifier, got {type(base).__name__}"
+            )
+        thetas.append(sign * parameter_vector(base))
+        cutoffs.append(sign * _score_at(member, wanted if sign > 0.0 else 1.0 - wanted))
+    theta = np.mean(thetas, axis=0)
+    cutoff = float(np.mean(cutoffs))
+    theta[0] -= cutoff
+    return theta, cutoff
+
+
+def _score_at(member: Any, probability: float) -> float:
+    """The score at which a member's calibrated probability of `classes_[1]` reaches a value (bisection)."""
+    calibrator = member.calibrators[0]
+    low, high = -WIDEST, WIDEST
+    ends = np.asarray(calibrator.predict(np.array([low, high])), dtype=float).ravel()
+    if not ends[0] < probability <= ends[-1]:
+        raise InvalidInputError(
+            f"the calibrated probability lies in [{ends[0]:.4g}, {ends[-1]:.4g}] and never reaches the threshold "
+            f"{probability:.4g}; choose one inside"
+        )
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        reached = float(np.ravel(calibrator.predict(np.array([middle])))[0]) >= probability
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def parameter_vector(estimator: Any) -> Array:
+    """Return theta = (intercept, coef...) of a fitted binary linear classifier.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted scikit-learn classifier with `coef_` and `intercept_`.
+
+    Returns
+    -------
+    ndarray of shape (D,)
+        theta'(1, x) > 0 where the estimator says `classes_[1]`.
+    """
+    name = type(estimator).__name__
+    classes = getattr(estimator, "classes_", None)
+    coef, intercept = getattr(estimator, "coef_", None), getattr(estimator, "intercept_", None)
+    if classes is None or coef is None or intercept is None:
+        raise InvalidInputError(
+            f"{name} is not a fitted linear classifier: it has no classes_, coef_ or intercept_. Allowed are "
+            "linear classifiers such as LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, "
+            "Perceptron; of a pipeline, give the last step and the transformed features"
+        )
+    coef = np.atleast_2d(as_floats(coef, f"{name}.coef_"))
+    intercept = np.atleast_1d(as_floats(intercept, f"{name}.intercept_"))
+    if len(classes) != 2 or len(coef) != 1 or len(intercept) != 1:
+        raise InvalidInputError(
+            f"{name} must have 2 classes and one row of coefficients, got {len(classes)} classes and "
+            f"coef_ of shape {coef.shape}"
+        )
+    return as_vector(np.concatenate([intercept, coef[0]]), f"parameters of {name}")
+
+
+def parameter_history(versions: Any, minimum: int) -> Array:
+    """Return past parameter vectors, oldest first, as one array.
+
+    Parameters
+    ----------
+    versions : array_like of shape (V, D) or sequence of fitted linear classifiers
+    minimum : int
+        The least V that the caller can work with.
+
+    Returns
+    -------
+    ndarray of shape (V, D)
+    """
+    if isinstance(versions, Sequence) and any(hasattr(version, "coef_") for version in versions):
+        vectors = [parameter_vector(version) for version in versions]
+        if len({vector.size for vector in vectors}) != 1:
+            sizes = [vector.size for vector in vectors]
+            raise InvalidInputError(f"all versions must have the same number of parameters, got {sizes}")
+        versions = vectors
+    history = as_floats(versions, "the history of parameters")
+    if history.ndim != 2 or len(history) < minimum or history.shape[1] == 0:
+        raise InvalidInputError(
+            f"the history of parameters must have shape (V, D) with V >= {minimum}, got {history.shape}"
+        )
+    require_finite(history, "the history of parameters")
+    return history
+
 
 # Scores at which a probability is compared with the logistic function, to see whether it is one.
 PROBES = np.linspace(-3.0, 3.0, 7)

@@ -13,7 +13,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.tables.values import text_of
+from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
 from copa.search.region import keeping, read_regions
 from copa.search.rows import write_rows
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 
 if TYPE_CHECKING:
     import pandas as pd

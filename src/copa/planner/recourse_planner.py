@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from copa._core.compilation import compiled_meanwhile
-from copa._core.progress import progress_bar
+from copa._core.threads import progress_bar
 from copa._core.words import require_known
 from copa.external import ExternalPlans
 from copa.models.black_box import BlackBox

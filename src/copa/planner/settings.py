@@ -12,7 +12,7 @@ from copa._core.threads import count_threads
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
-from copa.schema.fields import is_absent
+from copa.schema.feature import is_absent
 from copa.search.cost import Cost, read_cost
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall

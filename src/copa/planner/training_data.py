@@ -10,8 +10,8 @@ from copa.exceptions import DataError, InvalidInputError
 from copa.models.spelling import spell_choices
 from copa.schema import FeatureSchema
 from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
+from copa.tables.cells import text_of
 from copa.tables.files import TableFile, read_table
-from copa.tables.values import text_of
 
 if TYPE_CHECKING:
     import pandas as pd

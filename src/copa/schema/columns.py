@@ -1,6 +1,7 @@
-"""Reading the columns of a table: as positions in a list of values, or as numbers, whatever their coding."""
+"""Reading and checking columns of a table, as positions in a list of values or as numbers, whatever their coding."""
 
 import numbers
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -8,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import DATES, DURATIONS, Array
-from copa._core.words import hint, shown
+from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
-from copa.tables.cells import cells_of
+from copa.tables.cells import cells_of, largest_exact
 
 if TYPE_CHECKING:
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
+
 
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -119,3 +121,72 @@ def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
     except TypeError:  # lists and the like cannot be compared by hash: each row by itself
         return np.where(column.isna(), -1, np.arange(len(column))), list(column)
     return positions.astype(np.int64), entries_of(distinct)
+
+
+def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "pd.DataFrame") -> list[str]:
+    """Say for every row what is wrong with it, "" where nothing is.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+    needed : frozenset of str
+        Columns that must not be missing although no option changes them.
+    table : DataFrame
+        With all columns of the schema.
+
+    Returns
+    -------
+    list of str
+    """
+    found: dict[int, list[str]] = {}
+    for feature in features:
+        column = table[feature.name]
+        said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
+        may_be_missing = feature.immutable and feature.name not in needed
+        for flags, wish in _requirements(feature, column, may_be_missing=may_be_missing):
+            rows = np.flatnonzero(flags & ~said)
+            for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
+                found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
+            said |= flags
+    messages = [""] * len(table)
+    labels = table.index.tolist() if found else []
+    for row, parts in found.items():
+        messages[row] = f"row {shown(labels[row])}: {'; '.join(parts)}"
+    return messages
+
+
+def _requirements(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+    """Yield flags (N,) of the rows that break a requirement, and the requirement."""
+    missing: Flags = column.isna().to_numpy(dtype=np.bool_)
+    if not may_be_missing:
+        yield missing, f"must not be missing ({_allowed(feature)})"
+    if feature.is_categorical:
+        codes = column_codes(feature, column)
+        yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
+        return
+    numbers, wrong = column_numbers(column)
+    yield wrong, "must be a number"
+    yield np.isinf(numbers), "must be finite"
+    if feature.kind == "integer":
+        with np.errstate(invalid="ignore"):
+            yield np.isfinite(numbers) & (numbers != np.rint(numbers)), "must be a whole number"
+    if feature.step is not None and not feature.immutable:
+        largest = largest_exact(feature.step)
+        wish = (
+            f"must be smaller than {largest:.16g}, where multiples of {feature.step:g} are exact (rescale the column)"
+        )
+        yield np.abs(numbers) >= largest, wish  # false where missing
+
+
+def _allowed(feature: Feature) -> str:
+    if feature.is_categorical:
+        return f"one of {listed(feature.values or ())}"
+    return f"a number {_range(feature)}".rstrip()
+
+
+def _range(feature: Feature) -> str:
+    if feature.lower is not None and feature.upper is not None:
+        return f"between {feature.lower:.15g} and {feature.upper:.15g}"
+    if feature.lower is not None:
+        return f"at least {feature.lower:.15g}"
+    return "" if feature.upper is None else f"at most {feature.upper:.15g}"

@@ -9,10 +9,8 @@ from copa._core.reading import read_count
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
-from copa.schema.checks import row_messages
-from copa.schema.columns import Codes, Flags, column_codes, read_table
-from copa.schema.feature import Feature
-from copa.schema.fields import is_absent
+from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages
+from copa.schema.feature import Feature, is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule

@@ -22,7 +22,7 @@ from copa.exceptions import InvalidInputError
 from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, read_table
 from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
-from copa.tables.values import Scalar
+from copa.tables.cells import Scalar
 
 if TYPE_CHECKING:
     import pandas as pd

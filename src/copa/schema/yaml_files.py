@@ -11,10 +11,9 @@ from copa._core.archive import parse_json
 from copa._core.files import write_atomically
 from copa._core.words import require_known, shown
 from copa.exceptions import DataError, InvalidInputError
-from copa.schema.feature import FIELDS, Feature
-from copa.schema.fields import is_absent
+from copa.schema.feature import FIELDS, Feature, is_absent
 from copa.schema.rules import LinearRule
-from copa.tables.values import text_of
+from copa.tables.cells import text_of
 
 LONGEST = 1_000_000  # characters of a file
 LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digits takes their square in time

@@ -12,7 +12,7 @@ from copa.search.problem import ActionSpace, as_levels
 from copa.search.region import keeping, ways_in
 from copa.search.rows import relaxed_rows
 from copa.search.run import Goals, is_better, starts_of
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 
 CHUNK = 64
 

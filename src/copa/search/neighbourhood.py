@@ -9,7 +9,7 @@ from copa._core.arrays import Array
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from copa.schema.columns import column_codes, column_numbers
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.spelling import spell_choices, spell_numbers, with_room
 from copa.search.problem import ActionSpace, as_levels
-from copa.tables.steps import multiples
+from copa.tables.cells import multiples
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.tables.values import text_of
+from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, semidefinite_root
 from copa._core.reading import read_count, read_share, read_word
 from copa.exceptions import InvalidInputError
-from copa.models.parameters import parameter_history, parameter_vector
+from copa.models.linear import parameter_history, parameter_vector
 from copa.uncertainty.gelbrich import gelbrich_distance
 from copa.uncertainty.retraining import (
     Indices,

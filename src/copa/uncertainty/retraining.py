@@ -11,7 +11,7 @@ from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import labels_of_rows, thawed
-from copa.models.parameters import parameter_vector
+from copa.models.linear import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 
 Indices = npt.NDArray[np.intp]

@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, require_finite, semidefinite_root
 from copa.exceptions import InvalidInputError
-from copa.models.parameters import parameter_history, parameter_vector
+from copa.models.linear import parameter_history, parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, information, inverse_information
 from copa.uncertainty.retraining import TrainingData, retrained_parameters
 

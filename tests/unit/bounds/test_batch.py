@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from copa.bounds import Certificate, validity_bounds
+from copa.bounds.canonical import read_plan, read_points
 from copa.bounds.certificate_list import Certificates
-from copa.bounds.points import read_plan, read_points
 from copa.bounds.validity import CHUNK, bound_batch
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from copa.exceptions import InvalidInputError
 from copa.models import LinearModel
-from copa.models.calibration import base_classifier
+from copa.models.linear import base_classifier
 
 rng = np.random.default_rng(0)
 TABLE = pd.DataFrame(rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1], columns=["a", "b", "c"])

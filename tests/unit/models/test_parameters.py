@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from copa.exceptions import InvalidInputError
-from copa.models.parameters import parameter_history, parameter_vector
+from copa.models.linear import parameter_history, parameter_vector
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from copa import InvalidInputError
 from copa.schema import Feature
-from copa.tables.values import text_of
+from copa.tables.cells import text_of
 
 NUMBERS = {"name": "income", "kind": "numeric"}
 GRADES = {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]}

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from copa.tables.steps import multiples, snap, whole_and_digits
+from copa.tables.cells import multiples, snap, whole_and_digits
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
 from copa.search.rows import write_rows
 from copa.search.run import Goals, search_plans
-from copa.tables.steps import snap
+from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
-from copa.models.black_box import BlackBox
-from copa.models.surrogate import fit_locally
+from copa.models.black_box import BlackBox, fit_locally
 from copa.planner.deliver import write_options
 from copa.planner.request import Request
 from copa.planner.settings import FitSettings

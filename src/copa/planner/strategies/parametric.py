@@ -10,7 +10,7 @@ from copa._core.arrays import Array, Indices, as_symmetric
 from copa._core.formats import Archive
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
-from copa.models.calibration import base_classifier
+from copa.models.linear import base_classifier
 from copa.planner.archive import require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
