@@ -11,6 +11,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
 from copa.search._kernels.arguments import (
+    Choice,
     FoundPlans,
     FoundRows,
     GoalArrays,
@@ -225,3 +226,29 @@ def is_better(
     surer = same & ~met & (found.highest > other.highest)
     better: npt.NDArray[np.bool_] = (found.outcomes < other.outcomes) | surer | (equal & (cost < other_cost))
     return better
+
+
+def choose_options(space: ActionSpace, own: Array, rows: Array, n_options: int, diversity_weight: float) -> Indices:
+    """Choose a plan of one applicant from rows that are known already, by the criterion of `search_plans`.
+
+    Parameters
+    ----------
+    space : ActionSpace
+    own : ndarray of shape (F,)
+    rows : ndarray of shape (P, F)
+        Each once.
+    n_options : int
+    diversity_weight : float
+
+    Returns
+    -------
+    ndarray of int
+        Positions of up to `n_options` rows, none of which asks for all that another does and more, cheapest first.
+    """
+    from copa.search._kernels.selection import select_options
+
+    kernel: Any = select_options
+    chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    if len(rows):
+        kernel(space.prices, Choice(own, np.ascontiguousarray(rows), float(diversity_weight), chosen, size))
+    return chosen[: size[0]]

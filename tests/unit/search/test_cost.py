@@ -1,4 +1,4 @@
-"""What changes cost: the compiled statement against NumPy's, and costs of one's own."""
+"""What changes cost: the compiled statement against NumPy's, one selection for all routes, and costs of one's own."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from copa.exceptions import InvalidInputError
 from copa.schema import Feature
 from copa.search._kernels.cost import effort, row_distance
 from copa.search.cost import L1, L2, Cost, read_cost, spread_prices
+from copa.search.run import choose_options
 from oracle.tiny_problems import tiny_problems
 from unit.objective.kernels.planning_kernels import callable_from_python
 from unit.search.search_problems import Searcher, by_hand
@@ -39,6 +40,21 @@ def test_the_ends_of_an_ordinal_are_all_its_ranks_apart():
 def two_columns(**settings):
     """One unit is missing, of `a` or of `b`."""
     return by_hand({"a": (1.0, 0.0), "b": (1.0, 0.0)}, -0.9, **settings)
+
+
+@pytest.mark.parametrize(("cost", "first"), [("l1", [4.0, 0.0]), ("l2", [2.0, 2.0])])
+def test_rows_that_are_known_are_chosen_by_the_cost_that_is_asked_for(cost, first):
+    space = Searcher(two_columns(), cost=cost).space
+    rows = np.array([[0.0, 7.0], [4.0, 0.0], [2.0, 2.0]])  # in all 7, 4 and 4 and a second penalty; in length 7, 4, 2.8
+    (chosen,) = choose_options(space, np.zeros(2), rows, 1, 0.0)
+    assert rows[chosen].tolist() == first
+
+
+def test_rows_that_are_known_are_chosen_by_the_weights_of_their_columns():
+    space = Searcher(two_columns(a={"weight": 3.0})).space
+    rows = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 3.0]])
+    assert choose_options(space, np.zeros(2), rows, 2, 1.0).tolist() == [1, 0]  # the last asks for all of the first
+    assert len(choose_options(space, np.zeros(2), rows[:0], 2, 1.0)) == 0
 
 
 class SecondColumnIsFree(Cost):

@@ -15,7 +15,7 @@ from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
 from copa.search.rows import write_rows
-from copa.search.run import Goals, search_plans
+from copa.search.run import Goals, choose_options, search_plans
 from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -201,24 +201,8 @@ def search_one(
 ROOM = 0.9
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Rows of one applicant that may stand in the menu.
-
-    Attributes
-    ----------
-    rows : (P,) positions among the rows tried
-    points : (P, D) coordinates around the applicant
-    efforts : (P,)
-    """
-
-    rows: Indices
-    points: Array
-    efforts: Array
-
-
 def level_of_each(request: Request) -> float:
-    """The level of every option that is enough for what is asked of a menu."""
+    """The level of every option that is enough for what is asked of a plan."""
     return float(enough_for_each(request, np.array([request.n_options]))[0])
 
 
@@ -234,21 +218,20 @@ def choose_plans(
 ) -> tuple[FoundPlans, Indices]:
     """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
     plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
-    efforts = space.effort(applicants.regions.own[samples.owner], samples.values)
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
         rows = np.flatnonzero(good & (samples.owner == i))
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
-        found = candidates(samples.take(rows), efforts[rows], level)
-        menu = rows[choose(found, n_options, request.diversity_weight)]
-        plans.outcomes[i] = (
-            Outcome.UNREACHABLE if len(menu) == 0 else Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
-        )
-        plans.counts[i] = len(menu)
-        plans.options[i, : len(menu)] = plans.relaxed[i, : len(menu)] = samples.values[menu]
-        everyone.append(menu)
+        rows = rows[candidates(samples.take(rows), level)]
+        own, weight = applicants.regions.own[i], request.diversity_weight
+        chosen = rows[choose_options(space, own, samples.values[rows], n_options, weight)]
+        reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
+        plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
+        plans.counts[i] = len(chosen)
+        plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = samples.values[chosen]
+        everyone.append(chosen)
     return plans, np.concatenate(everyone)
 
 
@@ -260,57 +243,10 @@ def _size_and_level(request: Request, highest: float) -> tuple[int, float]:
     return n_options, float(levels[n_options - 1])
 
 
-def candidates(samples: Samples, efforts: Array, level: float) -> Candidates:
-    """Good rows of one applicant that reach the level, or nearly the highest one in reach, each once."""
+def candidates(samples: Samples, level: float) -> Indices:
+    """Positions of the good rows of one applicant that reach the level, or nearly the highest in reach, each once."""
     highest = samples.lower.max(initial=-1.0)
     least = level if highest >= level else highest - (1.0 - ROOM) * abs(highest)
     sure = np.flatnonzero(samples.lower >= least)
-    _, first = np.unique(samples.points[sure], axis=0, return_index=True)
-    sure = sure[np.sort(first)]
-    kept = sure[~_asks_for_more(samples.points[sure])]
-    return Candidates(kept, samples.points[kept], efforts[kept])
-
-
-def _asks_for_more(points: Array) -> npt.NDArray[np.bool_]:
-    """Whether a row asks for all that another row asks for, and for something else besides, (P,)."""
-    change = points[:, 1:]
-    other = change[:, None]
-    # Row k is within row i where every change of k is a change of i in the same direction and not larger.
-    within = ((other * change[None] >= change[None] ** 2 - 1e-12) | (change[None] == 0.0)).all(axis=2)
-    differs = (np.abs(other - change[None]) > 1e-12).any(axis=2)
-    more: npt.NDArray[np.bool_] = (within & differs).any(axis=1)
-    return more
-
-
-def choose(found: Candidates, n_options: int, weight: float) -> Indices:
-    """Positions of the menu among the rows tried: greedy, then exchanges of one row for another, cheapest first.
-
-    The criterion is that of the linear planner: mean effort in units of the cheapest, plus weight (1 - det K).
-    """
-    if len(found.rows) == 0:
-        return found.rows
-    unit = max(float(found.efforts.min()), 1e-9)
-    kernel = 1.0 / (1.0 + np.abs(found.points[:, None] - found.points[None]).sum(axis=2) / unit)
-    menu = [int(np.argmin(found.efforts))]
-    while len(menu) < min(n_options, len(found.rows)):
-        others = [k for k in range(len(found.rows)) if k not in menu]
-        values = _values(np.array([[*menu, k] for k in others]), found.efforts / unit, kernel, weight)
-        menu.append(others[int(np.argmin(values))])
-    for _ in range(n_options):
-        before = list(menu)
-        for j in range(len(menu)):
-            others = [menu[j], *(k for k in range(len(found.rows)) if k not in menu)]
-            trials = np.array([[*menu[:j], k, *menu[j + 1 :]] for k in others])
-            menu[j] = others[int(np.argmin(_values(trials, found.efforts / unit, kernel, weight)))]
-        if menu == before:
-            break
-    chosen = np.array(menu)
-    menu_rows: Indices = found.rows[chosen[np.argsort(found.efforts[chosen], kind="stable")]]
-    return menu_rows
-
-
-def _values(plans: npt.NDArray[np.int64], costs: Array, kernel: Array, weight: float) -> Array:
-    """The criterion for several plans (T, J), as (T,)."""
-    likeness = np.linalg.det(kernel[plans[:, :, None], plans[:, None, :]])
-    value: Array = costs[plans].mean(axis=1) + weight * (1.0 - likeness)
-    return value
+    _, first = np.unique(samples.values[sure], axis=0, return_index=True)
+    return sure[np.sort(first)]

@@ -178,6 +178,16 @@ class FoundRows(NamedTuple):
             part[rows] = other
 
 
+class Choice(NamedTuple):
+    """Rows of one applicant, from which a plan is chosen."""
+
+    own: Floats  # (F,)
+    rows: Matrix  # (P, F) each once
+    diversity_weight: float
+    chosen: Ints  # (J,) written: positions of the options, cheapest first
+    size: Ints  # (1,) written: how many there are
+
+
 class Targets(NamedTuple):
     """Points that rows are to be near to."""
 

@@ -3,8 +3,9 @@
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
-from copa.search._kernels.cost import row_distance
+from copa._core._kernels.compiling import inner, options, signature
+from copa.search._kernels.arguments import Choice, Prices
+from copa.search._kernels.cost import effort, row_distance
 
 PASSES = 50  # of exchanges; each pass improves the plan
 NO_PLAN = 1e300
@@ -126,3 +127,18 @@ def cheapest_first(efforts, chosen, size):
         while k > 0 and efforts[chosen[k]] < efforts[chosen[k - 1]]:
             chosen[k], chosen[k - 1] = chosen[k - 1], chosen[k]
             k -= 1
+
+
+@njit(signature(Prices, Choice), **options)
+def select_options(prices, choice):
+    """Choose a plan from rows that are known already, by the same criterion as `plans.find_plans`."""
+    n_rows, n_options = choice.rows.shape[0], choice.chosen.size
+    efforts = np.empty(n_rows)
+    for k in range(n_rows):
+        efforts[k] = effort(prices, choice.own, choice.rows[k])
+    distances = np.empty((n_rows, n_rows))
+    excludes = np.empty((n_rows, n_rows), np.bool_)
+    compare_rows(prices, choice.own, choice.rows, n_rows, distances, excludes)
+    weight, chosen = choice.diversity_weight, choice.chosen
+    choice.size[0] = choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen)
+    cheapest_first(efforts, chosen, choice.size[0])
