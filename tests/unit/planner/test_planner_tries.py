@@ -9,21 +9,21 @@ from copa.models.black_box import BlackBox
 from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants
 from copa.planner.strategies.black_box import score_all
-from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, sureness
+from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, signed_guarantee
 from copa.uncertainty.ambiguity import MomentBall
 from unit.planner import loans
 
 
-def test_sureness_is_the_promise_where_there_is_one_and_keeps_the_order_of_score_per_deviation_below():
+def test_signed_guarantee_is_the_promise_where_there_is_one_and_keeps_the_order_of_score_per_deviation_below():
     ball, spread = MomentBall.read([1.0], [[1.0]], 2.0), np.ones(9)
     mean = np.linspace(-3.0, 5.0, 9)
     reach = 2.0 * spread
-    sure = sureness(ball, mean, spread, reach)
+    sure = signed_guarantee(ball, mean, spread, reach)
     promised = ball.guarantee(mean, spread, reach)
     np.testing.assert_array_equal(sure[promised > 0.0], promised[promised > 0.0])
     assert (sure[mean < 2.0] < 0.0).all()
     assert (np.diff(sure) > 0.0).all()
-    np.testing.assert_allclose(sureness(ball, 7.0 * mean, 7.0 * spread, 7.0 * reach), sure)
+    np.testing.assert_allclose(signed_guarantee(ball, 7.0 * mean, 7.0 * spread, 7.0 * reach), sure)
 
 
 def _samples(lower):

@@ -1,7 +1,6 @@
 """Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
 
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,13 +22,13 @@ from copa.planner.strategies.black_box import (
     score_all,
 )
 from copa.planner.strategies.exploration import (
+    Exploration,
     Rows,
     Samples,
     build_in_turns,
-    choose_plans,
     level_of_each,
     search_one,
-    sureness,
+    signed_guarantee,
 )
 from copa.planner.strategies.refit_storage import pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates
@@ -112,7 +111,9 @@ class Boundary(BlackBoxStrategy):
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            found, fidelity[some] = _plans(self, applicants.take(some), request)
+            exploration = BoundaryExploration(self.space, applicants.take(some), request, self)
+            found, known, chosen = exploration.plans()
+            fidelity[some] = exploration.fidelity(known, known.take(chosen))
             return found
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
@@ -139,51 +140,156 @@ NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where no
 N_BOUNDARY_SEEDS = 16  # accepted rows towards which the boundary is looked for
 HALVINGS = 4  # of the way to each
 N_BESIDE = 2  # rows drawn beside each place where the boundary was met
+FITTED_ROWS = 96  # nearest rows of an applicant that a surrogate is fitted to, and the refits are queried about
+BESIDE = 3  # rows drawn beside each option, to see the model there
+WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
 
 
-def query(strategy: Boundary, applicants: Applicants, rows: Rows) -> Samples:
-    """Query the model in force about rows."""
-    points = rows.coordinates(strategy.space, applicants)
-    with readable_rows():
-        scores = strategy.model.scores(rows.frame(strategy.space, applicants))
-    return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
+@dataclass(frozen=True, eq=False)
+class ScoredByRefits(Samples):
+    """Rows with what all models say of them.
+
+    Attributes
+    ----------
+    refit_scores : ndarray of shape (M, K)
+    """
+
+    refit_scores: Array
 
 
-def query_beside(
-    strategy: Boundary, applicants: Applicants, centres: Samples, draws: Draws, reach: float = 0.5
-) -> Samples:
-    """Query the model in force about rows drawn beside others."""
-    regions = applicants.regions.take(centres.owner)
-    drawn = rows_around(strategy.space, regions, centres.values, draws, reach)
-    return query(strategy, applicants, Rows(np.repeat(centres.owner, len(draws)), drawn))
+@dataclass(frozen=True, eq=False)
+class BoundaryExploration(Exploration[ScoredByRefits]):
+    """Exploration with the slopes of linear surrogates, fitted to what the model and its refits say near the boundary.
 
+    Attributes
+    ----------
+    strategy : Boundary
+    floors : ndarray of shape (N,)
+        Least score that surrogates are asked for: raised by as much as they were wrong.
+    """
 
-def explore(strategy: Boundary, applicants: Applicants, seed: int) -> Samples:
-    """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
-    space = strategy.space
-    near = Draws.make(NEAR, space, seed)
-    found = _around(strategy, applicants, np.arange(len(applicants)), near, reach=1.0)
-    lost = np.setdiff1d(np.arange(len(applicants)), found.owner[found.scores >= 0.0])
-    if len(lost):
-        far = Draws.make(FAR, space, seed + 1)
-        found = found.joined(_around(strategy, applicants, lost, far, reach=4.0))
-    seeds = found.take(_cheapest_accepted(found, len(applicants)))
-    if len(seeds.owner) == 0:
-        return found
-    met, boundary = _halve(strategy, applicants, seeds, seed)
-    beside = Draws.make(N_BESIDE, space, seed + 2)
-    return found.joined(met).joined(query_beside(strategy, applicants, boundary, beside))
+    n_turns: ClassVar[int] = 3
 
+    strategy: Boundary
+    floors: Array = field(init=False)
 
-def _around(strategy: Boundary, applicants: Applicants, whose: Indices, draws: Draws, reach: float) -> Samples:
-    regions = applicants.regions.take(whose)
-    drawn = rows_around(strategy.space, regions, regions.own, draws, reach)
-    return query(strategy, applicants, Rows(np.repeat(whose, len(draws)), drawn))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "floors", np.zeros(len(self.applicants)))
+
+    def start(self) -> tuple[ScoredByRefits, Rows]:
+        """Find the boundary, and query the refits about the rows nearest to it."""
+        known = self._find_boundary()
+        known = self._with_refits(known.take(_nearest(known, len(self.applicants))))
+        return known, known
+
+    def evaluate(self, rows: Rows) -> ScoredByRefits:
+        """Query all models about rows."""
+        return self._with_refits(self.query(rows))
+
+    def visit(self, options: Rows, turn: int) -> ScoredByRefits:
+        """Query all models about options and rows beside them."""
+        found = self.query(options)
+        refused = found.scores < 0.0
+        np.maximum.at(self.floors, found.owner[refused], self.floors[found.owner[refused]] - found.scores[refused])
+        draws = Draws.make(BESIDE, self.space, self.strategy.seed + 10 + turn)
+        return self._with_refits(found.joined(self._query_beside(found, draws)))
+
+    def refocus(self, focus: Rows, options: ScoredByRefits) -> Rows:
+        """The options; where an applicant has none, what the focus was."""
+        assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and this make it
+        return focus.take(~np.isin(focus.owner, options.owner)).joined(options)
+
+    def search(self, known: ScoredByRefits, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - every turn alike
+        """The options of a plan for each applicant, on a surrogate fitted near the focus."""
+        assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and `refocus` make it
+        applicants, request = self.applicants, self.request
+        plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
+        level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), self.strategy.ambiguity(1)
+
+        def work(some: slice) -> None:
+            for i in range(*some.indices(len(applicants))):
+                mine = known.take(np.flatnonzero(known.owner == i))
+                if len(mine.owner) == 0:
+                    continue
+                space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
+                goals = Goals(ambiguity, np.array([level]), np.array([self.floors[i] + ROUNDING]))
+                here = applicants.take([i])
+                plans.put([i], search_one(space, here, here.encoded, goals, request, request.n_options))
+
+        for_each_chunk(work, len(applicants), 1, request.n_jobs)
+        owner, option = plans.positions
+        return Rows(owner, plans.options[owner, option])
+
+    def query(self, rows: Rows) -> Samples:
+        """Query the model in force about rows."""
+        points = rows.coordinates(self.space, self.applicants)
+        with readable_rows():
+            scores = self.strategy.model.scores(rows.frame(self.space, self.applicants))
+        return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
+
+    def _query_beside(self, centres: Samples, draws: Draws, reach: float = 0.5) -> Samples:
+        """Query the model in force about rows drawn beside others."""
+        regions = self.applicants.regions.take(centres.owner)
+        drawn = rows_around(self.space, regions, centres.values, draws, reach)
+        return self.query(Rows(np.repeat(centres.owner, len(draws)), drawn))
+
+    def _with_refits(self, samples: Samples) -> ScoredByRefits:
+        """Query the refits about rows too; the moments of their scores give each row its guarantee."""
+        strategy = self.strategy
+        scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.request.n_jobs)
+        spread = scores.std(axis=0, ddof=1)
+        lower = signed_guarantee(strategy.ambiguity(1), scores.mean(axis=0), spread, strategy.radius * spread)
+        return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)
+
+    def _find_boundary(self) -> Samples:
+        """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
+        seed, everyone = self.strategy.seed, np.arange(len(self.applicants))
+        found = self._query_around(everyone, Draws.make(NEAR, self.space, seed), reach=1.0)
+        lost = np.setdiff1d(everyone, found.owner[found.scores >= 0.0])
+        if len(lost):
+            found = found.joined(self._query_around(lost, Draws.make(FAR, self.space, seed + 1), reach=4.0))
+        seeds = found.take(_cheapest_accepted(found, len(self.applicants)))
+        if len(seeds.owner) == 0:
+            return found
+        met = self._halve(seeds)
+        beside = Draws.make(N_BESIDE, self.space, seed + 2)
+        return found.joined(*met, self._query_beside(met[-1], beside))
+
+    def _query_around(self, whose: Indices, draws: Draws, reach: float) -> Samples:
+        regions = self.applicants.regions.take(whose)
+        drawn = rows_around(self.space, regions, regions.own, draws, reach)
+        return self.query(Rows(np.repeat(whose, len(draws)), drawn))
+
+    def _halve(self, seeds: Samples) -> list[Samples]:
+        """Bisect between applicants and accepted rows: the rows met, turn by turn."""
+        draws = Draws.make(N_BOUNDARY_SEEDS, self.space, self.strategy.seed + 3)
+        rank = np.arange(len(seeds.owner)) - np.searchsorted(seeds.owner, seeds.owner)  # of each within its applicant
+        order = draws.order[rank % N_BOUNDARY_SEEDS]
+        regions = self.applicants.regions.take(seeds.owner)
+        low, high = np.zeros(len(seeds.owner)), np.ones(len(seeds.owner))
+        met: list[Samples] = []
+        for _ in range(HALVINGS):
+            share = 0.5 * (low + high)
+            met.append(self.query(Rows(seeds.owner, rows_between(self.space, regions, seeds.values, share, order))))
+            accepted = met[-1].scores >= 0.0
+            high, low = np.where(accepted, share, high), np.where(accepted, low, share)
+        return met
+
+    def fidelity(self, known: ScoredByRefits, options: ScoredByRefits) -> Array:
+        """Share of fresh rows near the options that the surrogate accepts or refuses as the model does, (N,)."""
+        shares = np.full(len(self.applicants), np.nan)
+        fresh = self._query_beside(options, Draws.make(FRESH, self.space, self.strategy.seed + 99))
+        for i in np.unique(options.owner):
+            mine = known.take(np.flatnonzero(known.owner == i))
+            fit = fit_surrogate(mine, options.points[options.owner == i])
+            near = fresh.owner == i
+            shares[i] = np.mean((fit.scores(fresh.points[near])[0] >= 0.0) == (fresh.scores[near] >= 0.0))
+        return shares
 
 
 def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
     """Positions of up to N_BOUNDARY_SEEDS accepted rows per applicant, those with the least changes."""
-    size = np.abs(samples.points[:, 1:]).sum(axis=1)
+    size = samples.sizes
     chosen = []
     for i in range(n_applicants):
         rows = np.flatnonzero((samples.owner == i) & (samples.scores >= 0.0))
@@ -191,93 +297,9 @@ def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
     return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def _halve(strategy: Boundary, applicants: Applicants, seeds: Samples, seed: int) -> tuple[Samples, Samples]:
-    """Look for the boundary between applicants and accepted rows: all rows met on the way, and the last ones."""
-    draws = Draws.make(N_BOUNDARY_SEEDS, strategy.space, seed + 3)
-    order = draws.order[_rank_within(seeds.owner) % N_BOUNDARY_SEEDS]
-    regions = applicants.regions.take(seeds.owner)
-    low, high = np.zeros(len(seeds.owner)), np.ones(len(seeds.owner))
-    met: list[Samples] = []
-    for _ in range(HALVINGS):
-        share = 0.5 * (low + high)
-        values = rows_between(strategy.space, regions, seeds.values, share, order)
-        met.append(query(strategy, applicants, Rows(seeds.owner, values)))
-        accepted = met[-1].scores >= 0.0
-        high, low = np.where(accepted, share, high), np.where(accepted, low, share)
-    everything = met[0]
-    for some in met[1:]:
-        everything = everything.joined(some)
-    return everything, met[-1]
-
-
-def _rank_within(owner: Indices) -> Indices:
-    """Rank of each row within its applicant; the rows of one applicant stand together."""
-    first = np.searchsorted(owner, owner, side="left")
-    return np.arange(len(owner)) - first
-
-
-ROUNDS = 3
-FITTED_ROWS = 96  # nearest rows of an applicant that a surrogate is fitted to, and the refits are queried about
-BESIDE = 3  # rows drawn beside each option, to see the model there
-WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Rows near applicants with what all models say of them."""
-
-    samples: Samples
-    retrained: Array  # (K, M)
-
-    @classmethod
-    def query(cls, strategy: Boundary, applicants: Applicants, samples: Samples, n_jobs: int | None) -> "Evidence":
-        """Query the refits about rows, and see from the moments of their scores how surely each holds."""
-        scores = score_all(strategy.retrained, samples.frame(strategy.space, applicants), n_jobs)
-        spread = scores.std(axis=0, ddof=1)
-        lower = sureness(strategy.ambiguity(1), scores.mean(axis=0), spread, strategy.radius * spread)
-        return cls(replace(samples, lower=lower), scores)
-
-    def joined(self, other: "Evidence") -> "Evidence":
-        """These rows and others."""
-        return Evidence(self.samples.joined(other.samples), np.concatenate([self.retrained, other.retrained], axis=1))
-
-    def take(self, rows: Indices) -> "Evidence":
-        """Some of the rows."""
-        return Evidence(self.samples.take(rows), self.retrained[:, rows])
-
-
-def gather(strategy: Boundary, applicants: Applicants, request: Request) -> Evidence:
-    """All rows met in ROUNDS of searching, with the options found among them."""
-    seed = strategy.seed
-    known = explore(strategy, applicants, seed)
-    nearest = _nearest(known, _sizes(known), len(applicants))
-    evidence = Evidence.query(strategy, applicants, known.take(nearest), request.n_jobs)
-    focus = evidence.samples
-    floors = np.zeros(len(applicants))
-    for turn in range(ROUNDS):
-        if perf_counter() > request.deadline:
-            break
-        plans = _search_all(strategy, applicants, evidence, focus, floors, request)
-        owner, option = plans.positions
-        if len(owner) == 0:
-            break
-        found = query(strategy, applicants, Rows(owner, plans.options[owner, option]))
-        refused = found.scores < 0.0
-        np.maximum.at(floors, found.owner[refused], floors[found.owner[refused]] - found.scores[refused])
-        draws = Draws.make(BESIDE, strategy.space, seed + 10 + turn)
-        beside = query_beside(strategy, applicants, found, draws)
-        evidence = evidence.joined(Evidence.query(strategy, applicants, found.joined(beside), request.n_jobs))
-        focus = focus.take(~np.isin(focus.owner, owner)).joined(found)
-    return evidence
-
-
-def _sizes(samples: Samples) -> Array:
-    sizes: Array = np.abs(samples.points[:, 1:]).sum(axis=1)
-    return sizes
-
-
-def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
+def _nearest(samples: Samples, n_applicants: int) -> Indices:
     """Positions of the FITTED_ROWS rows of each applicant nearest to the boundary, in score and in distance."""
+    distance = samples.sizes
     chosen = []
     for i in range(n_applicants):
         rows = np.flatnonzero(samples.owner == i)
@@ -287,64 +309,16 @@ def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
     return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def _search_all(
-    strategy: Boundary, applicants: Applicants, evidence: Evidence, focus: Samples, floors: Array, request: Request
-) -> FoundPlans:
-    """A plan for each applicant on a surrogate fitted near the focus."""
-    space = strategy.space
-    plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
-    level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), strategy.ambiguity(1)
-
-    def work(some: slice) -> None:
-        for i in range(*some.indices(len(applicants))):
-            mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
-            if len(mine.samples.owner) == 0:
-                continue
-            fit = fit_surrogate(mine, focus.points[focus.owner == i])
-            here, goals = applicants.take([i]), Goals(ambiguity, np.array([level]), np.array([floors[i] + ROUNDING]))
-            plans.put([i], search_one(_local(space, fit), here, here.encoded, goals, request, request.n_options))
-
-    for_each_chunk(work, len(applicants), 1, request.n_jobs)
-    return plans
-
-
-def fit_surrogate(evidence: Evidence, centres: Array) -> LocalFit:
-    """A linear surrogate for every model, fitted to the rows near some centres (P, D)."""
-    points = evidence.samples.points
-    distance = np.abs(points[:, None] - centres[None]).sum(axis=2).min(axis=1)
+def fit_surrogate(known: ScoredByRefits, centres: Array) -> LocalFit:
+    """Fit a linear surrogate of every model to the rows near some centres (P, D)."""
+    distance = np.abs(known.points[:, None] - centres[None]).sum(axis=2).min(axis=1)
     width = WIDTH * max(float(np.median(np.abs(centres[:, 1:]).sum(axis=1))), 1.0)
-    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(evidence.samples.scores))
-    return fit_locally(points, np.vstack([evidence.samples.scores, evidence.retrained]), nearness)
+    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(known.scores))
+    return fit_locally(known.points, np.vstack([known.scores, known.refit_scores.T]), nearness)
 
 
-def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
+def _linearised(space: ActionSpace, fit: LocalFit) -> ActionSpace:
     """The action space with the moments of the surrogates."""
     others = fit.weights[1:]
     cov = np.cov(others, rowvar=False) + fit.cov
     return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
-
-
-def _plans(strategy: Boundary, applicants: Applicants, request: Request) -> tuple[FoundPlans, Array]:
-    """Search, choose, try every option with less, and choose again; and how true the surrogates are."""
-    evidence = gather(strategy, applicants, request)
-    plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
-    lighter = evidence.samples.take(chosen).eased(strategy.space, applicants)
-    if len(lighter.owner):
-        known = query(strategy, applicants, lighter)
-        evidence = evidence.joined(Evidence.query(strategy, applicants, known, request.n_jobs))
-        plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
-    return plans, _fidelity(strategy, applicants, evidence, evidence.samples.take(chosen))
-
-
-def _fidelity(strategy: Boundary, applicants: Applicants, evidence: Evidence, options: Samples) -> Array:
-    """Share of fresh rows near the options of which the surrogate says what the model says, (N,); NaN without any."""
-    shares = np.full(len(applicants), np.nan)
-    space = strategy.space
-    draws = Draws.make(FRESH, space, strategy.seed + 99)
-    fresh = query_beside(strategy, applicants, options, draws)
-    for i in np.unique(options.owner):
-        mine = evidence.take(np.flatnonzero(evidence.samples.owner == i))
-        fit = fit_surrogate(mine, options.points[options.owner == i])
-        near = fresh.owner == i
-        shares[i] = np.mean((fit.scores(fresh.points[near])[0] >= 0.0) == (fresh.scores[near] >= 0.0))
-    return shares

@@ -1,9 +1,10 @@
-"""Rows near applicants, and what is known of each."""
+"""Search for models that are not linear in the columns: explore rows, search on linear models of them, choose."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -107,36 +108,113 @@ class Samples(Rows):
 
     Attributes
     ----------
-    points : (M, 1 + A) their coordinates around the applicants
-    scores : (M,) by the model in force, which accepts from zero on
-    lower : (M,) how sure each is (see `sureness`); NaN where that was not asked
+    points : ndarray of shape (M, 1 + A)
+        Their coordinates around the applicants.
+    scores : ndarray of shape (M,)
+        By the model in force, which accepts from zero on.
+    lower : ndarray of shape (M,)
+        Guarantee of each (see `signed_guarantee`); NaN where it is not known.
     """
 
     points: Array
     scores: Array
     lower: Array
 
-    def take(self, rows: npt.NDArray[np.bool_] | Indices) -> "Samples":
+    @property
+    def sizes(self) -> Array:
+        """Distance of each row from its applicant, (M,)."""
+        sizes: Array = np.abs(self.points[:, 1:]).sum(axis=1)
+        return sizes
+
+    def take(self, rows: npt.NDArray[np.bool_] | Indices) -> Self:
         """Some of the rows."""
-        return Samples(*(getattr(self, f.name)[rows] for f in fields(self)))
+        return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
 
-    def joined(self, other: "Samples") -> "Samples":
+    def joined(self, *others: Self) -> Self:
         """These rows and others."""
-        return Samples(*(np.concatenate([getattr(part, f.name) for part in (self, other)]) for f in fields(self)))
+        return type(self)(*(np.concatenate([getattr(part, f.name) for part in (self, *others)]) for f in fields(self)))
 
 
-def sureness(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
-    """Probability that rows hold with, (M,); below zero where none can be promised, the more the less sure they are.
+def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
+    """Guarantees of rows, (M,); below zero where nothing is guaranteed, the more the further a row is from it.
 
     Parameters
     ----------
-    ambiguity : what the guarantee holds for
-    mean, spread : of the rows' scores
-    reach : how far the set lets the mean go
+    ambiguity : AmbiguitySet
+    mean : ndarray of shape (M,)
+        Of the rows' scores.
+    spread : ndarray of shape (M,)
+        Their standard deviations.
+    reach : ndarray of shape (M,)
+        How far the set lets each mean move.
     """
     lower = ambiguity.guarantee(mean, spread, reach)
     missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
     return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
+
+
+Known = TypeVar("Known", bound=Samples)
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration(ABC, Generic[Known]):
+    """Plans for applicants by sequential linearisation, whatever the source of the linear models.
+
+    Rows are evaluated by the model itself. From a focus, options are searched on linear models of it and evaluated;
+    those found are the next focus. In the end the plans are chosen among all rows evaluated, and once more after every
+    option was tried with less. A strategy says where to start, how rows are evaluated, and where its slopes come from.
+
+    Attributes
+    ----------
+    space : ActionSpace
+    applicants : Applicants
+    request : Request
+    """
+
+    n_turns: ClassVar[int]
+
+    space: ActionSpace
+    applicants: Applicants
+    request: Request
+
+    @abstractmethod
+    def start(self) -> tuple[Known, Rows]:
+        """Return the first rows evaluated, and the focus of the first turn."""
+
+    @abstractmethod
+    def evaluate(self, rows: Rows) -> Known:
+        """Return rows with their scores and guarantees."""
+
+    @abstractmethod
+    def search(self, known: Known, focus: Rows, turn: int) -> Rows:
+        """Return options found on linear models of the model near the focus."""
+
+    def visit(self, options: Rows, turn: int) -> Known:  # noqa: ARG002 - for explorations that look around
+        """Evaluate options, and after them whatever else is worth knowing there."""
+        return self.evaluate(options)
+
+    def refocus(self, focus: Rows, options: Known) -> Rows:  # noqa: ARG002 - for explorations that keep some of it
+        """Return the focus of the next turn."""
+        return options
+
+    def plans(self) -> tuple[FoundPlans, Known, Indices]:
+        """Return the plans, all rows evaluated, and the positions of the plans' options among these."""
+        known, focus = self.start()
+        for turn in range(self.n_turns):
+            if perf_counter() > self.request.deadline:
+                break
+            options = self.search(known, focus, turn)
+            if len(options.owner) == 0:
+                break
+            found = self.visit(options, turn)
+            known = known.joined(found)
+            focus = self.refocus(focus, found.take(np.arange(len(options.owner))))
+        plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
+        lighter = known.take(chosen).eased(self.space, self.applicants)
+        if len(lighter.owner):
+            known = known.joined(self.evaluate(lighter))
+            plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
+        return plans, known, chosen
 
 
 FEWER = 16  # applicants at a time where there is a time limit
@@ -176,12 +254,18 @@ def search_one(
     request: Request,
     n_options: int,
 ) -> FoundPlans:
-    """Search the menu of one applicant.
+    """Search the plan of one applicant.
 
     Parameters
     ----------
-    applicant : one;  encoded : (1, D) his or her row in the coordinates of `space`
-    goal : level, radius of the ball, and least score today
+    space : ActionSpace
+    applicant : Applicants
+        One.
+    encoded : ndarray of shape (1, D)
+        The applicant's row in the coordinates of `space`.
+    goals : Goals
+    request : Request
+    n_options : int
     """
     return search_plans(
         space,

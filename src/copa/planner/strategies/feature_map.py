@@ -1,4 +1,4 @@
-"""Plans on a feature map: search on a straight-line picture, look at phi itself, draw the picture anew there."""
+"""Plans on a feature map: search on a first-order model of phi, evaluate phi, linearise again there."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -13,20 +13,20 @@ from copa.planner.deliver import write_options
 from copa.planner.request import Request
 from copa.planner.strategies.base import ROUNDING, Applicants, Found
 from copa.planner.strategies.exploration import (
+    Exploration,
     Rows,
     Samples,
     build_in_turns,
-    choose_plans,
     level_of_each,
     search_one,
-    sureness,
+    signed_guarantee,
 )
 from copa.planner.strategies.parametric import Parametric
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, as_levels
+from copa.search.problem import as_levels
 from copa.search.run import Goals
 
 if TYPE_CHECKING:
@@ -34,93 +34,10 @@ if TYPE_CHECKING:
 
 
 SECANT = 0.1  # units of effort
-
-
-@dataclass(frozen=True, eq=False)
-class Slopes:
-    """Straight-line pictures of the model at M rows.
-
-    Attributes
-    ----------
-    directions : (M, A, D) what a raw unit of each number, and each level, adds to the encoded vector
-    encoded : (M, D) what the applicant's own row would be encoded as, were the picture true everywhere
-    """
-
-    directions: Array
-    encoded: Array
-
-    def space(self, strategy: "FeatureMap", k: int) -> ActionSpace:
-        """The action space as it looks from row k."""
-        return replace(strategy.space, directions=self.directions[k])
-
-
-def slopes_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Slopes:
-    """Pictures of the model at rows of applicants; exact at the row, and along each categorical column by itself."""
-    space, model = strategy.space, strategy.model
-    m, n = len(rows.owner), len(space.numeric)
-    directions = np.zeros((m, len(space.directions), strategy.parameters.dimension))
-    frame = rows.frame(space, applicants)
-    here = model.encode(frame)
-    if n:
-        slopes = _slopes(strategy, frame)
-        unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
-        directions[:, :n] = np.where(
-            unknown[:, None, None], _secants(strategy, applicants, rows, here) if unknown.any() else 0.0, slopes
-        )
-    for f, _ in space.categorical:
-        directions[:, space.levels(f)] = _exchanged(strategy, applicants, rows, f) - here[:, None]
-    own = applicants.regions.own[rows.owner]
-    back = np.einsum("ml,mld->md", (own - rows.values)[:, :n], directions[:, :n])
-    everyone = np.arange(m)
-    for f, _ in space.categorical:
-        back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
-    return Slopes(directions, here + back)
-
-
-def _slopes(strategy: "FeatureMap", frame: "pd.DataFrame") -> Array:
-    """Slopes (M, L, D) of the numeric columns; NaN at rows where one is not finite, such as that of a root at zero."""
-    names = [feature.name for feature in strategy.space.numeric]
-    slopes = np.zeros((len(frame), len(names), strategy.parameters.dimension))
-    given = frame[list(strategy.model.columns)]
-    try:
-        slopes[:, :, 1:] = raw_jacobian(strategy.model.transformers, given, names).transpose(0, 2, 1)
-    except InvalidInputError:  # of some row: the others must not pay for it
-        for k in range(len(frame)):
-            try:
-                slopes[k, :, 1:] = raw_jacobian(strategy.model.transformers, given.iloc[[k]], names)[0].T
-            except InvalidInputError:
-                slopes[k] = np.nan
-    return slopes
-
-
-def _secants(strategy: "FeatureMap", applicants: Applicants, rows: Rows, here: Array) -> Array:
-    """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each range."""
-    space, own = strategy.space, applicants.regions.take(rows.owner)
-    slopes = np.zeros((len(rows.owner), len(space.numeric), here.shape[1]))
-    for k, feature in enumerate(space.numeric):
-        above, below = own.upper[:, k] - rows.values[:, k], rows.values[:, k] - own.lower[:, k]
-        step = max(SECANT * unit_of_effort(feature), feature.step or 0.0)
-        way = np.where(above >= below, np.minimum(step, above), -np.minimum(step, below))
-        moved = rows.values.copy()
-        moved[:, k] += way
-        there = strategy.model.encode(Rows(rows.owner, moved).frame(space, applicants))
-        slopes[:, k] = (there - here) / np.where(way == 0.0, np.inf, way)[:, None]
-    return slopes
-
-
-def _exchanged(strategy: "FeatureMap", applicants: Applicants, rows: Rows, column: int) -> Array:
-    """Encoded rows (M, V, D) with each level of a column in turn."""
-    m, levels = len(rows.owner), strategy.space.levels(column)
-    values = np.repeat(rows.values, len(levels), axis=0)
-    values[:, column] = np.tile(levels, m)
-    trial = Rows(np.repeat(rows.owner, len(levels)), values)
-    return strategy.model.encode(trial.frame(strategy.space, applicants)).reshape(m, len(levels), -1)
-
-
-# How far numbers may go from the row where the picture was drawn, in units of effort, turn by turn.
+# How far numbers may go from the row where phi was linearised, in units of effort, turn by turn.
 REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
-SPARE = 0.02  # of what is missing to certainty is asked for in addition: a picture is not quite the model
+SPARE = 0.02  # of what is missing to certainty is asked for in addition: a first-order model is not quite phi
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
 SEED = 0  # of these draws: the same for everyone
 BATCH_SIZE = 128  # applicants at a time
@@ -141,46 +58,162 @@ class FeatureMap(Parametric):
         return Encoding.without_directions(model, schema, X)
 
     def build(self, applicants: Applicants, request: Request) -> Found:
-        """Sequential linearisation: search on a first-order model of phi, evaluate phi, linearise again there."""
+        """Sequential linearisation, with the derivatives of phi."""
 
         def build(some: Indices) -> FoundPlans:
-            return _plans(self, applicants.take(some), request)
+            return PhiExploration(self.space, applicants.take(some), request, self).plans()[0]
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
         return Found(plans, write_options(self, applicants, plans, request))
 
 
-def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> FoundPlans:
-    """Search in turns, choose, try every option with less, and choose again."""
-    own = Rows(np.arange(len(applicants)), applicants.regions.own)
-    tried = look_at(strategy, applicants, own)
-    scattered = _scattered(strategy, applicants, own)
-    focus = in_order(_search(strategy, applicants, own, REACHES[0], request, first=True), promising(scattered))
-    tried = tried.joined(scattered)
-    for reach in REACHES:
-        focus = _search(strategy, applicants, focus, reach, request, first=False)
-        if len(focus.owner) == 0:
-            break
-        tried = tried.joined(look_at(strategy, applicants, focus))
-    plans, chosen = choose_plans(strategy.space, applicants, tried, request)
-    lighter = tried.take(chosen).eased(strategy.space, applicants)
-    if len(lighter.owner):
-        tried = tried.joined(look_at(strategy, applicants, lighter))
-        plans, _ = choose_plans(strategy.space, applicants, tried, request)
-    return plans
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """First-order models of phi at M rows.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (M, A, D)
+        What a raw unit of each number, and each level, adds to the encoded vector.
+    encoded : ndarray of shape (M, D)
+        What the applicant's own row would be encoded as, were phi linear.
+    """
+
+    directions: Array
+    encoded: Array
 
 
-def _scattered(strategy: "FeatureMap", applicants: Applicants, own: Rows) -> Samples:
-    """Allowed rows all around the applicants: where the slopes at home lead nowhere, others may lead somewhere."""
-    space = strategy.space
-    draws = Draws.make(SCATTERED, space, SEED)
-    drawn = rows_around(space, applicants.regions, own.values, draws, reach=2.0)
-    return look_at(strategy, applicants, Rows(np.repeat(own.owner, SCATTERED), drawn))
+@dataclass(frozen=True, eq=False)
+class PhiExploration(Exploration[Samples]):
+    """Exploration with the derivatives of phi as slopes.
+
+    Attributes
+    ----------
+    strategy : FeatureMap
+    """
+
+    n_turns: ClassVar[int] = len(REACHES)
+
+    strategy: FeatureMap
+
+    def start(self) -> tuple[Samples, Rows]:
+        """Look around: where the slopes at home lead nowhere, those of other rows may lead somewhere."""
+        own = Rows(np.arange(len(self.applicants)), self.applicants.regions.own)
+        tried = self.evaluate(own)
+        draws = Draws.make(SCATTERED, self.space, SEED)
+        drawn = rows_around(self.space, self.applicants.regions, own.values, draws, reach=2.0)
+        scattered = self.evaluate(Rows(np.repeat(own.owner, SCATTERED), drawn))
+        focus = in_order(self._search(own, REACHES[0], first=True), promising(scattered))
+        return tried.joined(scattered), focus
+
+    def evaluate(self, rows: Rows) -> Samples:
+        """Score rows by phi itself."""
+        strategy = self.strategy
+        points = strategy.encode(rows.frame(self.space, self.applicants))
+        scores = (points[:, None] @ strategy.model.theta)[:, 0] - strategy.floor
+        lower = signed_guarantee(strategy.parameters, *strategy.parameters.option_moments(points))
+        return Samples(rows.owner, rows.values, rows.coordinates(self.space, self.applicants), scores, lower)
+
+    def search(self, known: Samples, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - phi is known everywhere
+        """One option from each row of the focus, at prices of its own, so that they do not all become the same."""
+        return self._search(focus, REACHES[turn], first=False)
+
+    def _search(self, focus: Rows, reach: float, *, first: bool) -> Rows:
+        """Options found near the focus on first-order models at its rows; first, a plan from the applicant's own."""
+        request = self.request
+        slopes = self.linearise(focus)
+        m = len(focus.owner)
+        n_options = WIDER * request.n_options if first else 1
+        rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
+        plans = FoundPlans.empty(m, n_options, len(self.space.columns))
+        level = level_of_each(request)
+        level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
+        goals = Goals(self.strategy.parameters, np.array([level]), np.array([2.0 * self.strategy.floor]))
+        near = self._nearby(focus, reach)
+
+        def work(some: slice) -> None:
+            for k in range(*some.indices(m)):
+                prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
+                asked = replace(request, multipliers=prices)
+                space = replace(self.space, directions=slopes.directions[k])
+                plans.put([k], search_one(space, near.take([k]), slopes.encoded[[k]], goals, asked, n_options))
+
+        for_each_chunk(work, m, 1, request.n_jobs)
+        which, option = plans.positions
+        return Rows(focus.owner[which], plans.options[which, option])
+
+    def _nearby(self, focus: Rows, reach: float) -> Applicants:
+        """The applicants of the focus, with numbers that may not go far from it."""
+        applicants = self.applicants.take(focus.owner)
+        regions, values = applicants.regions, focus.values[:, : len(self.space.numeric)]
+        room = reach * np.array([unit_of_effort(feature) for feature in self.space.numeric])
+        lower = np.clip(values - room, regions.lower, regions.upper)
+        upper = np.clip(values + room, regions.lower, regions.upper)
+        return replace(applicants, regions=regions._replace(lower=lower, upper=upper))
+
+    def linearise(self, rows: Rows) -> Slopes:
+        """First-order models of phi at rows; exact there, and along each categorical column by itself."""
+        space, n = self.space, len(self.space.numeric)
+        m, dimension = len(rows.owner), self.strategy.parameters.dimension
+        directions = np.zeros((m, len(space.directions), dimension))
+        frame = rows.frame(space, self.applicants)
+        here = self.strategy.model.encode(frame)
+        if n:
+            slopes = self._derivatives(frame)
+            unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
+            secants = self._secants(rows, here) if unknown.any() else 0.0
+            directions[:, :n] = np.where(unknown[:, None, None], secants, slopes)
+        for f, _ in space.categorical:
+            directions[:, space.levels(f)] = self._exchanged(rows, f) - here[:, None]
+        own = self.applicants.regions.own[rows.owner]
+        back = np.einsum("ml,mld->md", (own - rows.values)[:, :n], directions[:, :n])
+        everyone = np.arange(m)
+        for f, _ in space.categorical:
+            back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
+        return Slopes(directions, here + back)
+
+    def _derivatives(self, frame: "pd.DataFrame") -> Array:
+        """Slopes (M, L, D) of the numeric columns; NaN at rows where one is not finite, such as a root at zero."""
+        model = self.strategy.model
+        names = [feature.name for feature in self.space.numeric]
+        slopes = np.zeros((len(frame), len(names), self.strategy.parameters.dimension))
+        given = frame[list(model.columns)]
+        try:
+            slopes[:, :, 1:] = raw_jacobian(model.transformers, given, names).transpose(0, 2, 1)
+        except InvalidInputError:  # of some row: the others must not pay for it
+            for k in range(len(frame)):
+                try:
+                    slopes[k, :, 1:] = raw_jacobian(model.transformers, given.iloc[[k]], names)[0].T
+                except InvalidInputError:
+                    slopes[k] = np.nan
+        return slopes
+
+    def _secants(self, rows: Rows, here: Array) -> Array:
+        """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each range."""
+        own = self.applicants.regions.take(rows.owner)
+        slopes = np.zeros((len(rows.owner), len(self.space.numeric), here.shape[1]))
+        for k, feature in enumerate(self.space.numeric):
+            above, below = own.upper[:, k] - rows.values[:, k], rows.values[:, k] - own.lower[:, k]
+            step = max(SECANT * unit_of_effort(feature), feature.step or 0.0)
+            way = np.where(above >= below, np.minimum(step, above), -np.minimum(step, below))
+            moved = rows.values.copy()
+            moved[:, k] += way
+            there = self.strategy.model.encode(Rows(rows.owner, moved).frame(self.space, self.applicants))
+            slopes[:, k] = (there - here) / np.where(way == 0.0, np.inf, way)[:, None]
+        return slopes
+
+    def _exchanged(self, rows: Rows, column: int) -> Array:
+        """Encoded rows (M, V, D) with each level of a column in turn."""
+        m, levels = len(rows.owner), self.space.levels(column)
+        values = np.repeat(rows.values, len(levels), axis=0)
+        values[:, column] = np.tile(levels, m)
+        varied = Rows(np.repeat(rows.owner, len(levels)), values)
+        return self.strategy.model.encode(varied.frame(self.space, self.applicants)).reshape(m, len(levels), -1)
 
 
 def promising(samples: Samples) -> Rows:
     """Of each applicant's rows the surest, and the cheapest of those that are accepted today."""
-    size = np.abs(samples.points[:, 1:]).sum(axis=1)
+    size = samples.sizes
     chosen = []
     for i in np.unique(samples.owner):
         rows = np.flatnonzero(samples.owner == i)
@@ -196,50 +229,3 @@ def in_order(*parts: Rows) -> Rows:
     owner = np.concatenate([part.owner for part in parts])
     order = np.argsort(owner, kind="stable")
     return Rows(owner[order], np.concatenate([part.values for part in parts])[order])
-
-
-def look_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Samples:
-    """What the model says of rows, and how surely each holds, from phi itself."""
-    points = strategy.encode(rows.frame(strategy.space, applicants))
-    scores = (points[:, None] @ strategy.model.theta)[:, 0] - strategy.floor
-    lower = sureness(strategy.parameters, *strategy.parameters.option_moments(points))
-    return Samples(rows.owner, rows.values, rows.coordinates(strategy.space, applicants), scores, lower)
-
-
-def _search(
-    strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float, request: Request, *, first: bool
-) -> Rows:
-    """The options found on pictures drawn at the rows of the focus, not far from there.
-
-    First a menu from the applicant's own row; later one option from each of these, at prices of its own, so that they
-    do not all become the same.
-    """
-    slopes = slopes_at(strategy, applicants, focus)
-    m = len(focus.owner)
-    n_options = WIDER * request.n_options if first else 1
-    rank = np.arange(m) - np.searchsorted(focus.owner, focus.owner)
-    plans = FoundPlans.empty(m, n_options, len(strategy.space.columns))
-    level = level_of_each(request)
-    level = min(level + max(ROUNDING, SPARE * (1.0 - level)), 1.0 - ROUNDING)
-    goals = Goals(strategy.parameters, np.array([level]), np.array([2.0 * strategy.floor]))
-    near = _nearby(strategy, applicants.take(focus.owner), focus, reach)
-
-    def work(some: slice) -> None:
-        for k in range(*some.indices(m)):
-            prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
-            asked = replace(request, multipliers=prices)
-            seen_from = slopes.space(strategy, k)
-            plans.put([k], search_one(seen_from, near.take([k]), slopes.encoded[[k]], goals, asked, n_options))
-
-    for_each_chunk(work, m, 1, request.n_jobs)
-    which, option = plans.positions
-    return Rows(focus.owner[which], plans.options[which, option])
-
-
-def _nearby(strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float) -> Applicants:
-    """The same applicants with numbers that may not go far from the focus."""
-    regions, values = applicants.regions, focus.values[:, : len(strategy.space.numeric)]
-    room = reach * np.array([unit_of_effort(feature) for feature in strategy.space.numeric])
-    lower = np.clip(values - room, regions.lower, regions.upper)
-    upper = np.clip(values + room, regions.lower, regions.upper)
-    return replace(applicants, regions=regions._replace(lower=lower, upper=upper))
