@@ -10,8 +10,7 @@ import pytest
 import copa
 from copa import FeatureSchema, PlanBatch
 from copa.planner.bundle import load_bundle
-from copa.plans.claims import claims_of_batch, claims_of_document
-from copa.plans.document import require_document
+from copa.plans.document import claims_of_batch, claims_of_document, require_document
 from copa.plans.storage import read_parts
 from golden import golden_planners as golden
 

@@ -11,8 +11,7 @@ from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
-from copa.plans.claims import Claim, claims_of_batch, claims_of_document, name_fault
-from copa.plans.document import require_document
+from copa.plans.document import Claim, claims_of_batch, claims_of_document, name_fault, require_document
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import read_json_file
 

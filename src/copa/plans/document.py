@@ -1,26 +1,29 @@
-"""A batch as JSON, for other programs: plain names, full precision, null where there is nothing."""
+"""A batch as JSON, for other programs: plain names, full precision, null for nothing; and the claims that it makes."""
 
 import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.formats import Digest
-from copa.bounds.certificate import Certificate
+from copa.bounds.certificate import Certificate, Verification
 from copa.bounds.certificate_list import FIELDS
-from copa.exceptions import DataError
+from copa.exceptions import CopaError, DataError
 from copa.plans.changes import changed_cells
 from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
-from copa.tables.cells import as_json, cells_of
+from copa.tables.cells import as_json, as_text, cells_of
 from copa.uncertainty.ambiguity import MomentBall, require_ball
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.plans.records import BatchRecord, PlanRecord
+
 
 FORMAT = "copa-plans"
 VERSION = 1
@@ -228,3 +231,108 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
 def _columns(table: "pd.DataFrame") -> dict[str, list[Any]]:
     """Columns of a table as lists of what JSON holds."""
     return {str(name): [as_json(cell) for cell in cells_of(table[name])] for name in table.columns}
+
+
+# Bounds come from two computations of the same numbers; they agree to about 1e-15, and this is far below what is shown.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What is claimed of one plan of J options, and its proof.
+
+    Parameters
+    ----------
+    asked : float or None
+        Guarantee asked for, None where none was.
+    asked_for : {"each", "all", "any"}
+        What it was asked of.
+    label, status, option_lower, weights, lower, any_lower, upper, gap, certificate
+        As in `Plan`.
+    """
+
+    asked: float | None
+    asked_for: str
+    label: Any
+    status: str
+    option_lower: Array
+    weights: Array
+    lower: float
+    any_lower: float
+    upper: float
+    gap: float
+    certificate: Certificate | None
+
+    def faults(self) -> list[str]:
+        """Say which numbers are not proven; an empty list where all are."""
+        if len(self.option_lower) == 0:
+            return []
+        if self.certificate is None:
+            return ["there is no certificate for its options"]
+        try:
+            proven = self.certificate.verify()
+        except CopaError as error:
+            return [str(error)]
+        return [*self._bound_faults(proven), *self._option_faults(self.certificate), *self._status_faults()]
+
+    def _bound_faults(self, proven: Verification) -> Iterator[str]:
+        least = "holds with at least {:.9g} is claimed, {:.9g} is proven"
+        most = "at most {:.9g} is claimed, {:.9g} is proven"
+        if not self.lower <= proven.lower + ROUNDING:
+            yield f"all options: {least.format(self.lower, proven.lower)}"
+        if not self.any_lower <= proven.any_lower + ROUNDING:
+            yield f"at least one option: {least.format(self.any_lower, proven.any_lower)}"
+        if not self.upper >= proven.all_upper - ROUNDING:
+            yield f"all options: {most.format(self.upper, proven.all_upper)}"
+        if not self.lower + self.gap >= proven.upper - ROUNDING:
+            yield f"the gap {self.gap:.3g} is claimed, up to {proven.upper - self.lower:.3g} is possible"
+
+    def _option_faults(self, certificate: Certificate) -> Iterator[str]:
+        if len(certificate.points) != len(self.option_lower):
+            yield f"{len(self.option_lower)} options are claimed, the certificate is about {len(certificate.points)}"
+            return
+        exact = certificate.option_lower()
+        for j in np.flatnonzero(~(self.option_lower <= exact + ROUNDING)).tolist():
+            yield f"option {j + 1}: at least {self.option_lower[j]:.9g} is claimed, {exact[j]:.9g} is proven"
+        if self.lower > 0.0:
+            mass = certificate.option_weights()
+            for j in np.flatnonzero(~(np.abs(self.weights - mass) <= ROUNDING)).tolist():
+                yield f"option {j + 1}: the weight {self.weights[j]:.9g} is claimed, {mass[j]:.9g} is right"
+
+    def _status_faults(self) -> Iterator[str]:
+        reached = {"each": float(self.option_lower.min()), "all": self.lower, "any": self.any_lower}[self.asked_for]
+        if self.status == "ok" and self.asked is not None and not reached >= self.asked:
+            yield f"the status is ok, but {self.asked_for} has {reached:.9g}, below the {self.asked:g} asked for"
+
+
+CLAIMED = [f.name for f in fields(Claim)][2:]  # as attributes of a plan are named
+
+
+def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
+    """Yield what a batch claims, one applicant after another."""
+    request = batch.request
+    for plan in batch:
+        yield Claim(request.guarantee, request.guarantee_for, **{name: getattr(plan, name) for name in CLAIMED})
+
+
+def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
+    """Yield what a JSON document with certificates claims, one applicant after another.
+
+    Raises
+    ------
+    DataError
+        If the document holds no certificates, or is damaged.
+    """
+    if "ball" not in content:
+        raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
+    try:
+        ambiguity, asked = ambiguity_of(content), content["asked"]
+        for entry in content["applicants"]:
+            yield Claim(asked["guarantee"], asked["guarantee_for"], **claimed(entry, ambiguity))
+    except (CopaError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
+
+
+def name_fault(claim: Claim, fault: str) -> str:
+    """Return a fault as a line that says whose it is."""
+    return f"applicant {as_text(claim.label)}: {fault}"

@@ -1,7 +1,8 @@
-"""`ReportBuilder`: plans in, one HTML file out."""
+"""`ReportBuilder`: plans in, one HTML file out; the bounds of a plan as a text table."""
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +12,19 @@ import numpy as np
 from copa._core.files import write_atomically
 from copa._core.html import render
 from copa._core.reading import read_count
-from copa._core.words import counted, shown
+from copa._core.words import counted, rounded_down, rounded_up, shown, visible
 from copa.analysis.attribution import attribute
 from copa.analysis.curves import RadiusCurves, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
+from copa.bounds import ValidityBounds
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.report import views
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
+
 
 MAX_CARDS = 50
 FRONTIERS = 20  # applicants who are planned for again at other levels
@@ -239,3 +242,66 @@ def write_report(
     if corrected is not None:
         builder.add_corrected(corrected)
     builder.write(path)
+
+
+BAR_WIDTH = 20
+
+
+def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> str:
+    """Bounds of one plan as a table: a line per option, then the plan as a whole.
+
+    Parameters
+    ----------
+    bounds : ValidityBounds
+        Of one plan; for a batch, pass `bounds[i]`.
+    names : sequence of str, optional
+        J short descriptions of the options; "option 1", ... where none are given.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from copa.report import bounds_table
+    >>> import copa
+    >>> bounds = copa.validity_bounds([[1.0, 0.5], [1.0, -0.2]], [1.0, 1.0], [[0.1, 0.0], [0.0, 0.1]], 0.1)
+    >>> print(bounds_table(bounds, ["work more", "borrow less"]))  # doctest: +NORMALIZE_WHITESPACE
+                         holds with probability
+    work more                    at least 0.910  ██████████████████░░
+    borrow less                  at least 0.768  ███████████████░░░░░  breaks first
+    <BLANKLINE>
+    at least one option          at least 0.910  ██████████████████░░
+    all options                  at least 0.745  ██████████████░░░░░░
+    Proven by a certificate; the exact value for all options is at most 1e-09 higher.
+    """
+    if np.ndim(bounds.lower) != 0:
+        raise InvalidInputError("bounds_table shows one plan; of a batch, pass bounds[i]")
+    n_options = len(bounds.option_lower)
+    names = [f"option {j + 1}" for j in range(n_options)] if names is None else list(names)
+    if len(names) != n_options:
+        raise InvalidInputError(f"names must have one entry per option, {n_options}, got {len(names)}")
+    if bounds.message:
+        return f"not a plan: {visible(bounds.message)}"
+    rows = [("", "holds with probability", "")]
+    rows += [_row(visible(name, lines=False), least) for name, least in zip(names, bounds.option_lower, strict=True)]
+    if n_options > 1 and bounds.lower > 0.0:  # where nothing is promised, nothing breaks
+        first = int(np.argmax(bounds.weights)) + 1
+        rows[first] = (*rows[first][:2], f"{rows[first][2]}  breaks first")
+    rows += [
+        ("", "", ""),
+        _row("at least one option", float(bounds.any_lower)),
+        _row("all options", float(bounds.lower)),
+    ]
+    if bounds.upper < 1.0:
+        rows.append(("all options", f"at most  {rounded_up(float(bounds.upper))}", ""))
+    widths = [max(len(row[k]) for row in rows) for k in range(2)]
+    lines = [f"{left:<{widths[0]}}  {middle:>{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
+    gap = 10.0 ** np.ceil(np.log10(max(float(bounds.gap), 1e-12)))  # a power of ten above it
+    lines.append(f"Proven by a certificate; the exact value for all options is at most {gap:.0e} higher.")
+    return "\n".join(lines)
+
+
+def _row(name: str, least: float) -> tuple[str, str, str]:
+    full = int(np.floor(least * BAR_WIDTH))
+    return name, f"at least {rounded_down(least)}", "█" * full + "░" * (BAR_WIDTH - full)

@@ -10,8 +10,7 @@ from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.analysis.attribution import GENERAL, Attribution
 from copa.analysis.curves import KINDS, RadiusCurves, ShelfLife
 from copa.analysis.frontier import Frontier
-from copa.analysis.groups import compare_groups
-from copa.analysis.totals import Corrections, Totals
+from copa.analysis.totals import Corrections, Totals, compare_groups
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.wording import (

@@ -9,8 +9,7 @@ import pytest
 
 import copa
 from copa.plans import PlanBatch
-from copa.plans.claims import claims_of_batch, claims_of_document
-from copa.plans.document import document_digest, require_document
+from copa.plans.document import claims_of_batch, claims_of_document, document_digest, require_document
 from unit.plans.plan_batches import german_batch
 
 
