@@ -1,7 +1,7 @@
 """Audit: how robust the counterfactuals of another library are, and what it takes to repair them.
 
 Needs dice-ml (`pip install dice-ml`). Its random method makes three options for each of three declined loan applicants;
-COPA bounds them as they are, reports which are not valid, and changes them as little as possible to reach the guarantee.
+COPA bounds them as they are, reports violations, and changes them as little as possible to reach the guarantee.
 """
 
 import logging

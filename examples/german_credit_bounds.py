@@ -54,6 +54,4 @@ print(f"\nWhat breaks it first: '{list(OPTIONS)[breaks]}', by a model with")
 print(" and ".join(f"{names[k]} weight {moments.mean[k]:+.2f} -> {worst.location[breaks, k]:+.2f}" for k in order))
 
 proof = copa.Certificate.from_json(bounds.certificate.to_json()).verify()
-print(
-    f"\nChecked again from the saved certificate, without the solver: all options at least {proof.lower:.6f}"
-)
+print(f"\nChecked again from the saved certificate, without the solver: all options at least {proof.lower:.6f}")

@@ -39,7 +39,9 @@ print(summary[["applicant", "status", "n_options"]].join(bounds).to_string(index
 
 weakest = int(summary["all"].idxmin())
 proof = batch.certificates[weakest].verify()
-print(f"\nApplicant {declined.index[weakest]}, checked again without the solver: all options at least {proof.lower:.6f}.")
+print(
+    f"\nApplicant {declined.index[weakest]}, checked again without the solver: all options at least {proof.lower:.6f}."
+)
 
 page = Path("menus.html")
 write_report(batch, page)

@@ -31,7 +31,9 @@ print(f"{batch}\n")
 print("The first student with a plan at the requested level:\n")
 first = next(plan for plan in batch if plan.status == "ok")
 for option in range(1, first.n_options + 1):
-    print(f"  {option}. accepted with probability at least {np.floor(first.option_lower[option - 1] * 1000.0) / 1000.0}")
+    print(
+        f"  {option}. accepted with probability at least {np.floor(first.option_lower[option - 1] * 1000.0) / 1000.0}"
+    )
     for change in first.changes(option):
         print(f"     {change.title}: {change.before_text} -> {change.after_text}")
 print(f"  At least one of them: at least {np.floor(first.any_lower * 1000.0) / 1000.0}.")
