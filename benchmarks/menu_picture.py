@@ -120,7 +120,7 @@ def _draw(axes: Any, name: str, curve: np.ndarray) -> None:
 def _write_table(lines: list[str], page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-    head = "| data | declined | statuses | full menus | with a dominated option | columns an option changes |\n"
+    head = "| data | declined | statuses | full plans | with a dominated option | columns an option changes |\n"
     table = head + "|---|---|---|---|---|---|\n" + "\n".join(lines)
     page.write_text(f"{text[:before]}\n{table}\n{text[after:]}", encoding="utf-8")
 

@@ -1,7 +1,7 @@
-"""Audit: how long the counterfactuals of another library last, and what it takes to repair them.
+"""Audit: how robust the counterfactuals of another library are, and what it takes to repair them.
 
 Needs dice-ml (`pip install dice-ml`). Its random method makes three options for each of three declined loan applicants;
-COPA bounds them as they are, says which cannot be offered, and changes as little as possible until they hold.
+COPA bounds them as they are, reports violations, and changes them as little as possible to reach the guarantee.
 """
 
 import logging
@@ -31,7 +31,7 @@ encoder = make_column_transformer((OneHotEncoder(), table.columns.difference(num
 model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
 declined = table[model.predict(table) == 0].head(3)
 
-# What may change is said twice: to DiCE as a list of columns, to COPA by the schema.
+# What may change is stated twice: for DiCE as a list of columns, for COPA in the schema.
 changeable = [feature.name for feature in data.schema.features if not feature.immutable]
 frame = dice_ml.Data(dataframe=table.assign(good=favourable), continuous_features=numbers, outcome_name="good")
 explainer = dice_ml.Dice(frame, dice_ml.Model(model=model, backend="sklearn"), method="random")
@@ -43,11 +43,11 @@ planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_optio
     table, favourable
 )
 audit = planner.audit(theirs, declined)
-print("As given: how surely each option holds (at least), and what stands against it")
+print("As given: lower bound for each option, and the first violation")
 for plan in audit:
     levels = ", ".join(f"{np.floor(level * 1000.0) / 1000.0:.3f}" for level in plan.option_lower)
     print(
-        f"  applicant {plan.label}, {plan.status}: {levels}; all together {np.floor(plan.lower * 1000.0) / 1000.0:.3f}"
+        f"  applicant {plan.label}, {plan.status}: {levels}; all options {np.floor(plan.lower * 1000.0) / 1000.0:.3f}"
     )
     print(f"    {plan.message.split('; ')[0]}")
 
@@ -56,6 +56,6 @@ print("\nRepaired, each option changed as little as possible to reach 0.8:")
 for plan in repaired.after:
     levels = ", ".join(f"{np.floor(level * 1000.0) / 1000.0:.3f}" for level in plan.option_lower)
     print(
-        f"  applicant {plan.label}, {plan.status}: {levels}; all together {np.floor(plan.lower * 1000.0) / 1000.0:.3f}"
+        f"  applicant {plan.label}, {plan.status}: {levels}; all options {np.floor(plan.lower * 1000.0) / 1000.0:.3f}"
     )
 print(f"On average an option moved by {repaired.moved.mean():.2f} in the model's encoded units.")

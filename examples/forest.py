@@ -1,7 +1,7 @@
-"""A black box: menus for a random forest, which is only asked for its probabilities.
+"""A black box: plans for a random forest, of which only the predicted probabilities are used.
 
-What is promised are the scores that the next forest gives to these very rows, known from refits. Beside the promise
-stands what further refits, held out from all choices, say of the options: a frequency, and no promise.
+The guarantee is about the scores that the next forest gives to the delivered rows, estimated from refits. The share of
+held-out refits that accept the options is reported as well: a frequency, not a guarantee.
 """
 
 from sklearn.compose import make_column_transformer
@@ -27,5 +27,5 @@ print(f"{batch}\n")
 print(batch[0].explain())
 
 rates = batch.held_out
-print(f"\nOver all {len(batch.options)} options: promised at least {batch.option_lower.min():.2f},", end=" ")
+print(f"\nOver all {len(batch.options)} options: guaranteed at least {batch.option_lower.min():.2f},", end=" ")
 print(f"accepted by {rates.option_share.mean():.0%} of the {rates.n_models} held-out forests.")

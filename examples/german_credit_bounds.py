@@ -1,4 +1,4 @@
-"""How long would this promise last? A declined loan applicant, four ways out, and the next retrainings.
+"""Bounds by hand: a declined loan applicant, four options, and the next retrainings.
 
 The data are Statlog German Credit, bundled with the package.
 """
@@ -25,7 +25,7 @@ table = data.features[FEATURES].astype(float)
 scaled = (table - table.mean()) / table.std()
 model = LogisticRegression().fit(scaled, data.favourable)
 
-# Tomorrow's model: what 1000 retrainings on half of the data look like.
+# The next model: moments of 1000 refits, each on half of the data.
 moments = copa.WeightMoments.from_retraining(LogisticRegression(), scaled, data.favourable, random_state=0)
 
 applicant = table.loc[APPLICANT]
@@ -38,7 +38,7 @@ print(f"Today's model accepts with probability {model.predict_proba(scaled.loc[[
 print(f"It would accept {accepted.sum()} of the {len(accepted)} options below.")
 
 for radius, meaning in (
-    (0.0, "If the moments of tomorrow's model are those of the 1000 retrainings"),
+    (0.0, "If the moments of the next model are those of the 1000 refits"),
     (0.1, "If mean and covariance may be off by 0.1"),
 ):
     bounds = copa.validity_bounds(options, moments.mean, moments.cov, radius)
@@ -54,6 +54,4 @@ print(f"\nWhat breaks it first: '{list(OPTIONS)[breaks]}', by a model with")
 print(" and ".join(f"{names[k]} weight {moments.mean[k]:+.2f} -> {worst.location[breaks, k]:+.2f}" for k in order))
 
 proof = copa.Certificate.from_json(bounds.certificate.to_json()).verify()
-print(
-    f"\nChecked again from the saved certificate, without the solver: all options hold with at least {proof.lower:.6f}"
-)
+print(f"\nChecked again from the saved certificate, without the solver: all options at least {proof.lower:.6f}")

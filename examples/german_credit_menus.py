@@ -1,4 +1,4 @@
-"""Lending: ten declined loan applicants, and for each a menu of ways out that survives the next retrainings.
+"""Lending: plans for ten declined loan applicants, with options that later models are likely to accept as well.
 
 The data are Statlog German Credit, bundled with the package.
 """
@@ -25,7 +25,7 @@ encoder = make_column_transformer(
 model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
 
 planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_options=3).fit(table, favourable)
-print(f"Ball of the next models: radius {planner.radius_:.2f} ({planner.radius_source_}).")
+print(f"Ambiguity set of the next models: radius {planner.radius_:.2f} ({planner.radius_source_}).")
 
 declined = table[~model.predict(table)].head(10)
 batch = planner.plan(declined)
@@ -39,8 +39,10 @@ print(summary[["applicant", "status", "n_options"]].join(bounds).to_string(index
 
 weakest = int(summary["all"].idxmin())
 proof = batch.certificates[weakest].verify()
-print(f"\nApplicant {declined.index[weakest]}, checked again without the solver: all hold with {proof.lower:.6f}.")
+print(
+    f"\nApplicant {declined.index[weakest]}, checked again without the solver: all options at least {proof.lower:.6f}."
+)
 
 page = Path("menus.html")
 write_report(batch, page)
-print(f"The menus with figures, for a browser: {page}")
+print(f"The plans with figures, for a browser: {page}")

@@ -1,8 +1,8 @@
-"""Hiring: a shortlist model, a menu for a rejected candidate, and what became of it when new models were trained.
+"""Hiring: a shortlist model, a plan for a rejected candidate, and how many newly trained models accept its options.
 
-The candidates are made up from a seed, so the promise can be tried on what it is about: models trained on new ones.
-The radius "auto" takes the data at hand for one sample among many and counts on average over them: of a single data
-set, an unlucky option can fall below its level. A radius of 1.64 leaves room for a mean that is so many deviations off.
+The candidates are synthetic, so the guarantee can be tested directly: on models trained on new candidates. The radius
+"auto" treats the data at hand as one sample among many and is right on average over them: for a single data set, an
+unlucky option can fall below its level. A radius of 1.64 covers a mean that is off by 1.64 standard deviations.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ rejected = table[~model.predict(table)].head(30)
 planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.8, n_options=3, n_models=300).fit(table, shortlisted)
 print(planner.plan(rejected)[0].explain(1), end="\n\n")
 
-# What the promise is about, tried: models trained on 100 other samples of candidates.
+# The test: models trained on 100 other samples of candidates.
 others = [clone(model).fit(*candidates(800, seed)) for seed in range(1000, 1100)]
 print("radius    level   mean effort   accepted by new models: on average   the least accepted option")
 for radius in ("auto", 1.64):

@@ -1,7 +1,7 @@
-"""A scorecard with rules: only in one direction, an instalment that a budget can carry, two changes at most.
+"""A scorecard with rules: one direction only, an affordable instalment, at most two changes.
 
-Points are given by bins, as on a paper scorecard. A shorter loan helps, but a rule keeps the monthly
-instalment below what the applicant can pay: that is a linear rule between two columns.
+Points are assigned by bins, as on a paper scorecard. A shorter loan helps, but the monthly instalment must stay below
+what the applicant can pay: a linear rule between two columns.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ cut = KBinsDiscretizer(6, encode="onehot-dense", strategy="quantile", quantile_m
 points = make_column_transformer((cut, bins), (OneHotEncoder(), codes), (StandardScaler(), ["amount"]))
 model = make_pipeline(points, LogisticRegression(C=0.3)).fit(table, data.favourable)
 
-# A column that is cut into bins has no slope: its possible values are listed, those on offer are allowed.
+# A column that is cut into bins has no slope: list its possible values, and those that are on offer as `allowed`.
 terms = {"direction": "decrease", "values": sorted(set(table["duration"].tolist())), "allowed": [12, 18, 24, 36, 48]}
 duration = copa.Feature("duration", "ordinal", title="duration (months)", **terms)
 others = [feature for feature in data.schema.features if feature.name in table.columns and feature.name != "duration"]
@@ -36,10 +36,10 @@ for plan in [plan for plan in batch if plan.status == "ok"][:2]:
         changes = "; ".join(f"{c.title}: {c.before_text} -> {c.after_text}" for c in plan.changes(option))
         print(f"  {option}. {changes}")
         sure = np.floor(plan.option_lower[option - 1] * 1000.0) / 1000.0
-        print(f"     {new['amount'] / new['duration']:.0f} DM a month, holds with at least {sure}")
+        print(f"     {new['amount'] / new['duration']:.0f} DM a month, accepted with probability at least {sure}")
 
 stuck = next(plan for plan in batch if plan.status == "infeasible")
 print(f"\nApplicant {stuck.label}: {stuck.message}")
 
-faults = schema.violations(batch.applicants.iloc[batch.owner], batch.options)
-print(f"\nOf {len(faults)} options, {sum(bool(found) for found in faults)} break a rule.")
+violations = schema.violations(batch.applicants.iloc[batch.owner], batch.options)
+print(f"\nOf {len(violations)} options, {sum(bool(found) for found in violations)} violate the schema.")

@@ -1,7 +1,7 @@
-"""Admission: what a student who is expected to fail can still do, and what no advice can mend.
+"""Admission: what a student who is expected to fail can still do, and who cannot be helped.
 
-The data are grades in Portuguese of two secondary schools, bundled with the package. The model is not told of earlier
-grades: who a student is cannot change, what a student does can.
+The data are grades in Portuguese of two secondary schools, bundled with the package. Earlier grades are left out of the
+model, so that it relies on what students do and on who they are; only the former can change.
 """
 
 import numpy as np
@@ -22,19 +22,21 @@ print(
     f"{len(table)} students, {passed.mean():.0%} passed; the model expects {model.predict(table).mean():.0%} to pass."
 )
 
-# At least one way out of three must hold: a student takes one, not all.
+# The guarantee is for at least one of three options: a student takes one, not all.
 planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, guarantee_for="any", n_options=3, n_models=300)
 planner.fit(table, passed)
 batch = planner.plan(table[~model.predict(table)].head(40))
 print(f"{batch}\n")
 
-print("The first student with a menu at the level asked for:\n")
+print("The first student with a plan at the requested level:\n")
 first = next(plan for plan in batch if plan.status == "ok")
 for option in range(1, first.n_options + 1):
-    print(f"  {option}. holds with at least {np.floor(first.option_lower[option - 1] * 1000.0) / 1000.0}")
+    print(
+        f"  {option}. accepted with probability at least {np.floor(first.option_lower[option - 1] * 1000.0) / 1000.0}"
+    )
     for change in first.changes(option):
         print(f"     {change.title}: {change.before_text} -> {change.after_text}")
-print(f"  At least one of them holds with at least {np.floor(first.any_lower * 1000.0) / 1000.0}.")
+print(f"  At least one of them: at least {np.floor(first.any_lower * 1000.0) / 1000.0}.")
 
 for status in ("fragile", "infeasible"):
     found = [plan for plan in batch if plan.status == status]

@@ -26,25 +26,6 @@ TYPE = (
 )
 PART = re.compile(rf"(?:{TYPE}(?: (?:of|to|from|with|and) {TYPE}s?)*|optional|default .+|keyword-only)")
 
-# Not there yet; a name that is done shows as XPASS and leaves this set.
-PENDING: set[str] = {
-    "copa.Certificate",
-    "copa.ValidityBounds",
-    "copa.Verification",
-    "copa.WeightMoments",
-    "copa.WorstCase",
-    "copa.calibrate_radius",
-    "copa.estimate_drift",
-    "copa.gelbrich_distance",
-    "copa.lower_bound_gradient",
-    "copa.planner.CorrectedPlans",
-    "copa.planner.RecoursePlanner",
-    "copa.radius_from_history",
-    "copa.resampling_radius",
-    "copa.retrained_parameters",
-    "copa.validity_bounds",
-}
-
 
 def resolve(name):
     """The object of a dotted name."""
@@ -74,10 +55,6 @@ def public_names():
 
 
 PUBLIC = list(public_names())
-MARKED = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="pending") if name in PENDING else ())
-    for name in PUBLIC
-]
 
 
 def sections(text):
@@ -116,7 +93,7 @@ def parameters_of(found):
     return [p.name for p in parameters if p.kind not in variable and not p.name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_parameter_is_documented_with_its_type(name):
     found = resolve(name)
     types = documented_types(sections(found.__doc__))
@@ -131,7 +108,7 @@ def run(examples):
     return "".join(messages)
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_an_example_stands_alone_and_prints_what_is_shown(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "\n".join(sections(resolve(name).__doc__).get("Examples", []))

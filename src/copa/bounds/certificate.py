@@ -247,6 +247,16 @@ class BallCertificate(Certificate):
         Weights of the mixture that proves `any_lower`.
     upper_mixture : ndarray of shape (J,)
         Weights of the mixture that proves `all_upper`.
+
+    Examples
+    --------
+    >>> import copa
+    >>> bounds = copa.validity_bounds([[1.0, 2.0], [1.0, 3.0]], [0.0, 1.0], [[0.1, 0.0], [0.0, 0.1]], radius=0.1)
+    >>> proof = bounds.certificate
+    >>> type(proof).__name__, bool(proof.verify().lower >= bounds.lower - 1e-9)
+    ('BallCertificate', True)
+    >>> proof.option_weights().round(3)  # how much of the worst case goes against each option
+    array([0.143, 0.053])
     """
 
     ambiguity: MomentBall

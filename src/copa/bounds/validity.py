@@ -50,8 +50,8 @@ class ValidityBounds:
         What is wrong with an invalid plan, else empty.
     seconds : float
         Time spent, averaged over plans that were solved together.
-    certificate : Certificate, or a sequence of N of them
-        None for a plan without options.
+    certificate : Certificate or sequence of Certificate
+        The proof; None for a plan without options.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class ValidityBounds:
 
         Parameters
         ----------
-        rows : array_like of int or of bool
+        rows : array_like of int or bool
             Positions, or a flag for each plan.
         """
         positions = np.arange(len(self), dtype=np.intp)[np.asarray(rows)]
@@ -182,13 +182,14 @@ def validity_bounds(
     points : array_like of shape (J, D) or (N, J, D)
         One plan, or a batch; vectors include the intercept as coordinate 0, value 1.
     mean : array_like of shape (D,)
+        Nominal mean of the model's parameters.
     cov : array_like of shape (D, D)
-        Nominal mean and covariance of the model's parameters.
+        Nominal covariance.
     radius : float
         How far the moments may be from the nominal ones (Gelbrich distance), at least 0.
     drift : array_like of shape (D, D), optional
         Positive semidefinite shape of the ball; None is the identity, the paper's ball.
-    n_jobs : int or None
+    n_jobs : int, optional
         Threads for a batch, None for all cores; results do not depend on it.
 
     Returns
@@ -232,7 +233,7 @@ def bound_plans(
         Position of the applicant of each option, ascending.
     n_applicants : int
         Number of plans N; the bounds of one without options are vacuous.
-    n_jobs : int or None
+    n_jobs : int, optional
         Threads, None for all cores; the result does not depend on it.
 
     Returns
@@ -242,9 +243,12 @@ def bound_plans(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import copa
+    >>> from copa.uncertainty import MomentBall
     >>> ball = MomentBall.read(mean=[-0.5, 1.0], cov=[[0.1, 0.0], [0.0, 0.1]], radius=0.05)
     >>> points = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])
-    >>> bounds = bound_plans(ball, points, owner=np.array([0, 0, 2]), n_applicants=3)
+    >>> bounds = copa.bound_plans(ball, points, owner=np.array([0, 0, 2]), n_applicants=3)
     >>> bounds.lower.round(3), bounds.option_lower.round(3)
     (array([0.755, 0.   , 0.84 ]), array([0.763, 0.819, 0.84 ]))
     """
@@ -284,7 +288,7 @@ def bound_batch(
     ----------
     ambiguity : AmbiguitySet
     points : ndarray of shape (N, J, D)
-    n_jobs : int or None
+    n_jobs : int, optional
         Threads to use, None for all cores; the result does not depend on it.
     tolerance : float
         Gap between the two sides of L* at which a plan counts as solved.

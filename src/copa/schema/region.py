@@ -24,12 +24,28 @@ class FeasibleRegion:
 
     Attributes
     ----------
-    numeric : mapping of str to (ndarray, ndarray)
+    numeric : mapping of str to tuple
         Lower and upper ends, (N,) each, of a numeric or integer column, between which a changed value must lie.
         Infinite where open; both the applicant's own value where no other is possible; NaN where that is missing.
     categorical : mapping of str to ndarray of shape (N, V)
         Flags of the values of an ordinal, categorical or binary column. The applicant's own is always one of them. All
         false where it is missing or unknown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import copa
+    >>> schema = copa.FeatureSchema(
+    ...     [
+    ...         copa.Feature("savings", "numeric", lower=0, upper=9000, direction="increase"),
+    ...         copa.Feature("home", "categorical", values=("rent", "own"), immutable=True),
+    ...     ]
+    ... )
+    >>> region = schema.limits(pd.DataFrame({"savings": [500.0, 2000.0], "home": ["rent", "own"]}))
+    >>> [ends.tolist() for ends in region.numeric["savings"]]
+    [[500.0, 2000.0], [9000.0, 9000.0]]
+    >>> region.categorical["home"].tolist()
+    [[True, False], [False, True]]
     """
 
     numeric: Mapping[str, tuple[Array, Array]]

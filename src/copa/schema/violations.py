@@ -45,6 +45,16 @@ class Violation:
         What the constraint says.
     got : str
         What the option has instead, in the words of the column; "" where `limit` says it all.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import copa
+    >>> schema = copa.FeatureSchema([copa.Feature("savings", "numeric", lower=0, upper=9000, direction="increase")])
+    >>> today, option = pd.DataFrame({"savings": [500.0]}), pd.DataFrame({"savings": [100.0]})
+    >>> found = schema.find_violations(today, option)[0][0]
+    >>> found.column, found.constraint, str(found)
+    ('savings', 'direction', 'savings: may only increase from 500.0, got 100.0')
     """
 
     column: str

@@ -18,16 +18,25 @@ CHANGE_PENALTY = 0.05
 class Cost(ABC):
     """Effort of a change: (sum over columns of price ** power) ** (1 / power), plus a penalty per column changed.
 
-    The search ranks rows with the penalties; what people are shown as effort is without them. A cost says what
-    `Prices` hold: any price by column, any table between levels, sums or sums of squares.
+    The search ranks rows with the penalties; the effort that people are shown leaves them out. A subclass returns, for
+    the columns that may change, `Prices`: `per_unit` of each numeric column, `gaps` between any two levels (to the
+    `power`), `penalties` of changing a column at all, and `power`, 1 for sums or 2 for sums of squares.
 
     Examples
     --------
-    >>> from copa.schema import Feature
+    Changes of categories cost twice as much as `L1` makes them:
+
+    >>> import numpy as np
+    >>> from copa import Feature
+    >>> from copa.search.cost import L1, Cost
+    >>> class DearLevels(Cost):
+    ...     def prices(self, columns):
+    ...         prices = L1().prices(columns)
+    ...         return prices._replace(gaps=2.0 * prices.gaps)
     >>> columns = [Feature("age", "numeric", spread=10.0), Feature("grade", "ordinal", values=("a", "b", "c"))]
     >>> own, row = np.array([30.0, 1.0]), np.array([35.0, 3.0])  # the levels are numbered after the numeric columns
-    >>> float(L1().distance(L1().prices(columns), own, row))
-    2.5
+    >>> [float(cost.distance(cost.prices(columns), own, row)) for cost in (L1(), DearLevels())]
+    [2.5, 4.5]
     """
 
     @property
@@ -37,13 +46,25 @@ class Cost(ABC):
 
     @abstractmethod
     def prices(self, columns: Sequence[Feature]) -> Prices:
-        """Prices of the columns, numeric ones first, then categorical ones."""
+        """Prices of the columns that may change.
+
+        Parameters
+        ----------
+        columns : sequence of Feature
+            Numeric ones first, then categorical ones.
+
+        Returns
+        -------
+        Prices
+        """
 
     def distance(self, prices: Prices, rows: Array, others: Array) -> Array:
         """Effort between rows, penalties left out: what the compiled search computes, in NumPy.
 
         Parameters
         ----------
+        prices : Prices
+            What `prices` returned.
         rows, others : ndarray of shape (..., F)
             They broadcast.
         """
@@ -58,6 +79,8 @@ class Cost(ABC):
 
         Parameters
         ----------
+        prices : Prices
+            What `prices` returned.
         own, rows : ndarray of shape (..., F)
             They broadcast.
         """
@@ -66,7 +89,17 @@ class Cost(ABC):
 
 
 class L1(Cost):
-    """Changes in spreads of their columns add up."""
+    """Sum of the changes, each in spreads of its column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa import Feature
+    >>> from copa.search.cost import L1
+    >>> columns = [Feature("income", "numeric", spread=500.0), Feature("debt", "numeric", spread=100.0)]
+    >>> float(L1().distance(L1().prices(columns), np.array([2000.0, 900.0]), np.array([3500.0, 500.0])))
+    7.0
+    """
 
     def prices(self, columns: Sequence[Feature]) -> Prices:
         """Weight over spread per raw unit; between levels see `level_gaps`."""
@@ -74,7 +107,17 @@ class L1(Cost):
 
 
 class L2(Cost):
-    """Root of the sum of the squared changes, in spreads of their columns."""
+    """Root of the sum of the squared changes, each in spreads of its column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa import Feature
+    >>> from copa.search.cost import L2
+    >>> columns = [Feature("income", "numeric", spread=500.0), Feature("debt", "numeric", spread=100.0)]
+    >>> float(L2().distance(L2().prices(columns), np.array([2000.0, 900.0]), np.array([3500.0, 500.0])))
+    5.0
+    """
 
     def prices(self, columns: Sequence[Feature]) -> Prices:
         """Weight over spread per raw unit; between levels see `level_gaps`."""

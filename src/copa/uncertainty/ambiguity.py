@@ -25,10 +25,14 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    means : (..., J) nominal means
-    roots : (..., J, D) rows whose inner products are the nominal covariances
-    reach_roots : (..., J, D) rows whose lengths are the reaches
-    exponents : (..., J) the units: the scores are these times 2**exponent
+    means : ndarray of shape (..., J)
+        Nominal means.
+    roots : ndarray of shape (..., J, D)
+        Rows whose inner products are the nominal covariances.
+    reach_roots : ndarray of shape (..., J, D)
+        Rows whose lengths are the reaches.
+    exponents : ndarray of shape (..., J)
+        The units: the scores are these times 2**exponent.
     """
 
     means: Array
@@ -83,6 +87,23 @@ class AmbiguitySet(ABC):
     cov_root, drift_root : ndarray of shape (D, D)
         Matrices F with F F' = cov, drift up to rounding, and never less (`covering_root`); `drift_root` is None for the
         identity.
+
+    Examples
+    --------
+    Scores that are normally distributed with known variance, while the mean may move by the reach:
+
+    >>> import numpy as np
+    >>> from scipy.special import ndtr, ndtri
+    >>> from copa.uncertainty import AmbiguitySet
+    >>> class GaussianSet(AmbiguitySet):
+    ...     def level_coefficients(self, level):
+    ...         return max(0.0, float(ndtri(level))), 1.0
+    ...     def guarantee(self, mean, std, reach):
+    ...         room = np.maximum(np.asarray(mean) - reach, 0.0)
+    ...         return np.where(room > 0.0, ndtr(room / np.maximum(std, 1e-300)), 0.0)
+    >>> known = GaussianSet.read(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
+    >>> known.option_guarantees(np.array([[1.0, 2.0]])).round(3)
+    array([0.962])
     """
 
     mean: Array
@@ -102,7 +123,20 @@ class AmbiguitySet(ABC):
 
     @classmethod
     def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> Self:
-        """Check what the caller gave and build the set."""
+        """Check what the caller gave and build the set.
+
+        Parameters
+        ----------
+        mean : array_like of shape (D,)
+        cov : array_like of shape (D, D)
+        radius : float
+        drift : array_like of shape (D, D), optional
+
+        Raises
+        ------
+        InvalidInputError
+            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, or a negative radius.
+        """
         mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)
         cov = as_symmetric(cov, "cov", mean.size)
@@ -212,8 +246,21 @@ class MomentBall(AmbiguitySet):
     Nothing is assumed of the form of the distributions. The bounds of several options are exact
     (`copa.validity_bounds`).
 
+    Parameters
+    ----------
+    mean : ndarray of shape (D,)
+        Nominal mean of the parameters, the intercept first.
+    cov : ndarray of shape (D, D)
+        Nominal covariance, positive semidefinite.
+    radius : float
+        Largest Gelbrich distance from the nominal moments, at least 0.
+    drift : ndarray of shape (D, D), optional
+        Shape of the ball, positive semidefinite; None for the identity.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from copa.uncertainty import MomentBall
     >>> ball = MomentBall.read(mean=[0.0, 1.0], cov=[[0.0, 0.0], [0.0, 0.25]], radius=0.1)
     >>> ball.option_guarantees(np.array([[1.0, 2.0]])).round(3)
     array([0.714])

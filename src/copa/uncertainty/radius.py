@@ -61,7 +61,7 @@ def calibrate_radius(
         "disjoint": the two halves of a random split. "bootstrap": two samples of n rows, with replacement.
     drift : array_like of shape (D, D), optional
         Shape of the ball, as in `gelbrich_distance`. Give the bounds the same one.
-    random_state : None, int, numpy Generator or RandomState
+    random_state : int, Generator or RandomState, optional
     **retraining
         `n_models` (default here 200), `fraction` and `n_jobs` of `WeightMoments.from_retraining`.
 
@@ -153,8 +153,8 @@ def estimate_drift(history: Any) -> Array:
 
     Parameters
     ----------
-    history : array_like of shape (V, D) or sequence of fitted linear classifiers
-        Versions of the parameters, oldest first, V >= 3.
+    history : array_like of shape (V, D) or sequence of object
+        Versions of the parameters, or fitted linear classifiers, oldest first, V >= 3.
 
     Returns
     -------
@@ -268,8 +268,8 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
         Bootstrap samples.
     n_models : int
         Refits in each.
-    random_state : None, int, numpy Generator or RandomState
-    n_jobs : int or None
+    random_state : int, Generator or RandomState, optional
+    n_jobs : int, optional
         As in `retrained_parameters`.
 
     Returns

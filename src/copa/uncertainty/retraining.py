@@ -153,9 +153,9 @@ def retrained_parameters(
         Number of refits K, at least 2.
     fraction : float
         Share of the rows in each subset, in (0, 1]; drawn without replacement, both classes present.
-    random_state : None, int, numpy Generator or RandomState
+    random_state : int, Generator or RandomState, optional
         An estimator whose own `random_state` is None gets a different one, drawn from this, in every refit.
-    n_jobs : int or None
+    n_jobs : int, optional
         Processes of joblib for the classifiers that are cloned and fitted, None for all cores. The result does not
         depend on it.
 

@@ -160,8 +160,8 @@ class WeightMoments:
 
         Parameters
         ----------
-        versions : array_like of shape (V, D) or sequence of fitted linear classifiers
-            Oldest first, V >= 2.
+        versions : array_like of shape (V, D) or sequence of object
+            Parameter vectors or fitted linear classifiers, oldest first, V >= 2.
         half_life : float
             A version that is `half_life` versions older weighs half as much; infinity weighs all alike.
 

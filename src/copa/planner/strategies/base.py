@@ -48,6 +48,22 @@ class Strategy(ABC):
         The columns that may change.
     radius_source : str
         Where the radius comes from, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame(rng.normal(size=(100, 2)).round(2), columns=["income", "savings"])
+    >>> y = X["income"] + X["savings"] > 0
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20).fit(X, y)
+    >>> strategy = planner.fitted_
+    >>> isinstance(strategy, copa.planner.Strategy), strategy.kind, strategy.subject
+    (True, 'linear', 'parameters')
+    >>> strategy.ambiguity(n_options=3).dimension  # intercept and two columns
+    3
     """
 
     kind: ClassVar[str]
@@ -76,7 +92,7 @@ class Strategy(ABC):
         schema : FeatureSchema
         X : DataFrame
             The training data.
-        y : array-like of shape (n,) or None
+        y : array_like of shape (n,), optional
             Its labels.
         settings : FitSettings
         """
@@ -106,7 +122,8 @@ class Strategy(ABC):
 
         Parameters
         ----------
-        rows : DataFrame of M rows
+        rows : DataFrame
+            M rows.
         owner : ndarray of shape (M,)
             The applicant of each row, ascending.
         n_options : int
@@ -278,7 +295,8 @@ class Options:
 
     Attributes
     ----------
-    table : DataFrame of M rows
+    table : DataFrame
+        M rows.
     owner : ndarray of shape (M,)
     points : ndarray of shape (M, D)
         Points of the ambiguity set.

@@ -51,12 +51,34 @@ class BlackBoxStrategy(Strategy):
     model : BlackBox
     space : ActionSpace
         The columns that may change, in local coordinates (see `local_space`).
+    radius_source : str
+        Where the radius comes from, in words.
     radius : float
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
     seed : int
         Of the rows that are drawn.
     family : type
         Class of the ambiguity set.
+
+    Examples
+    --------
+    Spreads of the scores that are assumed, and rows found by drawing (`docs/extending.md` has a complete one):
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from copa.planner import BlackBoxStrategy
+    >>> from copa.uncertainty.score_retraining import standard_points
+    >>> @dataclass(frozen=True, eq=False, kw_only=True)
+    ... class Assumed(BlackBoxStrategy):
+    ...     kind = "assumed"
+    ...     subject = "surrogate"
+    ...     def points(self, rows, owner, n_options, n_jobs=None, encoded=None):
+    ...         spread = 0.3 * np.eye(len(rows))
+    ...         return standard_points(self.model.scores(rows), spread, owner, n_options + 1)
+    ...     def build(self, applicants, request):
+    ...         raise NotImplementedError
+    >>> Assumed.additive, Assumed.__abstractmethods__
+    (False, frozenset())
     """
 
     model: BlackBox
