@@ -11,10 +11,8 @@ from copa._core.formats import Archive
 from copa._core.threads import for_each_chunk, progress_bar
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, LocalFit, fit_locally
-from copa.planner.deliver import write_options
-from copa.planner.request import Request
-from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found
+from copa.planner.settings import Execution, FitSettings
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -31,8 +29,9 @@ from copa.planner.strategies.exploration import (
     search_one,
     sureness,
 )
-from copa.planner.strategies.refit_storage import pack_refits, unpack_refits
+from copa.planner.strategies.storage import pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates
+from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
@@ -107,16 +106,16 @@ class Boundary(BlackBoxStrategy):
         """Rows as points of the ambiguity set, by the moments of their scores over the refits."""
         return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on surrogates, and choose among the rows met by what the models say of them."""
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            found, fidelity[some] = _plans(self, applicants.take(some), request)
+            found, fidelity[some] = _plans(self, applicants.take(some), request, run)
             return found
 
-        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
-        return Found(plans, write_options(self, applicants, plans, request), fidelity=fidelity)
+        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs), fidelity=fidelity)
 
     def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
         """Shares of the held-out refits that accept the options delivered."""
@@ -246,18 +245,18 @@ class Evidence:
         return Evidence(self.samples.take(rows), self.retrained[:, rows])
 
 
-def gather(strategy: Boundary, applicants: Applicants, request: Request) -> Evidence:
+def gather(strategy: Boundary, applicants: Applicants, request: PlanRequest, run: Execution) -> Evidence:
     """All rows met in ROUNDS of searching, with the options found among them."""
     seed = strategy.seed
     known = explore(strategy, applicants, seed)
     nearest = _nearest(known, _sizes(known), len(applicants))
-    evidence = Evidence.query(strategy, applicants, known.take(nearest), request.n_jobs)
+    evidence = Evidence.query(strategy, applicants, known.take(nearest), run.n_jobs)
     focus = evidence.samples
     floors = np.zeros(len(applicants))
     for turn in range(ROUNDS):
-        if perf_counter() > request.deadline:
+        if perf_counter() > run.deadline:
             break
-        plans = _search_all(strategy, applicants, evidence, focus, floors, request)
+        plans = _search_all(strategy, applicants, evidence, focus, floors, request, run)
         owner, option = plans.positions
         if len(owner) == 0:
             break
@@ -266,7 +265,7 @@ def gather(strategy: Boundary, applicants: Applicants, request: Request) -> Evid
         np.maximum.at(floors, found.owner[refused], floors[found.owner[refused]] - found.scores[refused])
         draws = Draws.make(BESIDE, strategy.space, seed + 10 + turn)
         beside = query_beside(strategy, applicants, found, draws)
-        evidence = evidence.joined(Evidence.query(strategy, applicants, found.joined(beside), request.n_jobs))
+        evidence = evidence.joined(Evidence.query(strategy, applicants, found.joined(beside), run.n_jobs))
         focus = focus.take(~np.isin(focus.owner, owner)).joined(found)
     return evidence
 
@@ -288,7 +287,13 @@ def _nearest(samples: Samples, distance: Array, n_applicants: int) -> Indices:
 
 
 def _search_all(
-    strategy: Boundary, applicants: Applicants, evidence: Evidence, focus: Samples, floors: Array, request: Request
+    strategy: Boundary,
+    applicants: Applicants,
+    evidence: Evidence,
+    focus: Samples,
+    floors: Array,
+    request: PlanRequest,
+    run: Execution,
 ) -> FoundPlans:
     """A plan for each applicant on a surrogate fitted near the focus."""
     space = strategy.space
@@ -302,9 +307,10 @@ def _search_all(
                 continue
             fit = fit_surrogate(mine, focus.points[focus.owner == i])
             here, goals = applicants.take([i]), Goals(ambiguity, np.array([level]), np.array([floors[i] + ROUNDING]))
-            plans.put([i], search_one(_local(space, fit), here, here.encoded, goals, request, request.n_options))
+            local = _local(space, fit)
+            plans.put([i], search_one(local, here, here.encoded, goals, request, run, request.n_options))
 
-    for_each_chunk(work, len(applicants), 1, request.n_jobs)
+    for_each_chunk(work, len(applicants), 1, run.n_jobs)
     return plans
 
 
@@ -324,14 +330,16 @@ def _local(space: ActionSpace, fit: LocalFit) -> ActionSpace:
     return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
 
 
-def _plans(strategy: Boundary, applicants: Applicants, request: Request) -> tuple[FoundPlans, Array]:
+def _plans(
+    strategy: Boundary, applicants: Applicants, request: PlanRequest, run: Execution
+) -> tuple[FoundPlans, Array]:
     """Search, choose, try every option with less, and choose again; and how true the surrogates are."""
-    evidence = gather(strategy, applicants, request)
+    evidence = gather(strategy, applicants, request, run)
     plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
     lighter = evidence.samples.take(chosen).eased(strategy.space, applicants)
     if len(lighter.owner):
         known = query(strategy, applicants, lighter)
-        evidence = evidence.joined(Evidence.query(strategy, applicants, known, request.n_jobs))
+        evidence = evidence.joined(Evidence.query(strategy, applicants, known, run.n_jobs))
         plans, chosen = choose_plans(strategy.space, applicants, evidence.samples, request)
     return plans, _fidelity(strategy, applicants, evidence, evidence.samples.take(chosen))
 

@@ -9,9 +9,8 @@ from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel, raw_jacobian
-from copa.planner.deliver import write_options
-from copa.planner.request import Request
-from copa.planner.strategies.base import ROUNDING, Applicants, Found
+from copa.planner.settings import Execution
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
 from copa.planner.strategies.exploration import (
     Rows,
     Samples,
@@ -22,6 +21,7 @@ from copa.planner.strategies.exploration import (
     sureness,
 )
 from copa.planner.strategies.parametric import Parametric
+from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.cost import unit_of_effort
@@ -140,25 +140,25 @@ class FeatureMap(Parametric):
         """What each column does: that depends on the row."""
         return Encoding.without_directions(model, schema, X)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Sequential linearisation: search on a first-order model of phi, evaluate phi, linearise again there."""
 
         def build(some: Indices) -> FoundPlans:
-            return _plans(self, applicants.take(some), request)
+            return _plans(self, applicants.take(some), request, run)
 
-        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
-        return Found(plans, write_options(self, applicants, plans, request))
+        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
 
-def _plans(strategy: "FeatureMap", applicants: Applicants, request: Request) -> FoundPlans:
+def _plans(strategy: "FeatureMap", applicants: Applicants, request: PlanRequest, run: Execution) -> FoundPlans:
     """Search in turns, choose, try every option with less, and choose again."""
     own = Rows(np.arange(len(applicants)), applicants.regions.own)
     tried = look_at(strategy, applicants, own)
     scattered = _scattered(strategy, applicants, own)
-    focus = in_order(_search(strategy, applicants, own, REACHES[0], request, first=True), promising(scattered))
+    focus = in_order(_search(strategy, applicants, own, REACHES[0], request, run, first=True), promising(scattered))
     tried = tried.joined(scattered)
     for reach in REACHES:
-        focus = _search(strategy, applicants, focus, reach, request, first=False)
+        focus = _search(strategy, applicants, focus, reach, request, run, first=False)
         if len(focus.owner) == 0:
             break
         tried = tried.joined(look_at(strategy, applicants, focus))
@@ -207,7 +207,14 @@ def look_at(strategy: "FeatureMap", applicants: Applicants, rows: Rows) -> Sampl
 
 
 def _search(
-    strategy: "FeatureMap", applicants: Applicants, focus: Rows, reach: float, request: Request, *, first: bool
+    strategy: "FeatureMap",
+    applicants: Applicants,
+    focus: Rows,
+    reach: float,
+    request: PlanRequest,
+    run: Execution,
+    *,
+    first: bool,
 ) -> Rows:
     """The options found on pictures drawn at the rows of the focus, not far from there.
 
@@ -226,12 +233,12 @@ def _search(
 
     def work(some: slice) -> None:
         for k in range(*some.indices(m)):
-            prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
-            asked = replace(request, multipliers=prices)
+            prices = run.multipliers if first else run.multipliers[[rank[k] % len(run.multipliers)]]
+            here = replace(run, multipliers=prices)
             seen_from = slopes.space(strategy, k)
-            plans.put([k], search_one(seen_from, near.take([k]), slopes.encoded[[k]], goals, asked, n_options))
+            plans.put([k], search_one(seen_from, near.take([k]), slopes.encoded[[k]], goals, request, here, n_options))
 
-    for_each_chunk(work, m, 1, request.n_jobs)
+    for_each_chunk(work, m, 1, run.n_jobs)
     which, option = plans.positions
     return Rows(focus.owner[which], plans.options[which, option])
 
