@@ -261,7 +261,9 @@ def bound_plans(
             batch = points[starts[plans][:, None] + np.arange(size)]
             batch.setflags(write=False)
             parts.append(_bound_readable(ambiguity, batch, n_jobs))
-    return ValidityBounds.concat(parts).take(np.argsort(np.concatenate(whose)))
+    found = ValidityBounds.concat(parts)
+    flat = {name: getattr(found, name).ravel() for name in PER_OPTION}  # also where no plan has an option
+    return replace(found, **flat).take(np.argsort(np.concatenate(whose)))
 
 
 def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -> ValidityBounds:

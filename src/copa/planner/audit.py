@@ -9,11 +9,9 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK
 from copa.external import ExternalPlans, read_plans
-from copa.planner.deliver import Delivered, deliver, read_options
-from copa.planner.plan import Texts, assemble, read_rows
-from copa.planner.request import Request
-from copa.planner.strategies.base import Flags, Strategy
-from copa.plans import PlanBatch, PlanTerms
+from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows
+from copa.planner.strategies.base import Flags, Strategy, read_options
+from copa.plans import PlanBatch, PlanRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,12 +26,15 @@ class ReadablePlans:
     plans : ExternalPlans
     errors : dict of int to str
         Of applicants with a row that cannot be read, why; such options are left out.
+    n_options : int
+        Most options of a plan, as given.
     encoded_applicants, encoded_options : ndarray of shape (N, k), (M, k)
         What `Strategy.encode` says of them; NaN for applicants that cannot be read. None where it was not called.
     """
 
     plans: ExternalPlans
     errors: dict[int, str]
+    n_options: int
     encoded_applicants: Array
     encoded_options: Array | None
 
@@ -51,7 +52,8 @@ class ReadablePlans:
         good = (option_messages == "") & (messages[owner] == "")
         if not good.all():
             options, owner, encoded = options[good].reset_index(drop=True), owner[good], encoded[good]
-        return cls(ExternalPlans(given.factuals, options, owner), errors, own, encoded)
+        n_options = int(np.bincount(given.owner, minlength=1).max())
+        return cls(ExternalPlans(given.factuals, options, owner), errors, n_options, own, encoded)
 
     def with_options(self, options: "pd.DataFrame", kept: Flags | None = None) -> "ReadablePlans":
         """The same applicants with other options, that were checked; `kept` says which positions these take."""
@@ -76,23 +78,26 @@ def read_given(strategy: Strategy, source: Any, applicants: "pd.DataFrame | None
     return read_plans(source, strategy.model.columns, applicants, others=strategy.schema.names)
 
 
-def audit_plans(strategy: Strategy, given: ReadablePlans, request: Request, terms: PlanTerms) -> Audit:
+def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, n_jobs: int | None) -> Audit:
     """Bound and judge external plans, exactly as they are."""
     started = perf_counter()
     factuals, n = given.plans.factuals, len(given.plans.factuals)
     owner = given.plans.owner.astype(np.int64)
-    options = read_options(strategy, factuals, given.plans.options, owner, request, given.encoded_options)
-    made = deliver(strategy, factuals, options, request, keep_refused=True)  # what is wrong is said of them
+    table, n_options = given.plans.options, given.n_options
+    options = read_options(strategy, factuals, table, owner, n_options, n_jobs, given.encoded_options)
+    sized = replace(request, n_options=n_options)
+    made = deliver(strategy, factuals, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
     violations = strategy.schema.violations(given.origins, options.table)
     status, message = _verdicts(made, violations, n, request)
     for i, error in given.errors.items():
         status[i], message[i] = ERROR, error
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
-    batch = assemble(factuals, np.arange(n), made, (status, message, np.full(n, np.nan), seconds), terms)
+    verdicts = status, message, np.full(n, np.nan), seconds
+    batch = assemble(factuals, np.arange(n), made, verdicts, request, strategy.basis)
     return Audit(batch, options.accepted & np.array([not found for found in violations], dtype=bool))
 
 
-def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Request) -> tuple[Texts, Texts]:
+def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: PlanRequest) -> tuple[Texts, Texts]:
     """Statuses and messages of N applicants."""
     status, message = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     edges = np.searchsorted(made.options.owner, np.arange(n + 1)).tolist()  # the options of an applicant are together

@@ -25,7 +25,7 @@ from copa.planner.recourse_planner import RecoursePlanner
 from copa.plans import PlanBatch
 from copa.plans.frames import option_numbers
 from copa.tables.casting import KINDS, kinds_of, template_of
-from copa.tables.cells import as_text, plain
+from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,7 +206,10 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
     if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
         yield "the ball of distributions is another one than that of the bundle"
         return
-    different = [name for name, own in _terms_of(fitted).items() if getattr(batch.terms, name) != own]
+    basis, own = vars(batch.basis), vars(fitted.basis)
+    different = [name for name, value in own.items() if basis[name] != value]
+    if batch.request.cost != fitted.space.cost.name:
+        different.append("cost")
     if different:
         yield f"the terms are not those of the bundle: {', '.join(different)} differ"
     yield from _applicant_violations(batch, fitted)
@@ -217,18 +220,6 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
 def _n_options(batch: PlanBatch) -> int:
     """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
     return batch.ball.dimension - 1
-
-
-def _terms_of(fitted: "Strategy") -> dict[str, Any]:
-    """Terms of all plans of a bundle, whatever else was asked for when they were made."""
-    return {
-        "schema": fitted.schema,
-        "favourable": plain(fitted.model.favourable),
-        "threshold": fitted.model.threshold,
-        "cost": fitted.space.cost.name,
-        "radius_source": fitted.radius_source,
-        "basis": fitted.subject,
-    }
 
 
 def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:

@@ -9,13 +9,11 @@ from copa._core.arrays import Array, Indices
 from copa._core.words import ERROR, INFEASIBLE, OK, TIME_LIMIT
 from copa.external import ExternalPlans
 from copa.planner.audit import Audit, ReadablePlans, audit_plans
-from copa.planner.correct_points import rows_of_corrected_points
-from copa.planner.correct_search import search_from_options
-from copa.planner.deliver import reasons_against
-from copa.planner.request import Request
-from copa.planner.settings import Correction
+from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
+from copa.planner.plan import reasons_against
+from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants, Flags, Strategy
-from copa.plans import PlanBatch, PlanTerms
+from copa.plans import PlanBatch, PlanRequest
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
 
@@ -92,9 +90,9 @@ class CorrectedPlans:
 def correct_plans(
     strategy: Strategy,
     given: ExternalPlans,
-    request: Request,
-    terms: PlanTerms,
     correction: Correction,
+    request: PlanRequest,
+    run: Execution,
 ) -> CorrectedPlans:
     """Repair the options of a table: a correction in the encoded space, delivered as the nearest real rows.
 
@@ -104,7 +102,7 @@ def correct_plans(
     """
     strategy.require_method(correction.method)
     readable = ReadablePlans.read(strategy, given)
-    audit = audit_plans(strategy, readable, request, terms)
+    audit = audit_plans(strategy, readable, request, run.n_jobs)
     before, plans = audit.batch, readable.plans
     people, owner = np.unique(plans.owner, return_inverse=True)  # those with options, whose own rows are good
     owner = owner.astype(np.int64)
@@ -114,22 +112,23 @@ def correct_plans(
         moving &= (before.status != OK)[before.owner]
     if strategy.additive:
         sound = (before.status != INFEASIBLE)[before.owner]
-        found = rows_of_corrected_points(strategy, applicants, owner, before.points, sound, correction, request)
+        task = PointCorrection(strategy, applicants, owner, before.points, correction, request, run)
+        found = task.rows(sound)
     else:
-        found = search_from_options(strategy, plans.options, applicants, owner, audit, moving, request)
+        found = search_from_options(strategy, plans.options, applicants, owner, audit, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
     rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])
-    result = audit_plans(strategy, corrected, request, terms)
+    result = audit_plans(strategy, corrected, request, run.n_jobs)
     if correction.method != "level":  # the given plan stays where rounding to real rows has taken the gain away
         better = (before.status == INFEASIBLE) | (result.batch.lower >= before.lower)
         if not better.all():
             flags = better[before.owner]
             corrected = _with_rows(strategy, readable, flags, corrected.plans.options[flags])
-            result = audit_plans(strategy, corrected, request, terms)
-    after, kept = _without_refused(strategy, corrected, result, request, terms)
+            result = audit_plans(strategy, corrected, request, run.n_jobs)
+    after, kept = _without_refused(strategy, corrected, result, request, run.n_jobs)
     after = _with_late_ones(after, before.owner, moving & (found.outcomes == Outcome.TIMED_OUT))
     moved = np.zeros(len(kept))
     moved[kept] = strategy.changes(before.options[kept], after.options, (before.points[kept], after.points))
@@ -162,14 +161,14 @@ def _with_rows(strategy: Strategy, given: ReadablePlans, flags: Flags, rows: "pd
 
 
 def _without_refused(
-    strategy: Strategy, corrected: ReadablePlans, audit: Audit, request: Request, terms: PlanTerms
+    strategy: Strategy, corrected: ReadablePlans, audit: Audit, request: PlanRequest, n_jobs: int | None
 ) -> tuple[PlanBatch, Flags]:
     """The corrected plans without the options that the schema or the model refuses, and which are left, (M,)."""
     kept = np.ones(len(audit.sound), dtype=bool)
     while not audit.sound.all():  # until the model accepts, among the rows that leave, all of them
         kept[kept] = audit.sound
         left = corrected.with_options(corrected.plans.options[kept].reset_index(drop=True), kept)
-        audit = audit_plans(strategy, left, request, terms)
+        audit = audit_plans(strategy, left, request, n_jobs)
     return audit.batch, kept
 
 

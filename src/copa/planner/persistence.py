@@ -1,18 +1,24 @@
 """A planner on disk: settings and schema as JSON, numbers as arrays, refits as skops has them. Nothing is executed."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
-from copa._core.formats import Archive
-from copa.exceptions import InvalidInputError
-from copa.planner.archive import FORMAT, complete_settings, pack_settings, require_parts
-from copa.planner.strategies.registry import stored_strategy
+from copa._core.formats import Archive, require_known_entries
+from copa.exceptions import DataError, InvalidInputError
+from copa.planner.strategies import stored_strategy
+from copa.planner.strategies.storage import FORMAT, damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS
 from copa.uncertainty.ambiguity import MomentBall
+
+# Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
+NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity")
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -71,4 +77,30 @@ def unpack_planner(
     return planner
 
 
-__all__ = ["load_planner", "pack_planner", "save_planner", "unpack_planner"]
+def pack_settings(planner: Any) -> dict[str, Any]:
+    """The settings, as JSON has them."""
+    given = planner.get_params(deep=False).items()
+    return {name: _plain(value) for name, value in given if name not in NOT_SAVED}
+
+
+def complete_settings(content: dict[str, Any], planner_class: Any, path: str | Path) -> dict[str, Any]:
+    """The settings of a file, with the default of each that there was not yet when it was written.
+
+    They also take the place of those in the content.
+    """
+    settings = content.get("settings")
+    if not isinstance(settings, dict):
+        raise damaged(path, "it lacks settings; save it again")
+    parameters = signature(planner_class.__init__).parameters
+    names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
+    defaults = {name: parameters[name].default for name in names if name not in NOT_SAVED}
+    try:
+        require_known_entries(settings, defaults, "setting", content)
+    except DataError as error:
+        raise DataError(f"the planner {path} cannot be read: {error}") from error
+    content["settings"] = defaults | settings
+    return dict(content["settings"])
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,29 +1,124 @@
-"""One block of applicants, from their rows to their plans."""
+"""One block of applicants, from their rows to their plans: searched, judged, and bounded as delivered."""
 
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
-from copa.planner.deliver import Delivered, deliver
-from copa.planner.request import Request
-from copa.planner.strategies.base import Applicants, Found, Strategy
-from copa.plans import PlanBatch, PlanTerms
+from copa.bounds import Bounds, bound_plans
+from copa.planner.settings import Execution
+from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy
+from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.rates import HeldOutRates
 from copa.search._kernels.arguments import Outcome
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
 Texts = npt.NDArray[np.object_]
+BLOCK = 512  # applicants whose rows are held at once
+REFUSED_BY_MODEL = "today's model does not accept it"
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """Plans of N applicants, judged and bounded. Made by `deliver` alone.
+
+    Attributes
+    ----------
+    options : Options
+        The rows that leave.
+    bounds : Bounds
+    ambiguity : AmbiguitySet
+        The distributions that the bounds hold for.
+    relaxed_lower : ndarray of shape (N,)
+        L* of the plans before they became rows.
+    reached : ndarray of shape (N,)
+        Whether the guarantee that was requested holds.
+    refused : dict of int to list of str
+        Of applicants with options that were refused, why.
+    """
+
+    options: Options
+    bounds: Bounds
+    ambiguity: AmbiguitySet
+    relaxed_lower: Array
+    reached: Flags
+    refused: dict[int, list[str]]
+
+
+def deliver(
+    strategy: Strategy,
+    origins: "pd.DataFrame",
+    options: Options,
+    request: PlanRequest,
+    n_jobs: int | None,
+    *,
+    relaxed: tuple[Array, Indices] | None = None,
+    keep_refused: bool = False,
+) -> Delivered:
+    """Drop what the schema or the model refuses, bound the rest, and see which guarantees hold.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    origins : DataFrame of N rows
+        The applicants, whom the constraints are about.
+    options : Options
+    request : PlanRequest
+    n_jobs : int or None
+    relaxed : tuple of ndarray, optional
+        The plans before they became rows: points (M', D) and the applicant of each; None for those delivered.
+    keep_refused : bool
+        Whether refused options stay, as they do in an audit.
+    """
+    refused: dict[int, list[str]] = {}
+    if not keep_refused:
+        allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)
+        good = allowed & options.accepted
+        if not good.all():
+            refused = _reasons(strategy, origins, options.take(~good))
+            options = options.take(good)
+    ambiguity = strategy.ambiguity(request.n_options)
+    bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
+    reached = guarantee_holds(bounds, options.owner, request)
+    lower = bounds.lower
+    if relaxed is not None:
+        lower = bound_plans(ambiguity, *relaxed, len(origins), n_jobs).lower
+    return Delivered(options, bounds, ambiguity, lower, reached, refused)
+
+
+def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
+    """Why rows are refused, by applicant, each reason once."""
+    reasons: dict[int, list[str]] = {}
+    found = reasons_against(strategy, origins.iloc[refused.owner], refused.table)
+    for i, reason in zip(refused.owner.tolist(), found, strict=True):
+        if reason not in reasons.setdefault(i, []):
+            reasons[i].append(reason)
+    return reasons
+
+
+def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.DataFrame") -> list[str]:
+    """Say of each refused row what the schema has against it for the applicant in `origins`, else the model."""
+    return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
+
+
+def guarantee_holds(bounds: Bounds, owner: Indices, request: PlanRequest) -> Flags:
+    """Whether each plan has options, and they hold with the probability requested: each, all or any of them, (N,)."""
+    n = len(bounds.lower)
+    lowest = np.ones(n)
+    np.minimum.at(lowest, owner, bounds.option_lower)
+    value = {"each": lowest, "all": bounds.lower, "any": bounds.any_lower}[request.guarantee_for]
+    return np.asarray((np.bincount(owner, minlength=n) > 0) & (value >= request.guarantee))
 
 
 def status_of_each(
-    strategy: Strategy, applicants: Applicants, found: Found, made: Delivered, request: Request
+    strategy: Strategy, applicants: Applicants, found: Found, made: Delivered, request: PlanRequest, run: Execution
 ) -> tuple[Texts, Texts]:
     """Statuses and messages of applicants for whom a plan was sought."""
     n, plans = len(applicants), found.plans
@@ -42,7 +137,7 @@ def status_of_each(
     blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
-        message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request)
+        message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
     return status, message
@@ -70,10 +165,7 @@ def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
     return f"{'; '.join(found)}: it can only stay as it is. Then " if found else ""
 
 
-BLOCK = 512  # applicants whose rows are held at once
-
-
-def plan_block(strategy: Strategy, table: "pd.DataFrame", request: Request, terms: PlanTerms) -> PlanBatch:
+def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, run: Execution) -> PlanBatch:
     """Plans for the applicants of a table, whatever they are: bad rows and accepted ones get a status."""
     started = perf_counter()
     n = len(table)
@@ -85,20 +177,20 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: Request, term
     valid, declined = np.flatnonzero(accepted), good[~accepted[good]]
     if len(valid):
         status[valid] = ALREADY_VALID
-        points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, request.n_jobs, encoded[valid])
+        points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, run.n_jobs, encoded[valid])
         guarantees = strategy.ambiguity(1).option_guarantees(points)
         down = np.floor(guarantees * 1000.0) / 1000.0
         message[valid] = [f"accepted today as it is; this holds with probability at least {p:.3f}" for p in down]
-    if request.progress is not None:
-        request.progress(n - len(declined))
+    if run.progress is not None:
+        run.progress(n - len(declined))
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
-    found = strategy.build(applicants, request)
-    made = deliver(strategy, applicants.origins, found.options, request, relaxed=found.relaxed)
-    rates = strategy.expected_rates(made.options.table, made.options.owner, found, request.n_jobs)
-    status[declined], message[declined] = status_of_each(strategy, applicants, found, made, request)
+    found = strategy.build(applicants, request, run)
+    made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
+    rates = strategy.expected_rates(made.options.table, made.options.owner, found, run.n_jobs)
+    status[declined], message[declined] = status_of_each(strategy, applicants, found, made, request, run)
     highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
-    return assemble(table, declined, made, (status, message, highest, seconds), terms, rates)
+    return assemble(table, declined, made, (status, message, highest, seconds), request, strategy.basis, rates)
 
 
 def read_rows(strategy: Strategy, table: "pd.DataFrame") -> tuple[Array, Texts]:
@@ -145,7 +237,8 @@ def assemble(
     whose: Any,
     made: Delivered,
     verdicts: tuple[Texts, Texts, Array, Array],
-    terms: PlanTerms,
+    request: PlanRequest,
+    basis: PlanBasis,
     rates: HeldOutRates | None = None,
 ) -> PlanBatch:
     """Put the delivered rows of some applicants and the verdicts on all of them together.
@@ -158,13 +251,13 @@ def assemble(
     made : Delivered
     verdicts : tuple
         Status, message, highest level found and seconds of all N.
-    terms : PlanTerms
+    request : PlanRequest
+    basis : PlanBasis
     rates : HeldOutRates, optional
         Of the options delivered.
     """
     options, bounds, n = made.options, made.bounds, len(table)
     status, message, highest, seconds = verdicts
-    request, basis = terms.parts()
     certificates: list[Any] = [None] * n
     for position, certificate in zip(whose, bounds.certificates, strict=True):
         certificates[position] = certificate

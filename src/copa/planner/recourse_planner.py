@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 from importlib import import_module
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -18,17 +16,16 @@ from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
 from copa.planner.audit import ReadablePlans, audit_plans, read_given
 from copa.planner.correct import CorrectedPlans, correct_plans
+from copa.planner.corrected_rows import Correction
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
-from copa.planner.request import Request
+from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
-from copa.planner.strategies.registry import read_surrogate
 from copa.planner.strategies.weighted import Weighted
-from copa.plans import PlanBatch, PlanTerms
+from copa.plans import PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
-from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -41,8 +38,7 @@ if TYPE_CHECKING:
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
-DIVERSITY_WEIGHT = 2.0
-PAPER_DIVERSITY_WEIGHT = 5.0
+DIVERSITY_WEIGHTS = {"level": 2.0, "paper": 5.0}
 KERNELS = ("copa.bounds._kernels.lower", "copa.bounds._kernels.mixture", "copa.search._kernels.plans")
 
 
@@ -246,11 +242,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         settings.check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
-        deadline = perf_counter() + settings.read_time_limit(self.time_limit)
+        request, run, strategy = self._request(), self._execution(), self._strategy()
         with progress_bar(len(table), "planning", self.progress) as advance:
-            request, terms, strategy = self._request(deadline, advance), self._terms(), self._strategy()
+            run = replace(run, progress=advance)
             blocks = [
-                plan_block(strategy, table.iloc[first : first + BLOCK], request, terms)
+                plan_block(strategy, table.iloc[first : first + BLOCK], request, run)
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
         return PlanBatch.concat(blocks)
@@ -272,9 +268,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             "infeasible" where an option violates the schema or is refused today, "fragile" where the guarantee is not
             reached.
         """
-        strategy = self._fitted()
-        given, request = self._external(plans, applicants)
-        return audit_plans(strategy, ReadablePlans.read(strategy, given), request, self._terms()).batch
+        given, strategy = self._external(plans, applicants), self._fitted()
+        return audit_plans(strategy, ReadablePlans.read(strategy, given), self._request(), self.n_jobs).batch
 
     def correct(
         self,
@@ -313,10 +308,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             The plans `before` and `after`; an option that the schema or today's model refuses, and that may not or
             cannot be moved, is not in `after`, and the message says why.
         """
-        correction = settings.Correction.read(method, budget, margin, n_corrections)
-        given, request = self._external(plans, applicants)
-        request = replace(request, deadline=perf_counter() + settings.read_time_limit(self.time_limit))
-        return correct_plans(self._strategy(), given, request, self._terms(), correction)
+        correction = Correction.read(method, budget, margin, n_corrections)
+        given = self._external(plans, applicants)
+        return correct_plans(self._strategy(), given, correction, self._request(), self._execution())
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
@@ -364,47 +358,29 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """The fitted state, under the objective."""
         return self._fitted() if self.objective == "level" else Weighted.of(self._fitted())
 
-    def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> tuple[ExternalPlans, Request]:
-        """Plans that someone else made, and the request for as many options as these have."""
+    def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
+        """Plans that someone else made."""
         strategy = self._fitted()
         settings.check_settings(self)
         given = read_given(strategy, plans, applicants)
         strategy.require_audits()
-        return given, replace(self._request(), n_options=int(np.bincount(given.owner, minlength=1).max()))
+        return given
 
-    def _request(self, deadline: float = np.inf, progress: Any = None) -> Request:
-        fitted = self._fitted()
-        default = DIVERSITY_WEIGHT if self.objective == "level" else PAPER_DIVERSITY_WEIGHT
-        weight = default if self.diversity_weight is None else self.diversity_weight
-        return Request(
-            guarantee=float(self.guarantee),
-            guarantee_for=self.guarantee_for,  # type: ignore[arg-type]  # checked in `check_settings`
-            n_options=self.n_options,
-            diversity_weight=float(weight),
-            multipliers=price_multipliers(self.n_starts, len(fitted.space.columns), self.random_state or 0),
-            n_jobs=self.n_jobs,
-            deadline=deadline,
-            progress=progress,
-            validity_weight=float(self.validity_weight),
-            margin=float(self.margin),
-            seed=self.random_state or 0,
-        )
-
-    def _terms(self) -> PlanTerms:
-        fitted = self._fitted()
-        label = fitted.model.favourable
-        return PlanTerms(
+    def _request(self) -> PlanRequest:
+        weight = DIVERSITY_WEIGHTS[self.objective] if self.diversity_weight is None else self.diversity_weight
+        return PlanRequest(
             guarantee=float(self.guarantee),
             guarantee_for=self.guarantee_for,
             n_options=int(self.n_options),
             objective=self.objective,
-            favourable=label.item() if hasattr(label, "item") else label,
-            threshold=fitted.model.threshold,
-            cost=fitted.space.cost.name,
-            radius_source=fitted.radius_source,
-            schema=fitted.schema,
-            subject=fitted.subject,
+            cost=self._fitted().space.cost.name,
+            diversity_weight=float(weight),
+            validity_weight=float(self.validity_weight),
+            margin=float(self.margin),
         )
+
+    def _execution(self) -> settings.Execution:
+        return settings.Execution.of(self, len(self._fitted().space.columns))
 
     def _fitted(self) -> Strategy:
         if not hasattr(self, "fitted_"):

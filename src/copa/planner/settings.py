@@ -1,11 +1,13 @@
 """Checking what the planner was told, before any work."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.reading import is_number, read_count, read_number, read_share, read_word
 from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
@@ -14,6 +16,7 @@ from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
 from copa.schema.feature import is_absent
 from copa.search.cost import Cost, read_cost
+from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 OBJECTIVES = ("level", "paper")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate", "ambiguity")
 SURROGATES = ("boundary", "lime")
-METHODS = ("level", "requirement", "mahalanobis", "ascent")
 PLAIN = (str, int, float, bool, np.generic)
 
 
@@ -47,6 +49,37 @@ class FitSettings:
         values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name not in {"seed", "cost", "ambiguity"}}
         cost, ambiguity = read_cost(planner.cost), read_ambiguity(planner.ambiguity)
         return cls(seed=planner.random_state or 0, cost=cost, ambiguity=ambiguity, **values)
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """How a request is carried out.
+
+    Attributes
+    ----------
+    multipliers : ndarray of shape (n_starts, n_columns)
+        Factors of the prices, one row for each start of the search.
+    seed : int
+    n_jobs : int or None
+        Threads; None for all cores.
+    deadline : float
+        When the search ends, on the clock of `time.perf_counter`.
+    progress : callable, optional
+        Told how many more applicants are done.
+    """
+
+    multipliers: Array
+    seed: int = 0
+    n_jobs: int | None = None
+    deadline: float = np.inf
+    progress: Callable[[int], None] | None = None
+
+    @classmethod
+    def of(cls, planner: Any, n_columns: int) -> "Execution":
+        """That of a `RecoursePlanner` that begins now."""
+        seed = planner.random_state or 0
+        deadline = perf_counter() + read_time_limit(planner.time_limit)
+        return cls(price_multipliers(planner.n_starts, n_columns, seed), seed, planner.n_jobs, deadline)
 
 
 def check_settings(planner: Any) -> None:
@@ -135,41 +168,3 @@ def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> 
             f"the schema does not fit the data: {len(messages)} of {len(table)} rows break it. The first: {messages[0]}"
         )
     return schema
-
-
-@dataclass(frozen=True)
-class Correction:
-    """How external plans are corrected.
-
-    Attributes
-    ----------
-    method : str
-        One of METHODS.
-    budget : float
-        How far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its way
-        to a real row included; options of another plan go on to the nearest row that is, however far.
-    margin : float
-        Mean score that "requirement" aims at.
-    n_corrections : int or None
-        How many options of a plan may move, those that break first; None for all.
-    """
-
-    method: str
-    budget: float
-    margin: float
-    n_corrections: int | None
-
-    @classmethod
-    def read(cls, method: Any, budget: Any, margin: Any, n_corrections: Any) -> "Correction":
-        """Check what a caller asks for."""
-        return cls(
-            read_word(method, METHODS, "method"),
-            read_number(budget, "budget"),
-            read_number(margin, "margin"),
-            None if n_corrections is None else read_count(n_corrections, "n_corrections"),
-        )
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether the budget means something for the method."""
-        return self.method in ("mahalanobis", "ascent")

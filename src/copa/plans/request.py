@@ -35,7 +35,11 @@ class PlanRequest:
     cost : str
         Name of what a change costs: "l1" where the efforts of an option's changes add up, "l2" where their squares do.
     diversity_weight : float, optional
-        Weight of the diversity of the options; None where it is not known.
+        Weight of the diversity penalty; None where it is not known, as in files of earlier versions.
+    validity_weight : float
+        Weight of validity in the paper's objective.
+    margin : float
+        Least mean score in the paper's objective.
 
     Examples
     --------
@@ -50,9 +54,11 @@ class PlanRequest:
     objective: str = "level"
     cost: str = "l1"
     diversity_weight: float | None = None
+    validity_weight: float = 0.5
+    margin: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("guarantee", "n_options", "diversity_weight"):
+        for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin"):
             object.__setattr__(self, name, plain(getattr(self, name)))
         for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES)):
             read_word(getattr(self, name), known, name)
@@ -124,7 +130,7 @@ class PlanTerms(PlanBasis, PlanRequest):
 
     Parameters
     ----------
-    guarantee, guarantee_for, n_options, objective, cost, diversity_weight : object
+    guarantee, guarantee_for, n_options, objective, cost, diversity_weight, validity_weight, margin : object
         See `PlanRequest`.
     favourable, threshold, radius_source, schema, subject : object
         See `PlanBasis`.

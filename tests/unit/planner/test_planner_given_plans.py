@@ -153,9 +153,9 @@ def local(model):
 def test_columns_of_the_schema_that_the_model_does_not_use_are_judged_too(local, declined):
     people = declined.iloc[:3].assign(branch=["north", "south", "north"])
     own = as_table(local.plan(people))
-    request, terms, fitted = local._request(), local._terms(), local.fitted_
+    request, fitted = local._request(), local.fitted_
     audits = [
-        audit_plans(fitted, ReadablePlans.read(fitted, read_given(fitted, options, people)), request, terms).batch
+        audit_plans(fitted, ReadablePlans.read(fitted, read_given(fitted, options, people)), request, None).batch
         for options in (own, own.drop(columns="branch"), own.assign(branch="north"))
     ]
     assert [audit.status.tolist() for audit in audits] == [["ok"] * 3, ["ok"] * 3, ["ok", "infeasible", "ok"]]

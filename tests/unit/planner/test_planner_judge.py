@@ -15,8 +15,9 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTrans
 
 import copa
 from copa import Feature, FeatureSchema, InvalidInputError
-from copa.planner import deliver as judge
+from copa.planner.plan import REFUSED_BY_MODEL
 from copa.planner.strategies import linear, weighted
+from copa.planner.strategies.base import write_options
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -136,7 +137,7 @@ def test_whole_numbers_beyond_what_is_exact_are_refused_by_name():
 
 def forbidden(*given):
     """A search gone wrong: everyone's debt becomes 61, above the range, and 7.25 is added to the income."""
-    found = judge.write_options(*given)
+    found = write_options(*given)
     rows = found.table.assign(debt=61, income=found.table["income"] + 7.25)
     return replace(found, table=rows, accepted=np.ones(len(rows), dtype=bool))
 
@@ -162,14 +163,14 @@ def test_what_the_model_refuses_does_not_leave_and_the_message_says_so(planner, 
     monkeypatch.setattr(linear, "ATTEMPTS", 0)
 
     def refused(*given):
-        found = judge.write_options(*given)
+        found = write_options(*given)
         return replace(found, accepted=np.zeros(len(found.owner), dtype=bool))
 
     monkeypatch.setattr(linear, "write_options", refused)
     batch = planner.plan(declined.iloc[:3])
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
-    assert all(judge.REFUSED_BY_MODEL in message for message in batch.message)
+    assert all(REFUSED_BY_MODEL in message for message in batch.message)
 
 
 def test_rules_hold_exactly_where_columns_have_no_step():
@@ -188,12 +189,14 @@ def test_rules_hold_exactly_where_columns_have_no_step():
     assert (batch.status == "ok").mean() > 0.9
 
 
-@pytest.mark.parametrize("record", ["Delivered", "Options"])
-def test_what_leaves_is_evaluated_judged_and_bounded_in_one_place(record):
+@pytest.mark.parametrize(
+    ("record", "place"), [("Delivered", "planner/plan.py"), ("Options", "planner/strategies/base.py")]
+)
+def test_what_leaves_is_evaluated_judged_and_bounded_in_one_place(record, place):
     sources = Path(copa.__file__).parent
     makers = set()
     for path in sources.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == record:
                 makers.add(path.relative_to(sources).as_posix())
-    assert makers == {"planner/deliver.py"}
+    assert makers == {place}

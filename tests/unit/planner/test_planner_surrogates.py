@@ -9,8 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import copa
 from copa import InvalidInputError
-from copa.planner.deliver import write_options
-from copa.planner.strategies.base import Found
+from copa.planner.strategies.base import Found, write_options
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.search._kernels.arguments import FoundPlans, Outcome
 from copa.search.neighbourhood import Draws, rows_around
@@ -31,7 +30,7 @@ class Scattered(BlackBoxStrategy):
     def points(self, rows, owner, n_options, n_jobs=None, encoded=None):  # noqa: ARG002 - the signature of a strategy
         return standard_points(self.model.scores(rows), SPREAD * np.eye(len(rows)), owner, n_options + 1)
 
-    def build(self, applicants, request):
+    def build(self, applicants, request, run):
         space, n_draws = self.space, 200
         plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
         draws = Draws.make(n_draws, space, self.seed)
@@ -40,12 +39,12 @@ class Scattered(BlackBoxStrategy):
             rows = rows_around(space, here.regions, here.regions.own, draws)
             drawn = FoundPlans.empty(1, n_draws, len(space.columns))
             drawn.options[0], drawn.relaxed[0], drawn.counts[0] = rows, rows, n_draws
-            options = write_options(self, here, drawn, request, lambda table, _: np.zeros((len(table), 1)))
+            options = write_options(self, here, drawn, run.n_jobs, np.zeros((n_draws, 1)))
             good = options.accepted & self.schema.obeys(here.origins.iloc[options.owner], options.table)
             chosen = np.flatnonzero(good)[: request.n_options]
             plans.outcomes[i], plans.counts[i] = (Outcome.MET if len(chosen) else Outcome.UNREACHABLE), len(chosen)
             plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = rows[chosen]
-        return Found(plans, write_options(self, applicants, plans, request))
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from copa.models.black_box import BlackBox
-from copa.planner.request import Request
 from copa.planner.strategies.base import Applicants
 from copa.planner.strategies.black_box import score_all
 from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, signed_guarantee
+from copa.plans import PlanRequest
 from copa.uncertainty.ambiguity import MomentBall
 from unit.planner import loans
 
@@ -100,6 +100,6 @@ def test_models_are_asked_by_several_threads_without_a_word_of_warning(recwarn):
     ],
 )
 def test_a_shorter_menu_is_promised_where_all_of_a_longer_one_are_out_of_reach(guarantee_for, highest, expected):
-    request = Request(0.7, guarantee_for, 3, 2.0, np.ones((1, 1)), 1, np.inf)
+    request = PlanRequest(guarantee=0.7, guarantee_for=guarantee_for, n_options=3, diversity_weight=2.0)
     n_options, level = _size_and_level(request, highest)
     assert (n_options, round(level, 9)) == expected

@@ -1,1 +1,33 @@
-"""How plans are built for each kind of model."""
+"""How each kind of model is planned for: the strategies, by their words in settings and in files."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.black_box import BlackBoxStrategy
+from copa.planner.strategies.boundary import Boundary
+from copa.planner.strategies.feature_map import FeatureMap
+from copa.planner.strategies.lime import Lime
+from copa.planner.strategies.linear import Linear
+
+SURROGATES: dict[str, type[BlackBoxStrategy]] = {cls.kind: cls for cls in (Boundary, Lime)}
+
+
+def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
+    """The strategy for black boxes that a word stands for, or a class of the caller's own."""
+    if isinstance(value, str) and value in SURROGATES:
+        return SURROGATES[value]
+    if isinstance(value, type) and issubclass(value, BlackBoxStrategy):
+        return value
+    raise InvalidInputError(
+        f"surrogate must be one of {listed(tuple(SURROGATES))} or a subclass of BlackBoxStrategy, got {shown(value)}"
+    )
+
+
+def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:
+    """The strategy of a saved planner."""
+    if content["version"] == Linear.file_version:
+        return FeatureMap if content.get("curved", False) else Linear
+    return Lime if content.get("refits") is None else Boundary

@@ -1,7 +1,7 @@
 """`Strategy`: what a planner knows of one kind of model, and how it plans with it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +11,12 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.plans.rates import HeldOutRates
+from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
 from copa.search.problem import ActionSpace
 from copa.search.region import read_regions
-from copa.search.rows import make_room
+from copa.search.rows import make_room, write_rows
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa._core.formats import Archive
-    from copa.planner.request import Request
-    from copa.planner.settings import FitSettings
+    from copa.planner.settings import Execution, FitSettings
 
 Flags = npt.NDArray[np.bool_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
@@ -38,7 +38,7 @@ class Strategy(ABC):
 
     The planner knows no other interface: a new kind of model, or a new surrogate of black boxes, is a subclass (a
     frozen dataclass) that says how it is fitted, how a row becomes a point of its ambiguity set, and how it searches.
-    The rows it proposes are evaluated, judged and bounded by `planner.deliver`, never by the strategy itself.
+    The rows it proposes are evaluated, judged and bounded by `planner.plan`, never by the strategy itself.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Strategy(ABC):
     column need that."""
 
     file_version: ClassVar[int] = 2
-    """Of a saved planner, see `planner.archive`."""
+    """Of a saved planner, see `strategies.storage`."""
 
     model: Model
     space: ActionSpace
@@ -133,7 +133,7 @@ class Strategy(ABC):
         """
 
     @abstractmethod
-    def build(self, applicants: "Applicants", request: "Request") -> "Found":
+    def build(self, applicants: "Applicants", request: PlanRequest, run: "Execution") -> "Found":
         """Search the plans of applicants whom the model declines."""
 
     def explain(
@@ -141,7 +141,8 @@ class Strategy(ABC):
         applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
         plans: FoundPlans,
         levels: Array,
-        request: "Request",
+        request: PlanRequest,
+        run: "Execution",  # noqa: ARG002
     ) -> list[str]:
         """Say for each applicant why there is no plan that reaches the level.
 
@@ -153,7 +154,8 @@ class Strategy(ABC):
             What was found for them.
         levels : ndarray of shape (N,)
             What was to be reached; -1 for acceptance by today's model alone.
-        request : Request
+        request : PlanRequest
+        run : Execution
         """
         highest = np.floor(plans.highest * 1000.0) / 1000.0
         return [
@@ -180,7 +182,7 @@ class Strategy(ABC):
         applicants: "Applicants",
         owner: Indices,
         targets: Array,
-        request: "Request",
+        run: "Execution",
         *,
         margin: float = -np.inf,
         levels: Array | None = None,
@@ -193,7 +195,7 @@ class Strategy(ABC):
         owner : ndarray of shape (M,)
             The applicant of each point.
         targets : ndarray of shape (M, D)
-        request : Request
+        run : Execution
         margin : float
             Least mean score.
         levels : ndarray of shape (M,), optional
@@ -233,6 +235,17 @@ class Strategy(ABC):
         settings : dict
             Settings of the planner that follow from it.
         """
+
+    @property
+    def basis(self) -> PlanBasis:
+        """The facts that guarantees rest on, beside the ambiguity set."""
+        return PlanBasis(
+            favourable=self.model.favourable,
+            threshold=self.model.threshold,
+            radius_source=self.radius_source,
+            schema=self.schema,
+            subject=self.subject,
+        )
 
     @property
     def schema(self) -> FeatureSchema:
@@ -291,7 +304,7 @@ class Applicants:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The rows of N plans, M in all, and what the model in force says of them. Made in `planner.deliver` alone.
+    """The rows of N plans, M in all, and what the model in force says of them.
 
     Attributes
     ----------
@@ -313,6 +326,11 @@ class Options:
     effort: Array
     relaxed_effort: Array
 
+    def take(self, flags: Flags) -> "Options":
+        """Some of the rows."""
+        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name != "table"}
+        return Options(table=self.table[flags].reset_index(drop=True), **arrays)
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -333,3 +351,47 @@ class Found:
     options: Options
     relaxed: tuple[Array, Indices] | None = None
     fidelity: Array | None = None
+
+
+def write_options(
+    strategy: Strategy,
+    applicants: Applicants,
+    plans: FoundPlans,
+    n_jobs: int | None,
+    points: Array | None = None,
+) -> Options:
+    """Write the options of plans out as rows, and evaluate each.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    applicants : Applicants
+    plans : FoundPlans
+    n_jobs : int or None
+    points : ndarray of shape (M, D), optional
+        Of the options, in the place of what `strategy.points` says.
+    """
+    owner, option = plans.positions
+    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
+    table = write_rows(space, applicants.table, own, owner, rows)
+    effort = space.effort(own[owner], rows)
+    if points is None:
+        points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
+    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
+    return Options(table, owner, points, strategy.model.accepts(table), effort, relaxed_effort)
+
+
+def read_options(
+    strategy: Strategy,
+    origins: "pd.DataFrame",
+    table: "pd.DataFrame",
+    owner: Indices,
+    n_options: int,
+    n_jobs: int | None,
+    encoded: Array | None = None,
+) -> Options:
+    """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
+    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
+    effort = strategy.space.effort(own, rows)
+    points = strategy.points(table, owner, n_options, n_jobs, encoded)
+    return Options(table, owner, points, strategy.model.accepts(table), effort, effort)

@@ -15,9 +15,9 @@ from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.storage import typical_rows
-from copa.planner.archive import damaged, require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Flags, Strategy
+from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves
 from copa.search.cost import L1, Cost, read_cost, unit_of_effort

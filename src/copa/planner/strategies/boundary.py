@@ -10,10 +10,8 @@ from copa._core.formats import Archive
 from copa._core.threads import for_each_chunk, progress_bar
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, LocalFit, fit_locally
-from copa.planner.deliver import write_options
-from copa.planner.request import Request
-from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found
+from copa.planner.settings import Execution, FitSettings
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -30,8 +28,9 @@ from copa.planner.strategies.exploration import (
     search_one,
     signed_guarantee,
 )
-from copa.planner.strategies.refit_storage import pack_refits, unpack_refits
+from copa.planner.strategies.storage import pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates
+from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
@@ -106,18 +105,18 @@ class Boundary(BlackBoxStrategy):
         """Rows as points of the ambiguity set, by the moments of their scores over the refits."""
         return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on surrogates, and choose among the rows met by what the models say of them."""
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            exploration = BoundaryExploration(self.space, applicants.take(some), request, self)
+            exploration = BoundaryExploration(self.space, applicants.take(some), request, run, self)
             found, known, chosen = exploration.plans()
             fidelity[some] = exploration.fidelity(known, known.take(chosen))
             return found
 
-        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
-        return Found(plans, write_options(self, applicants, plans, request), fidelity=fidelity)
+        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs), fidelity=fidelity)
 
     def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
         """Shares of the held-out refits that accept the options delivered."""
@@ -214,9 +213,9 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
                 space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
                 goals = Goals(ambiguity, np.array([level]), np.array([self.floors[i] + ROUNDING]))
                 here = applicants.take([i])
-                plans.put([i], search_one(space, here, here.encoded, goals, request, request.n_options))
+                plans.put([i], search_one(space, here, here.encoded, goals, request, self.run, request.n_options))
 
-        for_each_chunk(work, len(applicants), 1, request.n_jobs)
+        for_each_chunk(work, len(applicants), 1, self.run.n_jobs)
         owner, option = plans.positions
         return Rows(owner, plans.options[owner, option])
 
@@ -236,7 +235,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
     def _with_refits(self, samples: Samples) -> ScoredByRefits:
         """Query the refits about rows too; the moments of their scores give each row its guarantee."""
         strategy = self.strategy
-        scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.request.n_jobs)
+        scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.run.n_jobs)
         spread = scores.std(axis=0, ddof=1)
         lower = signed_guarantee(strategy.ambiguity(1), scores.mean(axis=0), spread, strategy.radius * spread)
         return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.planner.request import Request
+from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants
+from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
@@ -168,14 +169,16 @@ class Exploration(ABC, Generic[Known]):
     ----------
     space : ActionSpace
     applicants : Applicants
-    request : Request
+    request : PlanRequest
+    run : Execution
     """
 
     n_turns: ClassVar[int]
 
     space: ActionSpace
     applicants: Applicants
-    request: Request
+    request: PlanRequest
+    run: Execution
 
     @abstractmethod
     def start(self) -> tuple[Known, Rows]:
@@ -201,7 +204,7 @@ class Exploration(ABC, Generic[Known]):
         """Return the plans, all rows evaluated, and the positions of the plans' options among these."""
         known, focus = self.start()
         for turn in range(self.n_turns):
-            if perf_counter() > self.request.deadline:
+            if perf_counter() > self.run.deadline:
                 break
             options = self.search(known, focus, turn)
             if len(options.owner) == 0:
@@ -221,7 +224,12 @@ FEWER = 16  # applicants at a time where there is a time limit
 
 
 def build_in_turns(
-    space: ActionSpace, n_applicants: int, batch_size: int, build: Callable[[Indices], FoundPlans], request: Request
+    space: ActionSpace,
+    n_applicants: int,
+    batch_size: int,
+    build: Callable[[Indices], FoundPlans],
+    n_options: int,
+    run: Execution,
 ) -> FoundPlans:
     """Plans of N applicants, some of them at a time, for as long as there is time.
 
@@ -230,19 +238,19 @@ def build_in_turns(
     batch_size : applicants at a time
     build : from the positions of some to their plans; what it has not found when time is up may have been cut off
     """
-    plans = FoundPlans.empty(n_applicants, request.n_options, len(space.columns))
-    batch_size = batch_size if np.isinf(request.deadline) else FEWER
+    plans = FoundPlans.empty(n_applicants, n_options, len(space.columns))
+    batch_size = batch_size if np.isinf(run.deadline) else FEWER
     for first in range(0, n_applicants, batch_size):
-        if perf_counter() > request.deadline:
+        if perf_counter() > run.deadline:
             break
         some = np.arange(first, min(first + batch_size, n_applicants))
         found = build(some)
-        if perf_counter() > request.deadline:
+        if perf_counter() > run.deadline:
             cut = found.outcomes != Outcome.MET
             found.outcomes[cut], found.counts[cut] = Outcome.TIMED_OUT, 0
         plans = plans.replaced(some, found)
-        if request.progress is not None:
-            request.progress(len(some))
+        if run.progress is not None:
+            run.progress(len(some))
     return plans
 
 
@@ -251,7 +259,8 @@ def search_one(
     applicant: Applicants,
     encoded: Array,
     goals: Goals,
-    request: Request,
+    request: PlanRequest,
+    run: Execution,
     n_options: int,
 ) -> FoundPlans:
     """Search the plan of one applicant.
@@ -264,7 +273,8 @@ def search_one(
     encoded : ndarray of shape (1, D)
         The applicant's row in the coordinates of `space`.
     goals : Goals
-    request : Request
+    request : PlanRequest
+    run : Execution
     n_options : int
     """
     return search_plans(
@@ -274,10 +284,10 @@ def search_one(
         applicant.slack,
         goals,
         n_options=n_options,
-        diversity_weight=request.diversity_weight,
-        multipliers=request.multipliers,
+        diversity_weight=request.diversity_weight or 0.0,
+        multipliers=run.multipliers,
         n_jobs=1,
-        deadline=request.deadline,
+        deadline=run.deadline,
     )
 
 
@@ -285,12 +295,12 @@ def search_one(
 ROOM = 0.9
 
 
-def level_of_each(request: Request) -> float:
+def level_of_each(request: PlanRequest) -> float:
     """The level of every option that is enough for what is asked of a plan."""
     return float(enough_for_each(request, np.array([request.n_options]))[0])
 
 
-def enough_for_each(request: Request, sizes: Indices) -> Array:
+def enough_for_each(request: PlanRequest, sizes: Indices) -> Array:
     """The level of every option that is enough for plans of so many, (N,): for all of J together, Boole's."""
     if request.guarantee_for == "all":
         return np.asarray(1.0 - (1.0 - request.guarantee) / sizes)
@@ -298,7 +308,7 @@ def enough_for_each(request: Request, sizes: Indices) -> Array:
 
 
 def choose_plans(
-    space: ActionSpace, applicants: Applicants, samples: Samples, request: Request
+    space: ActionSpace, applicants: Applicants, samples: Samples, request: PlanRequest
 ) -> tuple[FoundPlans, Indices]:
     """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
     plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
@@ -309,7 +319,7 @@ def choose_plans(
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
-        own, weight = applicants.regions.own[i], request.diversity_weight
+        own, weight = applicants.regions.own[i], request.diversity_weight or 0.0
         chosen = rows[choose_options(space, own, samples.values[rows], n_options, weight)]
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
         plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
@@ -319,7 +329,7 @@ def choose_plans(
     return plans, np.concatenate(everyone)
 
 
-def _size_and_level(request: Request, highest: float) -> tuple[int, float]:
+def _size_and_level(request: PlanRequest, highest: float) -> tuple[int, float]:
     """How many options to promise, and at which level each: fewer, where all of so many together are out of reach."""
     levels = enough_for_each(request, np.arange(1, request.n_options + 1))
     reached = np.flatnonzero(levels <= highest)

@@ -9,9 +9,8 @@ from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel, raw_jacobian
-from copa.planner.deliver import write_options
-from copa.planner.request import Request
-from copa.planner.strategies.base import ROUNDING, Applicants, Found
+from copa.planner.settings import Execution
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
 from copa.planner.strategies.exploration import (
     Exploration,
     Rows,
@@ -22,6 +21,7 @@ from copa.planner.strategies.exploration import (
     signed_guarantee,
 )
 from copa.planner.strategies.parametric import Parametric
+from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.cost import unit_of_effort
@@ -57,14 +57,14 @@ class FeatureMap(Parametric):
         """What each column does: that depends on the row."""
         return Encoding.without_directions(model, schema, X)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Sequential linearisation, with the derivatives of phi."""
 
         def build(some: Indices) -> FoundPlans:
-            return PhiExploration(self.space, applicants.take(some), request, self).plans()[0]
+            return PhiExploration(self.space, applicants.take(some), request, run, self).plans()[0]
 
-        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request)
-        return Found(plans, write_options(self, applicants, plans, request))
+        plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class PhiExploration(Exploration[Samples]):
 
     def _search(self, focus: Rows, reach: float, *, first: bool) -> Rows:
         """Options found near the focus on first-order models at its rows; first, a plan from the applicant's own."""
-        request = self.request
+        request, run = self.request, self.run
         slopes = self.linearise(focus)
         m = len(focus.owner)
         n_options = WIDER * request.n_options if first else 1
@@ -133,12 +133,12 @@ class PhiExploration(Exploration[Samples]):
 
         def work(some: slice) -> None:
             for k in range(*some.indices(m)):
-                prices = request.multipliers if first else request.multipliers[[rank[k] % len(request.multipliers)]]
-                asked = replace(request, multipliers=prices)
+                prices = run.multipliers if first else run.multipliers[[rank[k] % len(run.multipliers)]]
+                here = replace(run, multipliers=prices)
                 space = replace(self.space, directions=slopes.directions[k])
-                plans.put([k], search_one(space, near.take([k]), slopes.encoded[[k]], goals, asked, n_options))
+                plans.put([k], search_one(space, near.take([k]), slopes.encoded[[k]], goals, request, here, n_options))
 
-        for_each_chunk(work, m, 1, request.n_jobs)
+        for_each_chunk(work, m, 1, run.n_jobs)
         which, option = plans.positions
         return Rows(focus.owner[which], plans.options[which, option])
 

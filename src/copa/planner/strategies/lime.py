@@ -15,12 +15,11 @@ from copa._core.formats import Archive
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, fit_locally
-from copa.planner.deliver import write_options
-from copa.planner.request import Request
-from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found
+from copa.planner.settings import Execution, FitSettings
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.exploration import Rows, level_of_each, search_one
+from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
@@ -75,7 +74,7 @@ class Lime(BlackBoxStrategy):
         applicants = Applicants(rows, rows, read_regions(self.space, rows), start, self.space.slack(rows))
         return surrogate_points(start, np.arange(len(rows)), fit_surrogates(self, applicants), n_options)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on the surrogates; the model itself only says whether it accepts the rows delivered."""
         space, n = self.space, len(applicants)
         weights = fit_surrogates(self, applicants)
@@ -88,18 +87,15 @@ class Lime(BlackBoxStrategy):
             for i in range(*some.indices(n)):
                 here = applicants.take([i])
                 local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
-                plans.put([i], search_one(local, here, here.encoded, goals, request, request.n_options))
-                if request.progress is not None:
-                    request.progress(1)
+                plans.put([i], search_one(local, here, here.encoded, goals, request, run, request.n_options))
+                if run.progress is not None:
+                    run.progress(1)
 
-        for_each_chunk(work, n, 1, request.n_jobs)
-
-        def points_of(_: "pd.DataFrame", owner: Indices) -> Array:
-            owner, option = plans.positions
-            rows = Rows(owner, plans.options[owner, option])
-            return surrogate_points(rows.coordinates(space, applicants), owner, weights, request.n_options)
-
-        return Found(plans, write_options(self, applicants, plans, request, points_of))
+        for_each_chunk(work, n, 1, run.n_jobs)
+        owner, option = plans.positions
+        rows = Rows(owner, plans.options[owner, option]).coordinates(space, applicants)
+        points = surrogate_points(rows, owner, weights, request.n_options)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs, points))
 
     def require_audits(self) -> None:
         """Raise: there is a surrogate for each applicant whom it plans for, and none to judge other plans by."""

@@ -9,17 +9,16 @@ from copa._core.arrays import Array, Indices
 from copa.bounds import bound_plans
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
-from copa.planner.deliver import write_options
-from copa.planner.explain import explain_shortfall
-from copa.planner.request import Request
-from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options
+from copa.planner.settings import Execution, FitSettings
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, write_options
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.parametric import Parametric
-from copa.schema import FeatureSchema
-from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
+from copa.plans.request import PlanRequest
+from copa.schema import FeatureSchema, Violation
+from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.search.nearest import find_nearest_rows
-from copa.search.rows import relaxed_rows
+from copa.search.region import read_regions
+from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
 
 if TYPE_CHECKING:
@@ -28,6 +27,12 @@ if TYPE_CHECKING:
 ATTEMPTS = 6  # to find options that the model accepts, requesting more score each time
 RULE_SPARE = 1e-9  # of the size of a rule's terms is required in addition, where rounding breaks it
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
+NO_RULE = 1e12  # slack that nothing uses up
+NOT_FOUND = {
+    Outcome.BELOW: "Even without the constraints no change of these columns is enough",
+    Outcome.UNREACHABLE: "Even without the constraints no change of these columns is enough",
+    Outcome.TIMED_OUT: "The time limit ended before the constraints could be examined",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,27 +63,29 @@ class Linear(Parametric):
         """What each column does, the same at every row."""
         return Encoding.probe(model, schema, X)
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans whose options each reach the level, or which reach a joint guarantee."""
         levels = np.full(len(applicants), request.guarantee)
-        plans, options = self._accepted_plans(applicants, levels, request)
+        plans, options = self._accepted_plans(applicants, levels, request, run)
         if request.guarantee_for != "each":
-            quiet = replace(request, progress=None)
-            joint, changed = self._joint_plans(applicants, plans, options, quiet)
+            quiet = replace(run, progress=None)
+            joint, changed = self._joint_plans(applicants, plans, options, request, quiet)
             if changed:
-                plans, options = joint, write_options(self, applicants, joint, request)
+                plans, options = joint, write_options(self, applicants, joint, run.n_jobs)
         return Found(plans, options, self._relaxed(applicants, plans))
 
-    def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
+    def explain(
+        self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
+    ) -> list[str]:
         """Name the constraints that keep applicants from the level."""
-        return explain_shortfall(self, applicants, plans, levels, request)
+        return explain_shortfall(self, applicants, plans, levels, request, run)
 
     def nearest_rows(
         self,
         applicants: Applicants,
         owner: Indices,
         targets: Array,
-        request: Request,
+        run: Execution,
         *,
         margin: float = -np.inf,
         levels: Array | None = None,
@@ -94,8 +101,8 @@ class Linear(Parametric):
             some.slack,
             targets,
             Goals(self.parameters, levels, np.full(m, self.floor), margin),
-            n_jobs=request.n_jobs,
-            deadline=request.deadline,
+            n_jobs=run.n_jobs,
+            deadline=run.deadline,
         )
 
     def _relaxed(self, applicants: Applicants, plans: FoundPlans) -> tuple[Array, Indices]:
@@ -104,7 +111,9 @@ class Linear(Parametric):
         own, encoded = applicants.regions.own[owner], applicants.encoded[owner]
         return relaxed_rows(self.space, own, encoded, plans.relaxed[owner, option]), owner
 
-    def _accepted_plans(self, applicants: Applicants, levels: Array, request: Request) -> tuple[FoundPlans, Options]:
+    def _accepted_plans(
+        self, applicants: Applicants, levels: Array, request: PlanRequest, run: Execution
+    ) -> tuple[FoundPlans, Options]:
         """Plans at the given levels whose options the model accepts and the rules allow.
 
         The search knows the model's own linear score; where the model is not quite that (calibration over folds), more
@@ -114,8 +123,8 @@ class Linear(Parametric):
         """
         floors, sought = np.full(len(applicants), self.floor), levels.copy()
         spare = np.zeros(len(applicants))
-        plans = self._search(applicants, sought, floors, request)
-        options = write_options(self, applicants, plans, request)
+        plans = self._search(applicants, sought, floors, request, run)
+        options = write_options(self, applicants, plans, run.n_jobs)
         for _ in range(ATTEMPTS):
             owner, refused = options.owner, ~options.accepted
             scores = (options.points[:, None] @ self.model.theta)[:, 0]  # one product per row: the same in any batch
@@ -133,12 +142,14 @@ class Linear(Parametric):
                 break
             some = applicants.take(rows)
             some = replace(some, slack=some.slack - spare[rows, None])
-            again = self._search(some, sought[rows], floors[rows], replace(request, progress=None))
+            again = self._search(some, sought[rows], floors[rows], request, replace(run, progress=None))
             plans = plans.replaced(rows, again)
-            options = write_options(self, applicants, plans, request)
+            options = write_options(self, applicants, plans, run.n_jobs)
         return plans, options
 
-    def _search(self, applicants: Applicants, levels: Array, floors: Array, request: Request) -> FoundPlans:
+    def _search(
+        self, applicants: Applicants, levels: Array, floors: Array, request: PlanRequest, run: Execution
+    ) -> FoundPlans:
         capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
         return search_plans(
             self.space,
@@ -147,15 +158,15 @@ class Linear(Parametric):
             applicants.slack,
             Goals(self.parameters, capped, floors),
             n_options=request.n_options,
-            diversity_weight=request.diversity_weight,
-            multipliers=request.multipliers,
-            n_jobs=request.n_jobs,
-            deadline=request.deadline,
-            progress=request.progress,
+            diversity_weight=request.diversity_weight or 0.0,
+            multipliers=run.multipliers,
+            n_jobs=run.n_jobs,
+            deadline=run.deadline,
+            progress=run.progress,
         )
 
     def _joint_plans(
-        self, applicants: Applicants, plans: FoundPlans, options: Options, request: Request
+        self, applicants: Applicants, plans: FoundPlans, options: Options, request: PlanRequest, run: Execution
     ) -> tuple[FoundPlans, bool]:
         """Plans whose joint guarantee ("all" or "any") is reached, each option at as low a level as possible.
 
@@ -173,15 +184,15 @@ class Linear(Parametric):
         wants_all = request.guarantee_for == "all"
         low = np.full(n, wanted if wants_all else 0.0)
         high = np.full(n, 1.0 - (1.0 - wanted) / request.n_options if wants_all else wanted)
-        kept, joint = plans, self._joint(options, n, request)
+        kept, joint = plans, self._joint(options, n, request, run)
         rows = np.flatnonzero((plans.counts > 0) & ((joint < wanted) if wants_all else np.ones(n, dtype=bool)))
         some = applicants.take(rows)
         for turn in range(HALVINGS + 1):
             if len(rows) == 0:
                 break
             levels = high[rows] if wants_all and turn == 0 else 0.5 * (low + high)[rows]
-            trial, written = self._accepted_plans(some, levels, request)
-            value = self._joint(written, len(rows), request)
+            trial, written = self._accepted_plans(some, levels, request, run)
+            value = self._joint(written, len(rows), request, run)
             enough = value >= wanted
             better = enough | ((joint[rows] < wanted) & (value > joint[rows]))
             kept = kept.replaced(rows[better], trial.take(better)) if better.any() else kept
@@ -191,7 +202,96 @@ class Linear(Parametric):
             low[rows] = np.where(lower_it, low[rows], levels)
         return kept, kept is not plans
 
-    def _joint(self, options: Options, n_applicants: int, request: Request) -> Array:
+    def _joint(self, options: Options, n_applicants: int, request: PlanRequest, run: Execution) -> Array:
         """The joint guarantee of plans, (N,)."""
-        bounds = bound_plans(self.parameters, options.points, options.owner, n_applicants, request.n_jobs)
+        bounds = bound_plans(self.parameters, options.points, options.owner, n_applicants, run.n_jobs)
         return bounds.lower if request.guarantee_for == "all" else bounds.any_lower
+
+
+def explain_shortfall(
+    strategy: Linear,
+    applicants: Applicants,
+    plans: FoundPlans,
+    levels: Array,
+    request: PlanRequest,
+    run: Execution,
+    *,
+    margin: float = -np.inf,
+) -> list[str]:
+    """Say for each applicant what was not reached, and which constraints are in the way."""
+    whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
+    highest = np.floor(plans.highest * 1000.0) / 1000.0
+    found = find_blocking_constraints(strategy, applicants, plans, levels, run, margin=margin)
+    enough = "" if np.isinf(margin) else f" with a mean score of at least {margin:g}"
+    return [
+        f"no allowed row was found that today's model accepts{enough}. {constraints}"
+        if level < 0.0
+        else f"accepted today, but {whom} cannot be promised at {request.guarantee:g}: the highest level of an option "
+        f"that was found is {best:.3f}. {constraints}"
+        for constraints, level, best in zip(found, levels, highest, strict=True)
+    ]
+
+
+def find_blocking_constraints(
+    strategy: Linear,
+    applicants: Applicants,
+    plans: FoundPlans,
+    levels: Array,
+    run: Execution,
+    *,
+    margin: float = -np.inf,
+) -> list[str]:
+    """Say for each applicant which constraints would have to give way, and how far, to reach the level.
+
+    The search starts from the surest row that is allowed, all limits are taken away, and the cheapest further changes
+    are looked for: where these break a constraint is what stands in the way. It is a search, not a proof: what it names
+    is enough, and no single part of it can be left out; another way may exist.
+
+    Parameters
+    ----------
+    plans : of the applicants, with their surest rows
+    levels : (N,) to be reached; -1 for acceptance by today's model alone
+    margin : least mean score
+    """
+    regions, start, slack = _at_the_surest_rows(strategy, applicants, plans)
+    outcomes = np.full(len(applicants), Outcome.TIMED_OUT)
+    sentences = np.full(len(applicants), "", dtype=object)
+    for rules_hold in (True, False):  # first the limits of single columns give way, then the rules between them too
+        some = np.flatnonzero(outcomes != Outcome.MET)
+        if len(some) == 0 or not (rules_hold or slack.shape[1]):
+            break
+        found = search_plans(
+            strategy.space,
+            regions.take(some),
+            start[some],
+            slack[some] if rules_hold else np.full_like(slack[some], NO_RULE),
+            Goals(strategy.parameters, levels[some], np.full(len(some), strategy.floor), margin),
+            n_options=1,
+            diversity_weight=0.0,
+            multipliers=np.ones((1, len(strategy.space.columns))),
+            cap=len(strategy.space.columns),
+            n_jobs=run.n_jobs,
+            deadline=run.deadline,
+        )
+        outcomes[some] = found.outcomes
+        met = np.flatnonzero(found.outcomes == Outcome.MET)
+        here = applicants.take(some[met])
+        rows = write_rows(strategy.space, here.table, here.regions.own, np.arange(len(met)), found.options[met, 0])
+        for i, violations in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
+            sentences[i] = _sentence(violations)
+    return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
+
+
+def _at_the_surest_rows(strategy: Linear, applicants: Applicants, plans: FoundPlans) -> tuple[Regions, Array, Array]:
+    """Regions, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
+    space, own = strategy.space, applicants.regions.own
+    start = relaxed_rows(space, own, applicants.encoded, plans.surest)
+    released = read_regions(space, applicants.table, released=True)
+    slack = space.slack_after(applicants.slack, own, plans.surest)
+    return released._replace(own=plans.surest), start, slack
+
+
+def _sentence(violations: list[Violation]) -> str:
+    # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
+    blocking = "; ".join(violation.sentence("would have to be") for violation in violations)
+    return f"In the way: {blocking or 'the search found no way'}"

@@ -11,9 +11,9 @@ from copa._core.formats import Archive
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.linear import base_classifier
-from copa.planner.archive import require_parts
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.storage import require_parts
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace

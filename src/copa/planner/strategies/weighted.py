@@ -9,11 +9,10 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.objective.build import build_plans
-from copa.planner.deliver import write_options
-from copa.planner.explain import explain_shortfall
-from copa.planner.request import Request
-from copa.planner.strategies.base import Applicants, Found, Strategy
-from copa.planner.strategies.linear import Linear
+from copa.planner.settings import Execution
+from copa.planner.strategies.base import Applicants, Found, Strategy, write_options
+from copa.planner.strategies.linear import Linear, explain_shortfall
+from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
 from copa.search.problem import ActionSpace, as_levels
 
@@ -35,32 +34,35 @@ class Weighted(Linear):
             )
         return cls(**vars(strategy))
 
-    def build(self, applicants: Applicants, request: Request) -> Found:
+    def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Minimise the objective over the relaxed space, and take the real rows nearest to the minimiser."""
         n, n_options, dimension = len(applicants), request.n_options, self.parameters.dimension
         plans = FoundPlans.empty(n, n_options, len(self.space.columns))
         targets = np.zeros((n, n_options, dimension))
         for first in range(0, n, BATCH_SIZE):
-            if perf_counter() > request.deadline:
+            if perf_counter() > run.deadline:
                 break
             some = np.arange(first, min(first + BATCH_SIZE, n))
             here = applicants.take(some)
-            targets[some] = self._minimisers(here, request)
+            targets[some] = self._minimisers(here, request, run)
             owner = np.repeat(np.arange(len(some), dtype=np.int64), n_options)
-            found = self.nearest_rows(here, owner, targets[some].reshape(-1, dimension), request, margin=request.margin)
+            points = targets[some].reshape(-1, dimension)
+            found = self.nearest_rows(here, owner, points, run, margin=request.margin)
             plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
-            if request.progress is not None:
-                request.progress(len(some))
+            if run.progress is not None:
+                run.progress(len(some))
         begun = np.flatnonzero(plans.outcomes != Outcome.TIMED_OUT)
         relaxed = targets[begun].reshape(-1, dimension), np.repeat(begun, n_options)
-        options = write_options(self, applicants, plans, request)
+        options = write_options(self, applicants, plans, run.n_jobs)
         return Found(plans, replace(options, relaxed_effort=np.full(len(options.owner), np.nan)), relaxed)
 
-    def explain(self, applicants: Applicants, plans: FoundPlans, levels: Array, request: Request) -> list[str]:
+    def explain(
+        self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
+    ) -> list[str]:
         """Name the constraints that keep applicants from the margin."""
-        return explain_shortfall(self, applicants, plans, levels, request, margin=request.margin)
+        return explain_shortfall(self, applicants, plans, levels, request, run, margin=request.margin)
 
-    def _minimisers(self, applicants: Applicants, request: Request) -> Array:
+    def _minimisers(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Array:
         """Plans (N, J, D) that minimise the objective, rows or not."""
         lower, upper = relaxed_box(self.space, applicants)
         return build_plans(
@@ -69,13 +71,13 @@ class Weighted(Linear):
             self.parameters.cov,
             n_options=request.n_options,
             validity_weight=request.validity_weight,
-            diversity_weight=request.diversity_weight,
+            diversity_weight=request.diversity_weight or 0.0,
             margin=request.margin,
             lower=lower,
             upper=upper,
             cost="l2" if self.space.prices.power == 2 else "l1",
-            random_state=request.seed,
-            n_jobs=request.n_jobs,
+            random_state=run.seed,
+            n_jobs=run.n_jobs,
         ).points
 
 

@@ -1,4 +1,4 @@
-"""Refits of a black box in the file of a planner: the first one whole, the others by what differs from it."""
+"""The file of a planner, and the refits in it: the first one whole, the others by what differs from it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,20 +6,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.formats import Archive
+from copa._core.formats import Archive, Format
 from copa._core.words import listed
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.similar_fits import NotAlikeError, Pattern
 from copa.models.storage import UntrustedTypesError, pack_estimator, storable, unpack_estimator, untrusted_types
-from copa.planner.archive import damaged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
+FORMAT = Format(
+    "copa-planner",
+    what="a saved planner",
+    content="planner.json",
+    versions=(1, 2),  # of files for linear models, which older copies of copa read as well, and of the others
+    arrays=r"theta|mean|cov|directions|drift|scores|rows/.+",
+    members=r"refits/[0-9]{4,6}\.(?:skops|npz)",
+    digest=False,
+)
+damaged = FORMAT.damaged
 WHOLE, DIFFERENCES = "skops", "npz"
 FEWEST = 2  # refits that a planner has for the moments, and held out
+
+
+def require_parts(archive: Archive, parts: tuple[str, ...], arrays: tuple[str, ...], path: str | Path) -> None:
+    """Raise if a file lacks an entry of its JSON or an array."""
+    missing = [name for name in parts if name not in archive.content]
+    missing += [name for name in arrays if name not in archive.arrays]
+    if missing:
+        raise damaged(path, f"it lacks {', '.join(missing)}; save it again")
 
 
 def pack_refits(fits: Sequence[BlackBox], rows: "pd.DataFrame") -> dict[str, bytes]:
