@@ -21,8 +21,7 @@ from copa.search._kernels.arguments import (
     Starts,
     take_rows,
 )
-from copa.search.problem import ActionSpace
-from copa.search.region import keeping, ways_in
+from copa.search.problem import ActionSpace, keeping, ways_in
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit

@@ -14,8 +14,7 @@ from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
-from copa.search.problem import ActionSpace
-from copa.search.region import read_regions
+from copa.search.problem import ActionSpace, read_regions
 from copa.search.rows import make_room, write_rows
 from copa.uncertainty.ambiguity import AmbiguitySet
 

@@ -17,7 +17,7 @@ from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.search.nearest import find_nearest_rows
-from copa.search.region import read_regions
+from copa.search.problem import read_regions
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
 
