@@ -73,6 +73,13 @@ def test_links_between_pages_lead_somewhere(page):
     assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
 
 
+def test_the_files_named_for_contributors_and_extensions_exist():
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("CONTRIBUTING.md", "docs/extending.md"))
+    named = set(re.findall(r"`([\w/]+\.(?:py|md|toml))`", text))
+    assert len(named) > 15
+    assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, ROOT / "src/copa"))] == []
+
+
 def test_the_tests_named_in_the_theory_exist():
     text = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)`", text)

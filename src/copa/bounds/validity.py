@@ -162,6 +162,7 @@ class ValidityBounds:
 
 
 Bounds = ValidityBounds
+"""Short name of `ValidityBounds`."""
 PER_PLAN = ("lower", "upper", "any_lower", "gap", "counts", "message", "seconds")
 PER_OPTION = ("option_lower", "weights")
 

@@ -74,7 +74,7 @@ class BlackBoxStrategy(Strategy):
     ...     def points(self, rows, owner, n_options, n_jobs=None, encoded=None):
     ...         spread = 0.3 * np.eye(len(rows))
     ...         return standard_points(self.model.scores(rows), spread, owner, n_options + 1)
-    ...     def build(self, applicants, request):
+    ...     def build(self, applicants, request, run):
     ...         raise NotImplementedError
     >>> Assumed.additive, Assumed.__abstractmethods__
     (False, frozenset())
