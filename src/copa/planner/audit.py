@@ -12,6 +12,7 @@ from copa.external import ExternalPlans, read_plans
 from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows
 from copa.planner.strategies.base import Flags, Strategy, read_options
 from copa.plans import PlanBatch, PlanRequest
+from copa.plans.wording import WHOM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,7 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
             weakest = int(np.argmax(made.bounds.weights[own])) + 1
             status[i] = FRAGILE
             message[i] = (
-                f"the guarantee asked for, {request.guarantee:g} for {request.guarantee_for}, is not reached; "
+                f"the guarantee asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached; "
                 f"option {weakest} breaks first"
             )
     return status, message
