@@ -183,8 +183,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
             f"accepted today as it is, and by the next model with probability at least {rounded_down(p)}"
             for p in guarantees
         ]
-    if run.progress is not None:
-        run.progress(n - len(declined))
+    run.advance(n - len(declined))
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
     found = strategy.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)

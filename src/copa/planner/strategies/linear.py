@@ -68,7 +68,7 @@ class Linear(Parametric):
         levels = np.full(len(applicants), request.guarantee)
         plans, options = self._accepted_plans(applicants, levels, request, run)
         if request.guarantee_for != "each":
-            quiet = replace(run, progress=None)
+            quiet = run.silent()
             joint, changed = self._joint_plans(applicants, plans, options, request, quiet)
             if changed:
                 plans, options = joint, write_options(self, applicants, joint, run.n_jobs)
@@ -142,7 +142,7 @@ class Linear(Parametric):
                 break
             some = applicants.take(rows)
             some = replace(some, slack=some.slack - spare[rows, None])
-            again = self._search(some, sought[rows], floors[rows], request, replace(run, progress=None))
+            again = self._search(some, sought[rows], floors[rows], request, run.silent())
             plans = plans.replaced(rows, again)
             options = write_options(self, applicants, plans, run.n_jobs)
         return plans, options
@@ -246,9 +246,16 @@ def find_blocking_constraints(
 
     Parameters
     ----------
-    plans : of the applicants, with their surest rows
-    levels : (N,) to be reached; -1 for acceptance by today's model alone
-    margin : least mean score
+    strategy : Linear
+    applicants : Applicants
+        N of them.
+    plans : FoundPlans
+        Of the applicants, with their surest rows.
+    levels : ndarray of shape (N,)
+        To be reached; -1 for acceptance by today's model alone.
+    run : Execution
+    margin : float
+        Least mean score.
     """
     regions, start, slack = _at_the_surest_rows(strategy, applicants, plans)
     outcomes = np.full(len(applicants), Outcome.TIMED_OUT)
