@@ -1,6 +1,6 @@
 """The planner: from a table and a fitted pipeline to certified plans."""
 
-from copa.planner.correct import CorrectedPlans
+from copa.planner.external import CorrectedPlans
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.black_box import BlackBoxStrategy

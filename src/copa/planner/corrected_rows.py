@@ -13,7 +13,6 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.reading import read_count, read_number, read_word
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
-from copa.planner.audit import Audit
 from copa.planner.plan import deliver
 from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants, Flags, Strategy
@@ -219,15 +218,15 @@ def search_from_options(
     options: "pd.DataFrame",
     applicants: Applicants,
     owner: Indices,
-    audit: Audit,
+    least: Array,
     moving: Flags,
     request: PlanRequest,
     run: Execution,
 ) -> FoundRows:
     """For every option that may move and is not good enough, the row with the least effort from there that is.
 
-    Where the guarantee is out of reach, the cheapest of the surest rows found is taken if it is surer than the option
-    was, or the option was not allowed or is refused today.
+    Where the guarantee is out of reach, the cheapest of the rows with the highest guarantee is taken, if that is higher
+    than the option's, or the option is not allowed or refused today.
 
     Parameters
     ----------
@@ -236,8 +235,8 @@ def search_from_options(
     applicants : Applicants
     owner : ndarray of shape (M,)
         Positions of theirs among `applicants`.
-    audit : Audit
-        Of the options.
+    least : ndarray of shape (M,)
+        Guarantee of each option, -1 where the schema or the model refuses it.
     moving : ndarray of shape (M,)
         Options that may move.
     request : PlanRequest
@@ -245,7 +244,6 @@ def search_from_options(
     """
     outcomes = np.full(len(owner), Outcome.UNREACHABLE, dtype=np.int64)
     result = FoundRows(outcomes, applicants.regions.own[owner], np.zeros(len(owner)))
-    least = np.where(audit.sound, audit.batch.option_lower, -1.0)
     sizes = np.bincount(owner)[owner]
     wanting = np.flatnonzero(moving & (least < enough_for_each(request, sizes)))
     request = replace(request, n_options=int(sizes.max(initial=1)))
@@ -262,11 +260,12 @@ def search_from_options(
 def _at_options(
     strategy: Strategy, options: "pd.DataFrame", applicants: Applicants, owner: Indices, *, no_more: bool
 ) -> Applicants:
-    """People who stand at the options, or at the allowed rows nearest to them, and may go where the applicants may.
+    """Applicants whose search begins at the options, or at the allowed rows nearest to them, with their own limits.
 
     Parameters
     ----------
-    no_more : whether no column may change that the option does not change already: then a cap on changes holds
+    no_more : bool
+        Whether only columns may change that the option changes already: then a cap on changes holds.
     """
     space, regions = strategy.space, applicants.regions.take(owner)
     rows = _allowed(space, regions, read_regions(space, options).own)
@@ -289,7 +288,7 @@ def _search(
 ) -> None:
     """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
     alone = replace(request, guarantee=level_of_each(request), n_options=1, guarantee_for="each")
-    found = strategy.build(starts, alone, replace(run, progress=None))
+    found = strategy.build(starts, alone, run.silent())
     made = deliver(strategy, starts.origins, found.options, alone, run.n_jobs)
     result.outcomes[whose[found.plans.outcomes == Outcome.TIMED_OUT]] = Outcome.TIMED_OUT
     owner = made.options.owner

@@ -64,8 +64,14 @@ def unpack_planner(
 
     Parameters
     ----------
-    path : where the bytes come from, for messages
-    budget : that of the file which they are inside of
+    planner_class : type
+    raw : bytes
+    model : object
+        The model that the planner was fitted with.
+    path : str or Path
+        Where the bytes come from, for messages.
+    budget : Budget, optional
+        That of the file which they are inside of.
     """
     archive = FORMAT.read(raw, path, budget)
     settings = complete_settings(archive.content, planner_class, path)

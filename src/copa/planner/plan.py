@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, rounded_down
 from copa.bounds import Bounds, bound_plans
 from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy
@@ -109,7 +109,7 @@ def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.Da
 
 
 def guarantee_holds(bounds: Bounds, owner: Indices, request: PlanRequest) -> Flags:
-    """Whether each plan has options, and they hold with the probability requested: each, all or any of them, (N,)."""
+    """Whether each plan has options, and reaches the guarantee asked for: each, all or any of them, (N,)."""
     n = len(bounds.lower)
     lowest = np.ones(n)
     np.minimum.at(lowest, owner, bounds.option_lower)
@@ -133,7 +133,7 @@ def status_of_each(
         number = "1 option was" if counts[i] == 1 else f"{counts[i]} different options were"
         message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(made.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
-    message[aimless] = f"the objective asks for no level, and this menu does not reach {request.guarantee:g}"
+    message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
     blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
@@ -179,10 +179,11 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         status[valid] = ALREADY_VALID
         points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, run.n_jobs, encoded[valid])
         guarantees = strategy.ambiguity(1).option_guarantees(points)
-        down = np.floor(guarantees * 1000.0) / 1000.0
-        message[valid] = [f"accepted today as it is; this holds with probability at least {p:.3f}" for p in down]
-    if run.progress is not None:
-        run.progress(n - len(declined))
+        message[valid] = [
+            f"accepted today as it is, and by the next model with probability at least {rounded_down(p)}"
+            for p in guarantees
+        ]
+    run.advance(n - len(declined))
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
     found = strategy.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)

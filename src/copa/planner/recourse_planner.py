@@ -14,9 +14,8 @@ from copa.external import ExternalPlans
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
-from copa.planner.audit import ReadablePlans, audit_plans, read_given
-from copa.planner.correct import CorrectedPlans, correct_plans
 from copa.planner.corrected_rows import Correction
+from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans, read_given
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.strategies import read_surrogate

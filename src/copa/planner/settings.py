@@ -1,7 +1,7 @@
 """Checking what the planner was told, before any work."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,15 @@ class Execution:
         seed = planner.random_state or 0
         deadline = perf_counter() + read_time_limit(planner.time_limit)
         return cls(price_multipliers(planner.n_starts, n_columns, seed), seed, planner.n_jobs, deadline)
+
+    def advance(self, n_applicants: int) -> None:
+        """Say that so many more applicants are done."""
+        if self.progress is not None:
+            self.progress(n_applicants)
+
+    def silent(self) -> "Execution":
+        """The same without progress, for a search within a search."""
+        return replace(self, progress=None)
 
 
 def check_settings(planner: Any) -> None:

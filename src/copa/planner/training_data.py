@@ -176,7 +176,7 @@ FOLDS = 5
 
 
 def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema) -> tuple[Any, float]:
-    """Fit one-hot choices, scaled numbers and a logistic regression.
+    """Fit a logistic regression to one-hot levels and scaled numbers.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
     labels : ndarray of shape (N,)
         Two different ones.
     schema : FeatureSchema
-        Which of the columns are choices, and of which values.
+        Which of the columns are categorical, and their levels.
 
     Returns
     -------
@@ -205,25 +205,25 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
             f"each label must be there at least {FOLDS} times to say how good a model is, the rarer one is there "
             f"{counts.min()} times; give more rows, or a model of your own with --model"
         )
-    choices = [name for name in table.columns if _is_choice(table[name], schema)]
-    numbers = [name for name in table.columns if name not in choices]
-    values = [_values(table[name], schema) for name in choices]
+    categorical = [name for name in table.columns if _is_categorical(table[name], schema)]
+    numeric = [name for name in table.columns if name not in categorical]
+    levels = [_levels(table[name], schema) for name in categorical]
     encoder = ColumnTransformer(
-        [("choices", OneHotEncoder(categories=values or "auto"), choices), ("numbers", StandardScaler(), numbers)]
+        [("choices", OneHotEncoder(categories=levels or "auto"), categorical), ("numbers", StandardScaler(), numeric)]
     )
     model = make_pipeline(encoder, LogisticRegression(max_iter=1000))
     accuracy = float(cross_val_score(model, table, labels, cv=FOLDS).mean())
     return model.fit(table, labels), accuracy
 
 
-def _is_choice(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
+def _is_categorical(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
     from pandas.api.types import is_numeric_dtype
 
     return schema[column.name].is_categorical if column.name in schema else not is_numeric_dtype(column.dtype)
 
 
-def _values(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
-    """The values of a choice: all of the schema's, because an option may go to each, and not only those in the data."""
+def _levels(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
+    """The levels of a column: all of the schema's, because an option may take each, and not only those in the data."""
     values = column.unique().tolist()
     if column.name in schema:
         feature = schema[column.name]

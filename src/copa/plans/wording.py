@@ -36,9 +36,9 @@ MOMENTS = {
 WHOM = {"each": "each option", "any": "at least one option", "all": "all options together"}
 
 MEANINGS = {
-    "ok": "a menu of options at the guarantee asked for",
+    "ok": "a plan at the guarantee asked for",
     "already_valid": "today's model accepts the applicant as is; nothing needs to change",
-    "fragile": "accepted today, but the guarantee asked for is out of reach; the menu shows the best that was found",
+    "fragile": "accepted today, but the guarantee asked for is out of reach; the plan shows the best that was found",
     "infeasible": "no allowed option is accepted today, or a given option asks for what is not allowed",
     "time_limit": "the time limit ended before this applicant's turn",
     "error": "the row could not be used; the message names column and value",
@@ -188,7 +188,7 @@ def asked(request: PlanRequest) -> str:
 
 def assumption(ball: MomentBall, basis: PlanBasis) -> str:
     """Say what the probabilities rest on."""
-    answer = f"An option holds if the model answers {as_text(basis.favourable, quoted=True)}"
+    answer = f"An option is accepted if the model answers {as_text(basis.favourable, quoted=True)}"
     rule = "" if basis.threshold is None else f" at the threshold {basis.threshold:g}"
     if ball.radius == 0.0:
         family = "whose mean and covariance are the estimated ones exactly"

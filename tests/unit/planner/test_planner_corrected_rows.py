@@ -135,7 +135,7 @@ def test_a_cap_on_changes_and_immutable_columns_hold_for_the_applicant(model, de
 
 
 def test_other_methods_are_refused_with_what_to_do(planner, declined, weak):
-    with pytest.raises(InvalidInputError, match=r"method='mahalanobis' moves .* method='level' searches"):
+    with pytest.raises(InvalidInputError, match=r"method='mahalanobis' requires .* method='level' searches"):
         planner.correct(weak, declined, method="mahalanobis")
 
 

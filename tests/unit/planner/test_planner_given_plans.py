@@ -10,7 +10,7 @@ import pytest
 import copa
 from copa import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
-from copa.planner.audit import ReadablePlans, audit_plans, read_given
+from copa.planner.external import ReadablePlans, audit_plans, read_given
 from unit.planner import loans
 from unit.planner.promises import Judge
 

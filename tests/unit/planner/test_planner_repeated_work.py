@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from copa import FeatureSchema
 from copa.models import LinearModel
 from copa.models.black_box import BlackBox
-from copa.planner import audit, plan
+from copa.planner import external, plan
 from copa.planner.strategies import linear
 from unit.planner import loans
 
@@ -20,7 +20,7 @@ METHODS = [
     (FeatureSchema, "obeys"),
     (FeatureSchema, "violations"),
     (plan, "deliver"),
-    (audit, "deliver"),
+    (external, "deliver"),
     (linear, "write_options"),
 ]
 

@@ -28,7 +28,7 @@ RELAXATIONS = [
 def relaxed(schema, message):
     """The schema with what the message names given way, as far as the message says."""
     changes, rules, max_changes = {}, list(schema.rules), schema.max_changes
-    for part in message.partition("In the way: ")[2].split("; "):
+    for part in message.partition("Blocking constraints: ")[2].split("; "):
         if part.startswith("rule "):
             text, limit = re.match(r"rule (.*) does not hold: (\S+) is above", part).groups()
             rules = [LinearRule(r.coefficients, float(limit)) if r.text == text else r for r in rules]

@@ -80,7 +80,7 @@ def test_its_plans_can_be_audited_and_corrected(planner, model):
     audit = planner.audit(batch)
     np.testing.assert_allclose(audit.option_lower, batch.option_lower, atol=1e-12)
     assert (planner.correct(batch).lower_after >= 0.0).all()
-    with pytest.raises(InvalidInputError, match=r"method='ascent' moves options along the straight lines"):
+    with pytest.raises(InvalidInputError, match=r"method='ascent' requires a model that is linear in the columns"):
         planner.correct(batch, method="ascent")
 
 

@@ -25,8 +25,8 @@ MENUS = {
 STATUS = {
     1: ("ok", ""),
     4: ("already_valid", "accepted today as it is"),
-    18: ("fragile", "each option cannot be promised at 0.6"),
-    10: ("infeasible", "today's model accepts nothing that is allowed. In the way: age"),
+    18: ("fragile", "a guarantee of 0.6 for each option is out of reach"),
+    10: ("infeasible", "today's model accepts nothing that is allowed. Blocking constraints: age"),
     11: ("error", "row 110: column 'age' must not be missing"),
     29: ("ok", "only 1 different options are in reach"),
     14: ("time_limit", "the time limit ended before this applicant's turn"),

@@ -123,7 +123,7 @@ def test_statuses_can_be_told_apart_without_colour(batch):
 
 
 def test_a_plan_without_options_shows_its_reason(batch):
-    assert "In the way: age." in Page(batch[3]._repr_html_()).text
+    assert "Blocking constraints: age." in Page(batch[3]._repr_html_()).text
 
 
 def test_an_option_that_is_not_accepted_is_marked(batch):

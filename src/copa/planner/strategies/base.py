@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
+from copa.plans.wording import WHOM
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
 from copa.search.problem import ActionSpace, read_regions
@@ -156,14 +158,11 @@ class Strategy(ABC):
         request : PlanRequest
         run : Execution
         """
-        highest = np.floor(plans.highest * 1000.0) / 1000.0
         return [
-            "none of the allowed rows that were tried is accepted by the model; others were not tried"
+            "the model accepts none of the allowed rows that were tried; there may be others"
             if level < 0.0
-            else f"accepted today, but the surest allowed row that was found holds with {best:.3f}, and "
-            f"{request.guarantee:g} for {request.guarantee_for} was asked for; retraining moves this model's answers "
-            "too much here"
-            for level, best in zip(levels, highest, strict=True)
+            else f"{out_of_reach(request, best)}; retraining changes the answers of this model too much here"
+            for level, best in zip(levels, plans.highest, strict=True)
         ]
 
     def expected_rates(
@@ -206,8 +205,8 @@ class Strategy(ABC):
         """Raise if plans for this model cannot be corrected by a method."""
         if method != "level" and not self.additive:
             raise InvalidInputError(
-                f"method={method!r} moves options along the straight lines of a model that is linear in the columns, "
-                "and this one is not; method='level' searches from each option for a row that keeps the promise"
+                f"method={method!r} requires a model that is linear in the columns, and this one is not; "
+                "method='level' searches from each option for a row that reaches the guarantee"
             )
 
     def require_audits(self) -> None:  # noqa: B027 - most strategies can
@@ -350,6 +349,14 @@ class Found:
     options: Options
     relaxed: tuple[Array, Indices] | None = None
     fidelity: Array | None = None
+
+
+def out_of_reach(request: PlanRequest, highest: float) -> str:
+    """Say that no option was found at the level asked for, and the highest level that was."""
+    return (
+        f"accepted today, but a guarantee of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
+        f"the highest that was found for an option is {rounded_down(highest)}"
+    )
 
 
 def write_options(

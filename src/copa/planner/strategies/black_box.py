@@ -1,9 +1,9 @@
 """Black boxes: models that are only queried, and what all planners for them share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+Answers = TypeVar("Answers", Array, Flags)
 N_PROBED = 8  # rows of the data around which the model must be able to read rows
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "sharpest", "refits", "rows")
 ARRAYS = ("scores",)
@@ -186,28 +187,30 @@ def local_space(schema: FeatureSchema, cost: Cost) -> ActionSpace:
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
     """Scores of raw rows by several models, (K, M)."""
-    scores = np.zeros((len(models), len(rows)))
-
-    def work(some: slice) -> None:
-        for k in range(*some.indices(len(models))):
-            scores[k] = models[k].scores(rows)
-
-    with one_thread_no_warnings(), readable_rows():
-        for_each_chunk(work, len(models), 1, n_jobs)
-    return scores
+    return _query_all(BlackBox.scores, np.zeros((len(models), len(rows))), models, rows, n_jobs)
 
 
 def accepted_by(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Flags:
     """Whether each of several models accepts raw rows, (K, M)."""
-    accepted = np.zeros((len(models), len(rows)), dtype=np.bool_)
+    return _query_all(BlackBox.accepts, np.zeros((len(models), len(rows)), dtype=np.bool_), models, rows, n_jobs)
+
+
+def _query_all(
+    method: Callable[[BlackBox, "pd.DataFrame"], Answers],
+    answers: Answers,
+    models: Sequence[BlackBox],
+    rows: "pd.DataFrame",
+    n_jobs: int | None,
+) -> Answers:
+    """Fill in what a method of each of K models says of M rows."""
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(models))):
-            accepted[k] = models[k].accepts(rows)
+            answers[k] = method(models[k], rows)
 
     with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs)
-    return accepted
+    return answers
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class Boundary(BlackBoxStrategy):
         n_models = N_MODELS if settings.n_models is None else settings.n_models
         require_clonable(model)
         if y is None:
-            raise InvalidInputError("y is needed to retrain the model: how its answers vary is what a promise rests on")
+            raise InvalidInputError("y is needed to retrain the model: guarantees rest on how its answers vary")
         target = (model.read_labels(y, len(X)) == model.favourable).astype(np.float64)
         n_held_out = max(2, round(HELD_OUT_SHARE * n_models))
         samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))

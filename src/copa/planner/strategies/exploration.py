@@ -249,8 +249,7 @@ def build_in_turns(
             cut = found.outcomes != Outcome.MET
             found.outcomes[cut], found.counts[cut] = Outcome.TIMED_OUT, 0
         plans = plans.replaced(some, found)
-        if run.progress is not None:
-            run.progress(len(some))
+        run.advance(len(some))
     return plans
 
 

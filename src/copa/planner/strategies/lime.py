@@ -87,8 +87,7 @@ class Lime(BlackBoxStrategy):
                 here = applicants.take([i])
                 local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
                 plans.put([i], search_one(local, here, here.encoded, goals, request, run, request.n_options))
-                if run.progress is not None:
-                    run.progress(1)
+                run.advance(1)
 
         for_each_chunk(work, n, 1, run.n_jobs)
         owner, option = plans.positions

@@ -10,7 +10,7 @@ from copa.bounds import bound_plans
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, write_options
+from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, out_of_reach, write_options
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.parametric import Parametric
 from copa.plans.request import PlanRequest
@@ -68,7 +68,7 @@ class Linear(Parametric):
         levels = np.full(len(applicants), request.guarantee)
         plans, options = self._accepted_plans(applicants, levels, request, run)
         if request.guarantee_for != "each":
-            quiet = replace(run, progress=None)
+            quiet = run.silent()
             joint, changed = self._joint_plans(applicants, plans, options, request, quiet)
             if changed:
                 plans, options = joint, write_options(self, applicants, joint, run.n_jobs)
@@ -142,7 +142,7 @@ class Linear(Parametric):
                 break
             some = applicants.take(rows)
             some = replace(some, slack=some.slack - spare[rows, None])
-            again = self._search(some, sought[rows], floors[rows], request, replace(run, progress=None))
+            again = self._search(some, sought[rows], floors[rows], request, run.silent())
             plans = plans.replaced(rows, again)
             options = write_options(self, applicants, plans, run.n_jobs)
         return plans, options
@@ -170,9 +170,9 @@ class Linear(Parametric):
     ) -> tuple[FoundPlans, bool]:
         """Plans whose joint guarantee ("all" or "any") is reached, each option at as low a level as possible.
 
-        If each of J options holds with 1 - (1 - P) / J, all of them hold with P; if one holds with P, then at least one
-        does. So the level of the options lies between P and the first for "all", and up to P for "any"; between the two
-        it is found by halving.
+        If each of J options has the guarantee 1 - (1 - P) / J, all of them together have P; if one has P, then so has
+        at least one. So the level of the options lies between P and the former for "all", and is at most P for "any";
+        it is found by bisection.
 
         Returns
         -------
@@ -218,17 +218,14 @@ def explain_shortfall(
     *,
     margin: float = -np.inf,
 ) -> list[str]:
-    """Say for each applicant what was not reached, and which constraints are in the way."""
-    whom = {"each": "each option", "all": "all options together", "any": "at least one option"}[request.guarantee_for]
-    highest = np.floor(plans.highest * 1000.0) / 1000.0
+    """Say for each applicant what was not reached, and which constraints block it."""
     found = find_blocking_constraints(strategy, applicants, plans, levels, run, margin=margin)
     enough = "" if np.isinf(margin) else f" with a mean score of at least {margin:g}"
     return [
         f"no allowed row was found that today's model accepts{enough}. {constraints}"
         if level < 0.0
-        else f"accepted today, but {whom} cannot be promised at {request.guarantee:g}: the highest level of an option "
-        f"that was found is {best:.3f}. {constraints}"
-        for constraints, level, best in zip(found, levels, highest, strict=True)
+        else f"{out_of_reach(request, best)}. {constraints}"
+        for constraints, level, best in zip(found, levels, plans.highest, strict=True)
     ]
 
 
@@ -244,14 +241,21 @@ def find_blocking_constraints(
     """Say for each applicant which constraints would have to give way, and how far, to reach the level.
 
     The search starts from the surest row that is allowed, all limits are taken away, and the cheapest further changes
-    are looked for: where these break a constraint is what stands in the way. It is a search, not a proof: what it names
-    is enough, and no single part of it can be left out; another way may exist.
+    are looked for: the constraints that these violate are the blocking ones. It is a search, not a proof: to relax what
+    it names is enough, and no single part of it can be left out; relaxing other constraints may be enough as well.
 
     Parameters
     ----------
-    plans : of the applicants, with their surest rows
-    levels : (N,) to be reached; -1 for acceptance by today's model alone
-    margin : least mean score
+    strategy : Linear
+    applicants : Applicants
+        N of them.
+    plans : FoundPlans
+        Of the applicants, with their surest rows.
+    levels : ndarray of shape (N,)
+        To be reached; -1 for acceptance by today's model alone.
+    run : Execution
+    margin : float
+        Least mean score.
     """
     regions, start, slack = _at_the_surest_rows(strategy, applicants, plans)
     outcomes = np.full(len(applicants), Outcome.TIMED_OUT)
@@ -294,4 +298,4 @@ def _at_the_surest_rows(strategy: Linear, applicants: Applicants, plans: FoundPl
 def _sentence(violations: list[Violation]) -> str:
     # The schema's judge says what is wrong with a row; seen from here, that is what would have to be allowed.
     blocking = "; ".join(violation.sentence("would have to be") for violation in violations)
-    return f"In the way: {blocking or 'the search found no way'}"
+    return f"Blocking constraints: {blocking or 'none was identified'}"

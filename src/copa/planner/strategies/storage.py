@@ -43,8 +43,10 @@ def pack_refits(fits: Sequence[BlackBox], rows: "pd.DataFrame") -> dict[str, byt
 
     Parameters
     ----------
-    fits : at least one
-    rows : on which a refit that was taken apart must say what it said before
+    fits : sequence of BlackBox
+        At least one.
+    rows : DataFrame
+        On which a refit that is stored by its differences must say what it said before.
     """
     first = pack_estimator(fits[0].estimator)
     pattern = Pattern(_loaded_again(first))

@@ -49,8 +49,7 @@ class Weighted(Linear):
             points = targets[some].reshape(-1, dimension)
             found = self.nearest_rows(here, owner, points, run, margin=request.margin)
             plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
-            if run.progress is not None:
-                run.progress(len(some))
+            run.advance(len(some))
         begun = np.flatnonzero(plans.outcomes != Outcome.TIMED_OUT)
         relaxed = targets[begun].reshape(-1, dimension), np.repeat(begun, n_options)
         options = write_options(self, applicants, plans, run.n_jobs)
