@@ -366,17 +366,7 @@ def write_options(
     n_jobs: int | None,
     points: Array | None = None,
 ) -> Options:
-    """Write the options of plans out as rows, and evaluate each.
-
-    Parameters
-    ----------
-    strategy : Strategy
-    applicants : Applicants
-    plans : FoundPlans
-    n_jobs : int or None
-    points : ndarray of shape (M, D), optional
-        Of the options, in the place of what `strategy.points` says.
-    """
+    """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
     space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
     table = write_rows(space, applicants.table, own, owner, rows)
