@@ -208,6 +208,7 @@ SLOW = 0.1  # a chord step that shrinks the decrement by less than ten is time f
 BATCH_NUMBERS = 2**23  # numbers in one (c, n) or (c, p, p) array, of which a handful live at a time
 MAX_BATCH = 256
 BLOCK_NUMBERS = 2**16  # numbers in one (c, rows) array: half a megabyte, to stay in the cache
+MAX_BLOCK = 1024  # rows in it
 
 
 def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Array) -> Array:
@@ -228,16 +229,20 @@ def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Ar
     """
     n, p = problem.design.shape
     size = min(MAX_BATCH, max(1, BATCH_NUMBERS // max(n, p * p)))
+    # Kept over all steps: memory that is given back and asked for again costs as much as the sums in it.
+    workspace = np.empty(min(MAX_BLOCK, n) * (p * (p + 1) // 2))
     batches = []
     while rows := list(islice(weights, size)):
-        fitted, unsettled = _chord_steps(problem, np.stack(rows), start)
+        fitted, unsettled = _chord_steps(problem, np.stack(rows), start, workspace)
         for k in unsettled:
             fitted[k] = damped_newton(problem, rows[k], start)
         batches.append(fitted)
     return np.concatenate(batches)
 
 
-def _chord_steps(problem: LogisticProblem, weights: Array, start: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+def _chord_steps(
+    problem: LogisticProblem, weights: Array, start: Array, workspace: Array
+) -> tuple[Array, npt.NDArray[np.intp]]:
     """Chord iterations for weights (c, n): parameters (c, p), and the places of those that did not settle."""
     fitted = np.empty((len(weights), start.size))
     unsettled = np.arange(len(weights))
@@ -246,7 +251,7 @@ def _chord_steps(problem: LogisticProblem, weights: Array, start: Array) -> tupl
     refresh = True
     with np.errstate(invalid="ignore", over="ignore"):  # a refit that runs away stays unsettled
         for iteration in range(MAX_BATCH_STEPS):
-            gradient, hessian = _derivatives(problem, weights, theta, with_hessian=refresh)
+            gradient, hessian = _derivatives(problem, weights, theta, workspace if refresh else None)
             if hessian is not None:
                 inverse, regular = _inverses(hessian)
             step = (inverse @ gradient[..., np.newaxis])[..., 0]
@@ -267,9 +272,9 @@ def _chord_steps(problem: LogisticProblem, weights: Array, start: Array) -> tupl
 
 
 def _derivatives(
-    problem: LogisticProblem, weights: Array, theta: Array, *, with_hessian: bool
+    problem: LogisticProblem, weights: Array, theta: Array, workspace: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return the gradients (c, p) and, if asked for, the Hessians (c, p, p) at theta (c, p) or (1, p).
+    """Return the gradients (c, p) and, given a workspace, the Hessians (c, p, p) at theta (c, p) or (1, p).
 
     Rows are taken in blocks that stay in the processor's cache from the log-odds to the sums.
     """
@@ -278,22 +283,28 @@ def _derivatives(
     n, p = problem.design.shape
     gradient = np.zeros((len(weights), p)) + problem.ridge * theta
     packed = np.zeros((len(weights), p * (p + 1) // 2))
-    block = min(1024, max(64, BLOCK_NUMBERS // len(weights)))
+    block = min(MAX_BLOCK, max(64, BLOCK_NUMBERS // len(weights)))
     for first in range(0, n, block):
         rows = slice(first, first + block)
         design, inside = problem.design[rows], weights[:, rows]
         probability = expit(theta @ design.T)
         gradient += (inside * (probability - problem.target[rows])) @ design
-        if with_hessian:
+        if workspace is not None:
             probability *= 1.0 - probability
-            packed += (inside * probability) @ _feature_products(design).T
-    return gradient, _unpacked(packed, problem.ridge) if with_hessian else None
+            packed += (inside * probability) @ _feature_products(design, workspace).T
+    return gradient, None if workspace is None else _unpacked(packed, problem.ridge)
 
 
-def _feature_products(design: Array) -> Array:
+def _feature_products(design: Array, workspace: Array) -> Array:
     """Return the products of all pairs of columns of (n, p), ordered as triu_indices: (p(p+1)/2, n)."""
     columns = np.ascontiguousarray(design.T)
-    return np.concatenate([columns[j] * columns[j:] for j in range(len(columns))])
+    p, n = columns.shape
+    products = workspace[: n * (p * (p + 1) // 2)].reshape(-1, n)
+    first = 0
+    for j in range(p):
+        np.multiply(columns[j], columns[j:], out=products[first : first + p - j])
+        first += p - j
+    return products
 
 
 def _unpacked(packed: Array, ridge: Array) -> Array:

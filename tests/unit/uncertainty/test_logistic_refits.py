@@ -31,6 +31,11 @@ def refit(problem, weights):
     return refit_logistic(problem, iter(weights), damped_newton(problem, np.ones(300), np.zeros(6)))
 
 
+def workspace(problem):
+    n, p = problem.design.shape
+    return np.empty(n * (p * (p + 1) // 2))
+
+
 def test_the_gradient_vanishes_at_every_refit(problem):
     weights = subset_weights(problem, 40)
     thetas = refit(problem, weights)
@@ -50,9 +55,9 @@ def test_the_batch_size_does_not_matter(problem, monkeypatch, size):
 
 def test_row_blocks_do_not_matter(problem, monkeypatch):
     weights, theta = subset_weights(problem, 4), np.full((1, 6), 0.1)
-    gradient, hessian = _derivatives(problem, weights, theta, with_hessian=True)
+    gradient, hessian = _derivatives(problem, weights, theta, workspace(problem))
     monkeypatch.setattr(logistic_refits, "BLOCK_NUMBERS", 1)
-    blocked_gradient, blocked_hessian = _derivatives(problem, weights, theta, with_hessian=True)
+    blocked_gradient, blocked_hessian = _derivatives(problem, weights, theta, workspace(problem))
     np.testing.assert_allclose(blocked_gradient, gradient, rtol=1e-9)
     np.testing.assert_allclose(blocked_hessian, hessian, rtol=1e-9)
 
@@ -60,7 +65,7 @@ def test_row_blocks_do_not_matter(problem, monkeypatch):
 def test_the_batched_derivatives_are_those_of_each_refit(problem):
     weights = subset_weights(problem, 3)
     theta = np.random.default_rng(1).normal(scale=0.1, size=(3, 6))
-    gradients, hessians = _derivatives(problem, weights, theta, with_hessian=True)
+    gradients, hessians = _derivatives(problem, weights, theta, workspace(problem))
     for k in range(3):
         np.testing.assert_allclose(gradients[k], _gradient(problem, weights[k], theta[k]), rtol=1e-9)
         np.testing.assert_allclose(hessians[k], information(problem, weights[k], theta[k]), rtol=1e-9)
