@@ -31,7 +31,7 @@ MOMENTS = {
     "parameters": "the next models' mean and covariance",
     "scores": "the mean and covariance of the scores that the next models give these rows",
     "surrogate": "the local surrogate is true, and the mean and covariance of its parameters",
-    "assumed": "the mean and the assumed covariance of the scores that the next models give these rows",
+    "assumed": "the mean and covariance of the scores that the next models give these rows (covariance assumed)",
 }
 
 # Options that a guarantee is about.
