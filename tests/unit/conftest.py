@@ -1,5 +1,6 @@
 import pytest
 
+from unit.bounds.unimodal import UnimodalMeanSet
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
 
@@ -21,3 +22,16 @@ def loan_plans(bank):
     """Plans for thirty people whom the bank declines."""
     table = loans.people(150, 7)
     return bank.plan(table[~bank.model.predict(table)].iloc[:30])
+
+
+@pytest.fixture(scope="session")
+def unimodal_bank(bank):
+    """The same planner, with an ambiguity set of another family."""
+    known = {"moments": bank.moments_, "radius": bank.radius_, "drift": bank.drift_}
+    return loans.planner(bank.model, ambiguity=UnimodalMeanSet, **known)
+
+
+@pytest.fixture(scope="session")
+def unimodal_plans(unimodal_bank, loan_plans):
+    """Plans in that set for a few people."""
+    return unimodal_bank.plan(loan_plans.applicants.iloc[:4])

@@ -1,14 +1,14 @@
-"""How the guarantees of a plan fall as the ball of the next models grows."""
+"""How the guarantees of a plan fall as the ambiguity set of the next models grows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import segments_by_size
-from copa.bounds import validity_bounds
+from copa.bounds import Bounds, bound_plans
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -60,12 +60,12 @@ class RadiusCurves:
         return np.column_stack([each, some, every]) if len(self.kinds) > 1 else each
 
 
-def radius_grid(ball: MomentBall, points: Array, n_radii: int = N_RADII) -> Array:
+def radius_grid(ambiguity: AmbiguitySet, points: Array, n_radii: int = N_RADII) -> Array:
     """Radii worth looking at for some options.
 
     Parameters
     ----------
-    ball : MomentBall
+    ambiguity : AmbiguitySet
     points : ndarray of shape (M, D)
         Encoded options.
     n_radii : int
@@ -73,11 +73,10 @@ def radius_grid(ball: MomentBall, points: Array, n_radii: int = N_RADII) -> Arra
     Returns
     -------
     ndarray of shape (R,)
-        Ascending from 0, the ball's own radius among them.
+        Ascending from 0, the set's own radius among them.
     """
-    own = ball.radius
-    unit = MomentBall.read(ball.mean, ball.cov, 1.0, ball.drift)
-    scores = unit.scores(points)
+    own = ambiguity.radius
+    scores = replace(ambiguity, radius=1.0).scores(points)
     means, reaches = scores.means, scores.reaches
     useful = (means > 0.0) & (reaches > 0.0)
     # Beyond this radius nothing can be promised of a typical option any more.
@@ -110,14 +109,19 @@ def batch_curves(batch: PlanBatch, radii: Array | None = None, n_jobs: int | Non
     return curves
 
 
-def radius_curves(points: Array, ball: MomentBall, radii: Array, n_jobs: int | None = None) -> list[RadiusCurves]:
+def radius_curves(
+    points: Array, ambiguity: AmbiguitySet, radii: Array, n_jobs: int | None = None
+) -> list[RadiusCurves]:
     """Curves of plans with the same number of options.
+
+    Of another set than a `MomentBall` only lower bounds are known, and what its `joint_guarantees` say of all options:
+    its guarantee need not hold for the opposite of an option.
 
     Parameters
     ----------
     points : ndarray of shape (N, J, D)
         Encoded options.
-    ball : MomentBall
+    ambiguity : AmbiguitySet
         Its radius does not matter.
     radii : ndarray of shape (R,)
         Ascending.
@@ -129,21 +133,29 @@ def radius_curves(points: Array, ball: MomentBall, radii: Array, n_jobs: int | N
         One per plan.
     """
     n, size, _ = points.shape
-    each, each_upper = np.empty((2, n, len(radii), size))
+    each, each_upper = np.ones((2, n, len(radii), size))
     any_lower, any_upper, all_lower, all_upper = np.ones((4, n, len(radii)))
-    hopeless = (ball.scores(points).means < 0.0).all(axis=1)  # otherwise the upper bound for any option is 1
+    hopeless = (ambiguity.scores(points).means < 0.0).all(axis=1)  # otherwise the upper bound for any option is 1
     for r, radius in enumerate(radii.tolist()):
-        bounds = validity_bounds(points, ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)
-        each[:, r], any_lower[:, r] = bounds.option_lower, bounds.any_lower
+        at_radius = replace(ambiguity, radius=radius)
+        bounds = _bounds(at_radius, points, n_jobs)
+        each[:, r], any_lower[:, r] = bounds.option_lower.reshape(n, size), bounds.any_lower
         all_lower[:, r], all_upper[:, r] = bounds.lower, bounds.upper
-        scores = MomentBall(ball.mean, ball.cov, radius, ball.drift).scores(points)
-        each_upper[:, r] = 1.0 - ball.guarantee(-scores.means, scores.spreads, scores.reaches)
+        if not is_moment_ball(at_radius):
+            continue
+        scores = at_radius.scores(points)
+        each_upper[:, r] = 1.0 - at_radius.guarantee(-scores.means, scores.spreads, scores.reaches)
         if hopeless.any():
             # That no option holds is that all the opposite ones do.
-            none = validity_bounds(-points[hopeless], ball.mean, ball.cov, radius, ball.drift, n_jobs=n_jobs)
-            any_upper[hopeless, r] = 1.0 - none.lower
+            any_upper[hopeless, r] = 1.0 - _bounds(at_radius, -points[hopeless], n_jobs).lower
     stacked = zip(each, each_upper, any_lower, any_upper, all_lower, all_upper, strict=True)
     return [RadiusCurves(radii, *bounds_of_one) for bounds_of_one in stacked]
+
+
+def _bounds(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None) -> Bounds:
+    """Bounds of plans (N, J, D) of one size."""
+    n, size, dimension = points.shape
+    return bound_plans(ambiguity, points.reshape(-1, dimension), np.repeat(np.arange(n), size), n, n_jobs)
 
 
 @dataclass(frozen=True)

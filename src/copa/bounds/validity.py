@@ -39,11 +39,12 @@ class ValidityBounds:
     any_lower : float
         At least one option holds with at least this probability.
     gap : float
-        L* is proven to lie in [lower, lower + gap].
+        L* is proven to lie in [lower, lower + gap]; for another set than a `MomentBall`, one minus `lower`.
     option_lower : ndarray of shape (J,)
         Each option by itself holds with at least this probability.
     weights : ndarray of shape (J,)
-        The worst distribution's mass against each option (the paper's lambda*): the largest breaks first.
+        The worst distribution's mass against each option (the paper's lambda*): the largest breaks first. For another
+        set than a `MomentBall`, one minus the option's guarantee.
     counts : int
         Number of options J.
     message : str

@@ -1,6 +1,6 @@
 """One block of applicants, from their rows to their plans: searched, judged, and bounded as delivered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -187,11 +187,19 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
     found = strategy.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
+    found = replace(found, plans=found.plans._replace(highest=_highest(found, made)))
     rates = strategy.expected_rates(made.options.table, made.options.owner, found, run.n_jobs)
     status[declined], message[declined] = status_of_each(strategy, applicants, found, made, request, run)
     highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     return assemble(table, declined, made, (status, message, highest, seconds), request, strategy.basis, rates)
+
+
+def _highest(found: Found, made: Delivered) -> Array:
+    """Highest guarantee found for an option, (N,); that of the options delivered where the strategy left it at 0."""
+    best = np.zeros(len(made.reached))
+    np.maximum.at(best, made.options.owner, made.bounds.option_lower)
+    return np.where(found.plans.highest == 0.0, best, found.plans.highest)
 
 
 def read_rows(strategy: Strategy, table: "pd.DataFrame") -> tuple[Array, Texts]:
@@ -280,7 +288,7 @@ def assemble(
         relaxed_lower=_spread(made.relaxed_lower, whose, n, 0.0),
         highest_level=highest,
         points=options.points,
-        ambiguity=made.ambiguity,  # type: ignore[arg-type]  # another set than the ball is not stored in files
+        ambiguity=made.ambiguity,
         certificates=certificates,
         seconds=seconds,
         request=request,

@@ -22,7 +22,7 @@ from copa.plans.columns import Columns, per_applicant, per_option
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,11 +130,11 @@ class PlanRecord:
     option_lower = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
-    ambiguity = _Shared[MomentBall]()
+    ambiguity = _Shared[AmbiguitySet]()
     request = _Shared[PlanRequest]()
     basis = _Shared[PlanBasis]()
     terms = _Shared[PlanTerms]()
-    ball = _Shared[MomentBall]()
+    ball = _Shared[AmbiguitySet]()
 
     @property
     def held_out(self) -> HeldOutRates | None:
@@ -214,7 +214,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     points: Array = field(metadata=per_option(read.read_points))
     certificates: Sequence[Certificate | None] = field(metadata=per_applicant(read.read_certificates))
     seconds: Array = field(metadata=per_applicant(read.read_numbers))
-    ambiguity: MomentBall
+    ambiguity: AmbiguitySet
     request: PlanRequest
     basis: PlanBasis
     held_out: HeldOutRates | None = None
@@ -257,7 +257,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         return PlanTerms.of(self.request, self.basis)
 
     @property
-    def ball(self) -> MomentBall:
+    def ball(self) -> AmbiguitySet:
         """Name of `ambiguity` in earlier releases."""
         return self.ambiguity
 

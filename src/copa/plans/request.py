@@ -13,7 +13,7 @@ from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
 COSTS = ("l1", "l2")
-SUBJECTS = ("parameters", "scores", "surrogate")
+SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
 
 Record = TypeVar("Record")
 
@@ -89,9 +89,10 @@ class PlanBasis:
         Where the radius of the ambiguity set comes from, in words.
     schema : FeatureSchema
         What may change.
-    subject : {"parameters", "scores", "surrogate"}
-        What the ambiguity set is about: the parameters of the next model, the scores that a black box gives these very
-        rows, or the parameters of a surrogate for it around the applicant.
+    subject : {"parameters", "scores", "surrogate", "assumed"}
+        What the ambiguity set is about: the parameters of the next model, the scores that refits of a black box give
+        these very rows, the parameters of a linear surrogate for it around the applicant, or scores of these rows whose
+        covariance is assumed and not estimated.
 
     Examples
     --------

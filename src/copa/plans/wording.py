@@ -8,7 +8,7 @@ from copa.plans.changes import Change
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord
@@ -25,11 +25,13 @@ SUBJECTS = {
     "parameters": "the parameters of the next model",
     "scores": "the scores that the next model gives these rows (known from refits to resampled data)",
     "surrogate": "the next model is the linear surrogate that was fitted around the applicant, whose parameters",
+    "assumed": "the scores that the next model gives these rows (with an assumed covariance)",
 }
 MOMENTS = {
     "parameters": "the next models' mean and covariance",
     "scores": "the mean and covariance of the scores that the next models give these rows",
     "surrogate": "the local surrogate is true, and the mean and covariance of its parameters",
+    "assumed": "the mean and covariance of the scores that the next models give these rows (covariance assumed)",
 }
 
 # Options that a guarantee is about.
@@ -186,18 +188,12 @@ def asked(request: PlanRequest) -> str:
     return f"The guarantee asked for is at least {request.level:g} for {WHOM[request.guarantee_for]}."
 
 
-def assumption(ball: MomentBall, basis: PlanBasis) -> str:
+def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     """Say what the probabilities rest on."""
     answer = f"An option is accepted if the model answers {as_text(basis.favourable, quoted=True)}"
     rule = "" if basis.threshold is None else f" at the threshold {basis.threshold:g}"
-    if ball.radius == 0.0:
-        family = "whose mean and covariance are the estimated ones exactly"
-    else:
-        shape = "equally in every direction" if ball.drift is None else "in units of the drift between models"
-        family = f"whose mean and covariance are within a distance of {ball.radius:.3g} of the estimated ones, {shape}"
-    what = SUBJECTS[basis.subject]
     return (
-        f"Assumption: {what} come from a distribution {family} "
+        f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
         f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
     )
@@ -228,22 +224,22 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.1f} %"
 
 
-def moments_of(basis: PlanBasis) -> str:
-    """Whose mean and covariance the ball is about: those of the next models, or of what these say of the rows."""
-    return MOMENTS[basis.subject]
-
-
-def condition(ball: MomentBall, basis: PlanBasis) -> str:
+def condition(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     """The condition under which every probability of a report holds, as half of a sentence."""
-    if ball.radius == 0.0:
-        return f"if {moments_of(basis)} are exactly the estimated ones"
-    return f"if {moments_of(basis)} stay within radius {rounded_radius(ball.radius)} {units(ball)}"
+    if not is_moment_ball(ambiguity):
+        return f"if {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()}"
+    if ambiguity.radius == 0.0:
+        return f"if {MOMENTS[basis.subject]} are exactly the estimated ones"
+    before, after = around_radius(ambiguity, basis)
+    return f"{before} {rounded_radius(ambiguity.radius)}{after}"
 
 
-def units(ball: MomentBall) -> str:
-    """What a radius is measured from, and in which units."""
-    unit = "" if ball.drift is None else ", measured in units of the drift between models"
-    return f"of the estimated ones{unit}"
+def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
+    """What stands before and after a radius, where the numbers of a report hold at it."""
+    if not is_moment_ball(ambiguity):
+        return f"for a {type(ambiguity).__name__} of radius", ""
+    unit = "" if ambiguity.drift is None else ", measured in units of the drift between models"
+    return f"if {MOMENTS[basis.subject]} stay within radius", f" of the estimated ones{unit}"
 
 
 def asked_for(request: PlanRequest) -> tuple[str, str]:

@@ -168,11 +168,8 @@ class ReportBuilder:
 
 
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
-    """Whether plans have a planner's ambiguity set; those of scores differ in nothing but their radius."""
-    own = planner.fitted_.ambiguity(int(planner.n_options))
-    if batch.basis.subject != "parameters":
-        return batch.ambiguity.radius == own.radius
-    return batch.ambiguity.same_as(own)
+    """Whether plans have a planner's ambiguity set; one of scores has a dimension for each option, and one more."""
+    return batch.ambiguity.same_as(planner.fitted_.ambiguity(batch.ambiguity.dimension - 1))
 
 
 def _page(**content: Any) -> str:
@@ -298,7 +295,8 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
     widths = [max(len(row[k]) for row in rows) for k in range(2)]
     lines = [f"{left:<{widths[0]}}  {middle:>{widths[1]}}  {right}".rstrip() for left, middle, right in rows]
     gap = 10.0 ** np.ceil(np.log10(max(float(bounds.gap), 1e-12)))  # a power of ten above it
-    lines.append(f"Proven by a certificate; the exact value for all options is at most {gap:.0e} higher.")
+    exact = f"; the exact value for all options is at most {gap:.0e} higher" if bounds.status == "tight" else ""
+    lines.append(f"Proven by a certificate{exact}.")
     return "\n".join(lines)
 
 

@@ -28,14 +28,14 @@ Figure = dict[str, Any]
 
 
 def radius_figure(curves: "RadiusCurves", level: float | None) -> Figure:
-    """Guarantees against the radius of the ball; the script adds the line of the slider."""
+    """Guarantees against the radius of the ambiguity set; the script adds the line of the slider."""
     hover = "radius %{x:.3g}: at least %{y:.3f}"
     data = [_kind_line(kind, _numbers(curves.radii, 6), _floored(curves.lower(kind)), hover) for kind in curves.kinds]
     if len(data) == 1:
         data[0]["name"] = "the option"
     return _figure(
         data,
-        xaxis=_axis("radius of the ball", range=[0, float(curves.radii[-1])]),
+        xaxis=_axis("radius of the ambiguity set", range=[0, float(curves.radii[-1])]),
         yaxis=_axis("holds with at least", range=[0, 1.03]),
         shapes=[] if level is None else [_level_line(level, "y", "x")],
         showlegend=len(data) > 1,

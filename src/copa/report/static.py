@@ -91,7 +91,7 @@ def guarantee_distribution(batch: PlanBatch) -> "Figure":
 
 
 def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
-    """Guarantees of one plan against the radius of the ball.
+    """Guarantees of one plan against the radius of the ambiguity set.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> radius_chart(batch[0]).axes[0].get_xlabel()
-    'radius of the ball'
+    'radius of the ambiguity set'
     """
     if not plan.n_options:
         raise InvalidInputError(f"the plan has no options, so there is nothing to bound: {shown(plan)}")
@@ -125,7 +125,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
     _mark(axes.axvline, plan.ambiguity.radius)
     _mark(axes.axhline, plan.request.level, linestyle="--")
     limits = (float(chosen[0]), float(chosen[-1]))
-    axes.set(xlabel="radius of the ball", ylabel="holds with at least", xlim=limits, ylim=(0.0, 1.03))
+    axes.set(xlabel="radius of the ambiguity set", ylabel="holds with at least", xlim=limits, ylim=(0.0, 1.03))
     axes.legend(frameon=False)
     return figure
 

@@ -16,19 +16,19 @@ from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.wording import (
     MEANINGS,
     WHOM,
+    around_radius,
     asked_for,
     condition,
     favourable,
     heading,
-    moments_of,
     percent,
     rounded_radius,
-    units,
     value_text,
 )
 from copa.report import figures
 from copa.schema import FeatureSchema
 from copa.tables.cells import cells_of
+from copa.uncertainty.ambiguity import is_moment_ball
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +36,28 @@ if TYPE_CHECKING:
 MOST_FEATURES = 15
 MOST_DRAWN = 30  # corrected plans
 MOST_PARTS = 8  # of a score; the others are put together
-DRAWN_FROM = {"parameters": "model's parameters", "scores": "scores", "surrogate": "surrogate's parameters"}
+DRAWN_FROM = {
+    "parameters": "model's parameters",
+    "scores": "scores",
+    "surrogate": "surrogate's parameters",
+    "assumed": "scores",
+}
 
 View = dict[str, Any]  # what a template shows; "figures" are drawn by the page's script
 
 
 def header(batch: PlanBatch, totals: Totals) -> View:
     """What was asked, and what the probabilities rest on."""
-    request, basis, ball = batch.request, batch.basis, batch.ambiguity
+    request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
     facts = [
         ("Applicants", f"{totals.n_applicants:,}", ""),
         ("Guarantee asked for", *asked_for(request)),
         ("Options asked for", f"up to {request.n_options}", "per applicant"),
         ("Favourable answer", *favourable(basis)),
-        ("Radius of the ball", f"{ball.radius:.3g}", basis.radius_source),
+        ("Radius of the ambiguity set", f"{ambiguity.radius:.3g}", basis.radius_source),
     ]
-    return {"facts": facts, "condition": condition(ball, basis), "drawn_from": DRAWN_FROM[basis.subject]}
+    drawn_from = DRAWN_FROM[basis.subject] if is_moment_ball(ambiguity) else ""
+    return {"facts": facts, "condition": condition(ambiguity, basis), "drawn_from": drawn_from}
 
 
 def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> View:
@@ -194,8 +200,7 @@ def _at_radii(plan: Plan, curves: RadiusCurves, lives: dict[str, ShelfLife]) -> 
         "whom": "the option" if single else WHOM[whom],
         "radius": rounded_radius(radius),
         "slider": {"last": len(curves.radii) - 1, "own": own},
-        "moments": moments_of(plan.basis),
-        "units": units(plan.ambiguity),
+        "around_radius": around_radius(plan.ambiguity, plan.basis),
         "bounds": [
             {"name": name, "is_asked": kind == whom, "least": rounded_down(low), "most": rounded_up(high)}
             for (name, kind), low, high in rows

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeGuard
 
@@ -70,6 +70,7 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
+    What is printed beside guarantees says which distributions are meant (`in_words`).
 
     Parameters
     ----------
@@ -147,17 +148,21 @@ class AmbiguitySet(ABC):
         return cls(mean, cov, read_number(radius, "radius"), drift)
 
     def same_as(self, other: "AmbiguitySet") -> bool:
-        """Whether another set is of the same kind and holds the same distributions, to the last bit of its moments."""
-        if self is other:
-            return True
-        if (
-            type(self) is not type(other)
-            or self.radius != other.radius
-            or (self.drift is None) != (other.drift is None)
-        ):
-            return False
-        pairs = [(self.mean, other.mean), (self.cov, other.cov), (self.drift, other.drift)]
-        return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+        """Whether another set is of the same kind and holds the same distributions, to the last bit of its fields."""
+        if self is other or type(self) is not type(other):
+            return self is other
+        return all(_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.init)
+
+    def in_words(self) -> str:
+        """Say which distributions are meant, to follow the words "a distribution": the assumption of every guarantee.
+
+        Examples
+        --------
+        >>> from copa.uncertainty import MomentBall
+        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).in_words()
+        'whose mean and covariance are within a distance of 0.1 of the estimated ones, equally in every direction'
+        """
+        return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
 
     @property
     def dimension(self) -> int:
@@ -269,6 +274,15 @@ class MomentBall(AmbiguitySet):
     (1.0, 1.414)
     """
 
+    def in_words(self) -> str:
+        """Say how far the moments may be from the estimated ones."""
+        if not is_moment_ball(self):
+            return super().in_words()
+        if self.radius == 0.0:
+            return "whose mean and covariance are the estimated ones exactly"
+        shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
+        return f"whose mean and covariance are within a distance of {self.radius:.3g} of the estimated ones, {shape}"
+
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c) = (k, sqrt(1 + k^2)), k = sqrt(level / (1 - level)).
 
@@ -305,6 +319,11 @@ def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
             "with a MomentBall"
         )
     return ambiguity
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values of a field, numbers or arrays, are equal."""
+    return one is other if one is None or other is None else bool(np.array_equal(one, other))
 
 
 def _split(array: Array) -> tuple[Array, Exponents]:

@@ -120,3 +120,8 @@ def test_a_hopeless_option_breaks_for_certain(bank):
     assert audited.lower == 0.0
     assert split.probability > 0.99
     assert np.isfinite(split.broken).all()
+
+
+def test_a_set_without_a_known_worst_case_has_no_attribution(unimodal_bank, unimodal_plans):
+    assert unimodal_plans.counts.any()
+    assert [attribute(plan, unimodal_bank.fitted_) for plan in unimodal_plans] == [None] * len(unimodal_plans)

@@ -106,3 +106,15 @@ def test_a_level_is_proven_at_its_shelf_life(german, curves):
 def test_a_level_out_of_reach_has_no_shelf_life_and_a_low_one_has_no_end(german, curves):
     assert math.isnan(shelf_lives(german[0], curves[0], 0.9999)["all"].radius)
     assert shelf_lives(german[0], curves[0], 0.01)["any"].open_ended
+
+
+def test_curves_of_another_set_are_bounds_in_that_set(unimodal_plans):
+    grid = radius_grid(unimodal_plans.ambiguity, unimodal_plans.points)
+    own = int(np.flatnonzero(grid == unimodal_plans.ambiguity.radius)[0])
+    for plan, curve in zip(unimodal_plans, batch_curves(unimodal_plans, grid), strict=True):
+        if curve is None:
+            continue
+        assert curve.option_lower[own].tolist() == plan.option_lower.tolist()
+        assert (curve.any_lower[own], curve.all_lower[own]) == (plan.any_lower, plan.lower)
+        for upper in (curve.option_upper, curve.any_upper, curve.all_upper):
+            assert (upper == 1.0).all()

@@ -1,10 +1,12 @@
 """Plans in an ambiguity set that is no ball: bounds, certificates, and what files say to it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from copa.bounds import BallCertificate, Certificate, bound_plans, validity_bounds
-from copa.bounds.certificate_list import pack_certificates
+from copa.bounds.certificate_list import Proofs, ProvenPlans, pack_certificates
 from copa.bounds.gradient import envelope
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
@@ -97,6 +99,28 @@ def test_sets_are_the_same_where_their_kind_and_moments_are():
     assert not SET.same_as(MomentBall.read(MEAN, COV, RADIUS))
     assert not SET.same_as(UnimodalMeanSet.read(MEAN, COV, 0.2))
     assert not SET.same_as(UnimodalMeanSet.read(MEAN, COV, RADIUS, np.eye(3)))
+
+
+def test_sets_with_other_fields_of_their_own_are_not_the_same():
+    @dataclass(frozen=True, eq=False)
+    class Sharper(UnimodalMeanSet):
+        factor: float = 1.0
+        shifts: np.ndarray | None = None
+
+    def made(factor=1.0, shifts=None):
+        return Sharper(MEAN.copy(), COV.copy(), RADIUS, factor=factor, shifts=shifts)
+
+    assert made(shifts=np.ones(2)).same_as(made(shifts=np.ones(2)))
+    assert not made().same_as(made(factor=2.0))
+    assert not made().same_as(made(shifts=np.ones(2)))
+
+
+def test_a_ball_with_another_guarantee_has_no_proof_of_the_ball():
+    class Unimodal(MomentBall):
+        guarantee = UnimodalMeanSet.guarantee
+
+    plans = ProvenPlans(POINTS[None, :2], Unimodal.read(MEAN, COV, RADIUS), Proofs.empty(1, 2, 3))
+    assert type(plans[0]) is Certificate
 
 
 def test_plans_of_different_sizes_in_a_ball_are_those_of_each_size_alone():

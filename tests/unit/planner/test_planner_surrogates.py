@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import copa
 from copa import InvalidInputError
+from copa._core.words import rounded_down
 from copa.planner.strategies.base import Found, write_options
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.search._kernels.arguments import FoundPlans, Outcome
@@ -25,7 +26,7 @@ class Scattered(BlackBoxStrategy):
     """Takes the model's score for the mean of the next ones, and the first accepted rows that it happens to draw."""
 
     kind: ClassVar[str] = "scattered"
-    subject: ClassVar[str] = "surrogate"
+    subject: ClassVar[str] = "assumed"
 
     def points(self, rows, owner, n_options, n_jobs=None, encoded=None):  # noqa: ARG002 - the signature of a strategy
         return standard_points(self.model.scores(rows), SPREAD * np.eye(len(rows)), owner, n_options + 1)
@@ -72,6 +73,14 @@ def test_a_strategy_from_outside_the_package_plans_and_is_judged_and_bounded_lik
     lowest = [batch.option_lower[batch.owner == i].min(initial=1.0) for i in range(len(batch))]
     reached = (batch.counts > 0) & (np.array(lowest) >= 0.6)
     assert (reached == (batch.status == "ok")).all()
+    for plan in batch:
+        if plan.status == "fragile":  # the strategy does not say how far it came; its options do
+            assert plan.highest_level == plan.option_lower.max()
+            assert f"the highest that was found for an option is {rounded_down(plan.highest_level)}" in plan.message
+        if plan.n_options:
+            assert "fitted around the applicant" not in plan.explain()
+            assert "these rows (with an assumed covariance)" in plan.explain()
+    assert ((batch.status == "fragile") & (batch.highest_level > 0.0)).any()
 
 
 def test_its_plans_can_be_audited_and_corrected(planner, model):

@@ -4,6 +4,8 @@ import pytest
 from copa.plans import Change, PlanBatch
 from copa.plans.wording import change_words
 from copa.schema import Feature, FeatureSchema
+from copa.uncertainty.ambiguity import MomentBall
+from unit.bounds.unimodal import UnimodalMeanSet
 from unit.plans.plan_batches import SOURCE, german_batch
 
 SCHEMA = FeatureSchema(
@@ -201,3 +203,22 @@ def test_an_upper_bound_below_one_is_said_rounded_up(batch):
 def test_the_papers_objective_asks_for_no_level():
     text = german_batch(objective="paper")[0].explain()
     assert "The guarantee asked for" not in text
+
+
+def test_another_set_than_the_ball_says_its_own_assumption(unimodal_plans):
+    plan = next(plan for plan in unimodal_plans if plan.n_options)
+    for text in (plan.explain(), plan.explain(1), plan._repr_html_()):
+        assert "mean and covariance are within" not in text
+        assert "a distribution of the class UnimodalMeanSet, around the estimated mean and covariance, radius" in text
+
+
+def test_a_ball_with_another_guarantee_is_no_moment_ball_in_words_either():
+    class Unimodal(MomentBall):
+        guarantee = UnimodalMeanSet.guarantee
+
+    assert Unimodal.read([0.0], [[1.0]], 0.1).in_words().startswith("of the class Unimodal, around")
+
+
+def test_an_assumed_covariance_is_called_one():
+    plan = german_batch(subject="assumed")[0]
+    assert "the scores that the next model gives these rows (with an assumed covariance) come from" in plan.explain()

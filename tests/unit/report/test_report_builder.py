@@ -1,4 +1,5 @@
 import gc
+import math
 import tracemalloc
 from dataclasses import replace
 
@@ -7,6 +8,8 @@ import pytest
 
 import copa
 from copa.report import ReportBuilder, write_report
+from unit.bounds.unimodal import UnimodalMeanSet
+from unit.planner import loans
 from unit.plans.plan_batches import german_batch
 from unit.report.pages import Page
 
@@ -161,3 +164,35 @@ def test_all_refused_options_have_upper_bounds_below_one_on_the_page(german):
     highest = slider["upper"][0][slider["own"]]
     assert highest[-1] == np.ceil(1000 * upper[0])
     assert all(value < 1000 for value in highest)
+
+
+def test_a_report_of_another_set_shows_the_numbers_of_its_plans(unimodal_bank, unimodal_plans, tmp_path):
+    path = tmp_path / "unimodal.html"
+    write_report(unimodal_plans, path, planner=unimodal_bank)
+    page = Page(path.read_text(encoding="utf-8"))
+    slider = page.data["slider"]
+    some = np.flatnonzero(unimodal_plans.counts > 1)
+    assert len(some) > 0
+    for i in some.tolist():
+        plan = unimodal_plans[i]
+        own = [*plan.option_lower, plan.any_lower, plan.lower]
+        assert slider["lower"][i][slider["own"]] == [math.floor(1000 * value) for value in own]
+        assert slider["upper"][i] is None  # no upper bound is known
+    assert "The ball holds" not in page.text
+    assert "mean and covariance are within" not in page.text
+    assert "a distribution of the class UnimodalMeanSet, around the estimated mean and covariance" in page.text
+    assert "Each number holds for a UnimodalMeanSet of radius" in page.text
+    assert not any(name.startswith("attribution") for name in page.figures())
+
+
+def test_a_planner_of_scores_with_the_same_radius_and_another_set_is_refused():
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = loans.fitted_pipeline(RandomForestClassifier(5, min_samples_leaf=5, random_state=0))
+    settings = {"n_models": 2, "radius": 0.5, "n_options": 2, "guarantee": 0.5}
+    planner = loans.planner(forest, **settings)
+    people = loans.people(60, 5)
+    batch = planner.plan(people[~planner.model.predict(people)].iloc[:1])
+    ReportBuilder(planner=planner.set_params(n_options=3)).add(batch)  # the number of options is not that of the set
+    with pytest.raises(copa.InvalidInputError, match="not the one that made these plans"):
+        ReportBuilder(planner=loans.planner(forest, ambiguity=UnimodalMeanSet, **settings)).add(batch)

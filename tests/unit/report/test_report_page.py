@@ -97,7 +97,7 @@ def test_what_was_asked_and_what_it_rests_on_stand_at_the_top(page):
         "Seven people",
         "Guarantee asked for at least 0.6 for each option",
         "Favourable answer 'good' at the threshold 0.5",
-        "Radius of the ball 0.05 calibrated by resampling",
+        "Radius of the ambiguity set 0.05 calibrated by resampling",
         "if the next models' mean and covariance stay within radius 0.05 of the estimated ones",
         "about models outside it nothing is promised",
     ):

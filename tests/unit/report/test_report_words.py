@@ -61,6 +61,8 @@ def test_the_condition_says_whether_parameters_or_scores_are_meant():
     assert condition(ball, terms(schema)["basis"]).startswith("if the next models' mean and covariance stay")
     of_scores = terms(schema, subject="scores")["basis"]
     assert "of the scores that the next models give these rows stay" in condition(ball, of_scores)
+    assumed = terms(schema, subject="assumed")["basis"]
+    assert "give these rows (covariance assumed) stay within" in condition(ball, assumed)
 
 
 def test_numbers_are_counted_and_long_names_cut():

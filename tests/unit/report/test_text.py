@@ -3,6 +3,7 @@ import pytest
 
 import copa
 from copa.report import bounds_table
+from unit.bounds.unimodal import UnimodalMeanSet
 
 MEAN, COV = np.array([1.0, 1.0]), 0.1 * np.eye(2)
 PLAN = np.array([[1.0, 0.2], [1.0, -0.2]])
@@ -62,3 +63,8 @@ def test_names_are_shown_and_not_obeyed():
 def test_a_whole_batch_is_refused():
     with pytest.raises(copa.InvalidInputError, match=r"pass bounds\[i\]"):
         bounds_table(copa.validity_bounds(PLAN[None], MEAN, COV))
+
+
+def test_no_exact_value_is_spoken_of_where_the_bounds_are_loose():
+    bounds = copa.bound_plans(UnimodalMeanSet.read(MEAN, COV, 0.1), PLAN, np.array([0, 0]), 1)[0]
+    assert bounds_table(bounds).endswith("Proven by a certificate.")

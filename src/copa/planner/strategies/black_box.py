@@ -71,7 +71,7 @@ class BlackBoxStrategy(Strategy):
     >>> @dataclass(frozen=True, eq=False, kw_only=True)
     ... class Assumed(BlackBoxStrategy):
     ...     kind = "assumed"
-    ...     subject = "surrogate"
+    ...     subject = "assumed"
     ...     def points(self, rows, owner, n_options, n_jobs=None, encoded=None):
     ...         spread = 0.3 * np.eye(len(rows))
     ...         return standard_points(self.model.scores(rows), spread, owner, n_options + 1)
