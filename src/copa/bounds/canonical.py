@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
+from copa._core.arrays import LARGEST, SMALLEST, Array, Indices, as_floats, require_finite, require_size
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
@@ -53,6 +54,23 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
         if message:
             raise InvalidInputError(f"plan {i}: {message}")
     return array, False
+
+
+def read_owned_options(points: Any, owner: Any, n_plans: int, dimension: int) -> tuple[Array, Indices]:
+    """Check the shape of options (M, D), and that each has a plan of 0 to N - 1, those of one after those of another."""
+    array, plans = as_floats(points, "points"), np.asarray(owner)
+    if array.ndim != 2 or array.shape[1] != dimension:
+        raise InvalidInputError(f"points must have shape (M, {dimension}), one row per option, got {array.shape}")
+    if plans.shape != (len(array),) or (plans.size and plans.dtype.kind not in "iu"):
+        raise InvalidInputError(
+            f"owner must hold one whole number per option, shape ({len(array)},), got {plans.dtype} of shape "
+            f"{plans.shape}"
+        )
+    if plans.size and (plans[0] < 0 or plans[-1] >= n_plans or (plans[1:] < plans[:-1]).any()):
+        raise InvalidInputError(
+            f"owner must hold positions of applicants, 0 to {n_plans - 1}, in ascending order, got {shown(plans)}"
+        )
+    return array, plans.astype(np.int64)
 
 
 def require_plan(plan: Array) -> None:
