@@ -219,7 +219,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
             schema = settings.read_schema(self.schema, table, model.columns)
-            self.fitted_ = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            fitted = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
+            self.fitted_ = fitted
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
