@@ -57,7 +57,7 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
 
 
 def read_owned_options(points: Any, owner: Any, n_plans: int, dimension: int) -> tuple[Array, Indices]:
-    """Check the shape of options (M, D), and that each has a plan of 0 to N - 1, those of one after those of another."""
+    """Check the shape of options (M, D), and that each has a plan of 0 to N - 1, in ascending order."""
     array, plans = as_floats(points, "points"), np.asarray(owner)
     if array.ndim != 2 or array.shape[1] != dimension:
         raise InvalidInputError(f"points must have shape (M, {dimension}), one row per option, got {array.shape}")

@@ -203,8 +203,8 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
     bundle : Bundle
     """
     fitted = bundle.fitted
-    if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
-        yield "the ball of distributions is another one than that of the bundle"
+    if not batch.ambiguity.same_as(fitted.ambiguity(_n_options(batch))):
+        yield "the ambiguity set is another one than that of the bundle"
         return
     basis, own = vars(batch.basis), vars(fitted.basis)
     different = [name for name, value in own.items() if basis[name] != value]
@@ -219,7 +219,7 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
 
 def _n_options(batch: PlanBatch) -> int:
     """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
-    return batch.ball.dimension - 1
+    return batch.ambiguity.dimension - 1
 
 
 def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:

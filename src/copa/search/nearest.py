@@ -29,7 +29,7 @@ def find_nearest_rows(
 ) -> FoundRows:
     """Find for each target the allowed row nearest to it, in the encoded space, that meets the goal.
 
-    Of an applicant outside a range it is the nearest of several (`region.ways_in`).
+    Of an applicant outside a range it is the nearest of several (`problem.ways_in`).
 
     Parameters
     ----------

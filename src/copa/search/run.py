@@ -126,7 +126,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
 ) -> FoundPlans:
-    """Search the plans of N applicants; of those outside a range, the best plan of several (`region.ways_in`).
+    """Search the plans of N applicants; of those outside a range, the best plan of several (`problem.ways_in`).
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from copa.uncertainty.ambiguity import MomentBall
 
 def mean_and_spread(plan, j):
     """Mean, standard deviation and length of an option's score, by hand."""
-    x, ball = plan.points[j], plan.ball
+    x, ball = plan.points[j], plan.ambiguity
     return x @ ball.mean, math.sqrt(x @ ball.cov @ x), math.sqrt(x @ x)
 
 
@@ -96,7 +96,7 @@ def test_a_single_option_keeps_a_level_up_to_the_radius_of_its_closed_form(germa
 def test_a_level_is_proven_at_its_shelf_life(german, curves):
     plan, curve = german[0], curves[0]
     lives = shelf_lives(plan, curve, 0.6)
-    ball = plan.ball
+    ball = plan.ambiguity
     for kind, life in lives.items():
         bounds = copa.validity_bounds(plan.points, ball.mean, ball.cov, life.radius, ball.drift)
         assert {"each": bounds.option_lower.min(), "any": bounds.any_lower, "all": bounds.lower}[kind] >= 0.6
