@@ -22,7 +22,7 @@ from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 def read_points(points: Any, dimension: int) -> Array:
     """Check the shape of one plan (J, D) or a batch (N, J, D) and return a read-only copy.
 
-    The entries are checked plan by plan, by `require_plan` or `complaints`.
+    The entries are checked plan by plan, by `require_plan` or `plan_violations`.
     """
     array = as_floats(points, "points").copy()
     if array.ndim not in (2, 3) or array.shape[-1] != dimension:
@@ -50,7 +50,7 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
     if array.ndim == 2:
         require_plan(array)
         return array[None], True
-    for i, message in enumerate(complaints(array)):
+    for i, message in enumerate(plan_violations(array)):
         if message:
             raise InvalidInputError(f"plan {i}: {message}")
     return array, False
@@ -85,7 +85,7 @@ def require_plan(plan: Array) -> None:
             )
 
 
-def complaints(plans: Array) -> npt.NDArray[np.str_]:
+def plan_violations(plans: Array) -> npt.NDArray[np.str_]:
     """Say what is wrong with each plan of a batch (N, J, D); empty where nothing is."""
     with np.errstate(invalid="ignore"):
         sizes = np.abs(plans).max(axis=2)  # NaN where an entry is, and then no comparison below holds

@@ -12,7 +12,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk, interruption
-from copa.bounds.canonical import complaints, read_owned_options, read_points, require_plan
+from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
 from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
@@ -275,7 +275,7 @@ def bound_plans(
 
 def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -> ValidityBounds:
     """Bounds of plans (N, J, D), vacuous for those with bad entries."""
-    messages = complaints(plans)
+    messages = plan_violations(plans)
     good = messages == ""
     if good.all():
         return bound_batch(ambiguity, plans, n_jobs)

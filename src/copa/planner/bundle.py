@@ -246,7 +246,7 @@ def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None)
             found.append(f"the model does not accept it, and the status is {status}")
         if status not in WITHDRAWN:
             found += [f"breaks the schema: {violation}" for violation in violations[k]]
-        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {fault}" for fault in found)
+        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {violation}" for violation in found)
 
 
 def _applicant(batch: PlanBatch, i: int) -> str:

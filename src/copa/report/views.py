@@ -16,12 +16,12 @@ from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.wording import (
     MEANINGS,
     WHOM,
-    asked_for,
     condition,
     favourable,
     heading,
     moments_of,
     percent,
+    request_fact,
     rounded_radius,
     units,
     value_text,
@@ -46,7 +46,7 @@ def header(batch: PlanBatch, totals: Totals) -> View:
     request, basis, ball = batch.request, batch.basis, batch.ambiguity
     facts = [
         ("Applicants", f"{totals.n_applicants:,}", ""),
-        ("Guarantee asked for", *asked_for(request)),
+        ("Guarantee asked for", *request_fact(request)),
         ("Options asked for", f"up to {request.n_options}", "per applicant"),
         ("Favourable answer", *favourable(basis)),
         ("Radius of the ball", f"{ball.radius:.3g}", basis.radius_source),

@@ -61,9 +61,9 @@ class ActionSpace:
         cost: Cost,
     ) -> "ActionSpace":
         """Put together what the encoding found for the columns of the schema."""
-        numeric = [feature for feature in schema.features if feature.name in encoding.lines]
-        categorical = [feature for feature in schema.features if feature.name in encoding.choices]
-        blocks = [encoding.lines[f.name][None] for f in numeric] + [encoding.choices[f.name] for f in categorical]
+        numeric = [feature for feature in schema.features if feature.name in encoding.numeric]
+        categorical = [feature for feature in schema.features if feature.name in encoding.categorical]
+        blocks = [encoding.numeric[f.name][None] for f in numeric] + [encoding.categorical[f.name] for f in categorical]
         directions = np.concatenate(blocks) if blocks else np.zeros((0, mean.size))
         shape = np.eye(mean.size) if drift is None else drift
         return cls(schema, (*numeric, *categorical), directions, mean, cov, shape, model.theta, cost)
