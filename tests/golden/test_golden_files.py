@@ -71,7 +71,7 @@ def test_a_saved_planner_finds_the_guarantees_that_were_promised(name):
     """Whatever becomes of the search: the same rows, judged anew."""
     expected = expected_plans(name)
     audited = loaded_planner(name).audit(expected)
-    np.testing.assert_allclose(audited.ball.mean, expected.ball.mean, **SAME)
+    np.testing.assert_allclose(audited.ambiguity.mean, expected.ambiguity.mean, **SAME)
     np.testing.assert_allclose(audited.option_lower, expected.option_lower, **SAME)
     assert audited.accepted.tolist() == expected.accepted.tolist()
 

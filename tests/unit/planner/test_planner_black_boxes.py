@@ -315,7 +315,7 @@ def by_lime(model, declined):
 
 def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):
     assert by_lime.held_out is None
-    assert by_lime.ball.radius == pytest.approx(0.01 / np.sqrt(0.05))
+    assert by_lime.ambiguity.radius == pytest.approx(0.01 / np.sqrt(0.05))
     assert "surrogate" in by_lime[0].explain()
     assert model.predict(by_lime.options).all()
 
