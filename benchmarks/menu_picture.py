@@ -70,7 +70,7 @@ def _planner(data: Any) -> tuple[Any, pd.DataFrame]:
 def _costs_and_spread(batch: copa.PlanBatch) -> tuple[float, float]:
     """Mean effort in units of the cheapest option, and mean determinant of the menus with all their options."""
     ratios, spreads = [], []
-    for i in np.flatnonzero(batch.counts == batch.terms.n_options):
+    for i in np.flatnonzero(batch.counts == batch.request.n_options):
         effort = batch.effort[batch.owner == i]
         ratios.append(effort.mean() / effort.min())
         spreads.append(_determinant(batch, i))
@@ -81,12 +81,12 @@ def _determinant(batch: copa.PlanBatch, i: int) -> float:
     """Det K of one menu, distances between its rows in units of the cheapest effort."""
     rows = batch.options[batch.owner == i]
     total = np.zeros((len(rows), len(rows)))
-    for feature in batch.terms.schema.features:
+    for feature in batch.basis.schema.features:
         if feature.is_numeric:
             column = rows[feature.name].to_numpy(dtype=float)
             total += feature.weight * np.abs(column[:, None] - column) / feature.spread
         else:
-            code = batch.terms.schema.codes(rows, feature.name).astype(float)
+            code = batch.basis.schema.codes(rows, feature.name).astype(float)
             apart = np.abs(code[:, None] - code)
             total += feature.weight * (apart / feature.spread if feature.kind == "ordinal" else (apart > 0))
     unit = batch.effort[batch.owner == i].min()
@@ -95,7 +95,7 @@ def _determinant(batch: copa.PlanBatch, i: int) -> float:
 
 def _table_line(name: str, batch: copa.PlanBatch) -> str:
     wanted = np.isin(batch.status, ["ok", "fragile"])
-    full = wanted & (batch.counts == batch.terms.n_options)
+    full = wanted & (batch.counts == batch.request.n_options)
     dominated = sum(_has_dominated(batch, i) for i in np.flatnonzero(full))
     changed = np.mean([len(plan.changes(j + 1)) for plan in batch[:20] for j in range(len(plan.options))])
     statuses = ", ".join(f"{n} {s}" for s, n in zip(*np.unique(batch.status, return_counts=True), strict=True))

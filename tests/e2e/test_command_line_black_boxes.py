@@ -53,7 +53,7 @@ def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank
     with zipfile.ZipFile(bundle) as outer, zipfile.ZipFile(io.BytesIO(outer.read("planner.zip"))) as inner:
         assert sum(name.startswith("refits/") for name in inner.namelist()) == 9
     batch = PlanBatch.load(planned / "p.copa")
-    assert batch.terms.basis == "scores"
+    assert batch.basis.subject == "scores"
     assert batch.held_out.n_models == 3
     assert (batch.status == "ok").any()
     assert model.predict(batch.options).all()
@@ -103,7 +103,7 @@ def test_proofs_of_another_radius_are_not_those_of_the_bundle(bank, bundle, plan
     model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
     copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3")
     told = copa("verify", planned / "p.copa", "--bundle", tmp_path / "b", code=1)
-    assert "the ball of distributions is another one" in told.stderr
+    assert "the ambiguity set is another one" in told.stderr
 
 
 def test_an_audit_bounds_the_same_rows_alike_and_says_what_breaks_first(bank, bundle, planned):

@@ -127,7 +127,7 @@ def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
     data = (bank / "bank.csv", "--target", "paid", "--schema", bank / "schema.yaml")
     copa("fit", *data, "-o", tmp_path / "b", *FIT, "--radius", "0.1")
     result = copa("verify", proofs / "proofs.copa", "--bundle", tmp_path / "b", code=1)
-    assert "the ball of distributions is another one" in result.stderr
+    assert "the ambiguity set is another one" in result.stderr
 
 
 def test_rows_that_are_not_those_of_the_proofs_are_found_with_the_bundle(proofs, bundle, tmp_path):

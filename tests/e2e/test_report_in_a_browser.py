@@ -157,7 +157,7 @@ def test_the_menu_of_a_chosen_applicant_is_shown_in_words(browser, plans):
 
 def test_the_slider_shows_at_each_radius_what_python_computes_there(browser, plans):
     _, batch = plans
-    plan, ball = batch[0], batch.ball
+    plan, ball = batch[0], batch.ambiguity
     article = choose(browser, 0)
     before, _ = shown_bounds(article)
     assert before == [rounded_down(bound) for bound in (*plan.option_lower, plan.any_lower, plan.lower)]

@@ -71,7 +71,7 @@ def test_a_saved_planner_finds_the_guarantees_that_were_promised(name):
     """Whatever becomes of the search: the same rows, judged anew."""
     expected = expected_plans(name)
     audited = loaded_planner(name).audit(expected)
-    np.testing.assert_allclose(audited.ball.mean, expected.ball.mean, **SAME)
+    np.testing.assert_allclose(audited.ambiguity.mean, expected.ambiguity.mean, **SAME)
     np.testing.assert_allclose(audited.option_lower, expected.option_lower, **SAME)
     assert audited.accepted.tolist() == expected.accepted.tolist()
 
@@ -84,7 +84,7 @@ def test_saved_plans_hold_what_their_document_says_and_their_proofs_hold(name):
     pairs = list(zip(claims_of_batch(batch), claims_of_document(document), strict=True))
     assert len(pairs) == len(batch) == 4
     for saved, told in pairs:
-        assert (saved.label, saved.status, saved.faults(), told.faults()) == (told.label, told.status, [], [])
+        assert (saved.label, saved.status, saved.violations(), told.violations()) == (told.label, told.status, [], [])
         np.testing.assert_array_equal(saved.option_lower, told.option_lower)
 
 

@@ -67,7 +67,7 @@ def compare(problem: TinyProblem, name: str) -> list[Outcome]:
 
 def judge(problem: TinyProblem, reach: Reach, batch: copa.PlanBatch, i: int, name: str) -> Outcome:
     own, options = problem.applicants.iloc[[i]], batch.options[batch.owner == i]
-    good, n_options = reach.at(problem.guarantee), batch.terms.n_options
+    good, n_options = reach.at(problem.guarantee), batch.request.n_options
     true_status = "ok" if len(good.places) else "fragile" if reach.highest >= 0.0 else "infeasible"
     known = {
         "name": name,

@@ -64,14 +64,16 @@ def renamed_exports(module: str, new_names: Mapping[str, str]) -> Callable[[str]
     return __getattr__
 
 
-def renamed_property(old: str, new: str) -> property:
-    """Return a property with an old name that gives the value of the new one."""
+def renamed_property(old: str, *new: str, joined: Callable[..., Any] | None = None) -> property:
+    """Return a property with an old name that gives the value of the new one, or several `joined`."""
 
     def get(self: Any) -> Any:
-        _warn(f"{type(self).__name__}.{old}", f"{type(self).__name__}.{new}")
-        return getattr(self, new)
+        owner = type(self).__name__
+        _warn(f"{owner}.{old}", " and ".join(f"{owner}.{name}" for name in new))
+        values = [getattr(self, name) for name in new]
+        return values[0] if joined is None else joined(*values)
 
-    return property(get, doc=f"Old name of `{new}`.")
+    return property(get, doc=f"Old name of {' and '.join(f'`{name}`' for name in new)}.")
 
 
 def _warn(old: str, new: str) -> None:

@@ -232,9 +232,10 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     -------
     DataFrame
         One row per applicant, NaN where there is no option: applicant, status, n_options; proximity, the mean effort;
-        diversity, the determinant with efforts between options as distances; validity_now, the share accepted today;
-        with `thetas`, validity_all, validity_any and validity_each (the mean over options), shares of these models;
-        sparsity, the mean number of changed columns; and the bounds: lower, any_lower, lowest_option.
+        diversity, the determinant with efforts between options as distances (NaN also for a cost of one's own, of which
+        a batch has nothing but the name); validity_now, the share accepted today; with `thetas`,
+        validity_all, validity_any and validity_each (the mean over options), shares of these models; sparsity, the mean
+        number of changed columns; and the bounds: lower, any_lower, lowest_option.
 
     Examples
     --------
@@ -306,8 +307,12 @@ def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
 
 
 def _effort_diversity(batch: "PlanBatch") -> Array:
-    """Diversity of each menu, with the efforts between its options as distances, (N,)."""
+    """Diversity of each plan, with the efforts between its options as distances, (N,)."""
+    from copa.search.cost import COSTS
+
     found = np.full(len(batch), np.nan)
+    if batch.request.cost not in COSTS:
+        return found
     for rows, options in segments_by_size(batch.counts):
         flat = batch.options.iloc[options.ravel()]
         found[rows] = _determinant(_efforts_between(flat, options.shape, batch.basis.schema, batch.request.cost))
@@ -315,25 +320,28 @@ def _effort_diversity(batch: "PlanBatch") -> Array:
 
 
 def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "FeatureSchema", cost: str) -> Array:
-    """Efforts between the options of n menus of J, whose rows follow each other in the table, (n, J, J).
+    """Efforts between the options of n plans of J, whose rows follow each other in the table, (n, J, J).
 
     NaN where an option holds a value that the schema does not know.
     """
-    from copa.search.cost import level_gaps, unit_of_effort
+    from copa.search.cost import read_cost
 
-    power = 2 if cost == "l2" else 1
-    total = np.zeros((*shape, shape[-1]))
-    for feature in schema.features:
-        if feature.immutable or feature.name not in table.columns:
-            continue
-        column = table[feature.name]
+    known = [feature for feature in schema.features if not feature.immutable and feature.name in table.columns]
+    columns = sorted(known, key=lambda feature: feature.is_categorical)  # numeric ones first, as prices have them
+    rows, readable = np.empty((*shape, len(columns))), np.ones(shape, dtype=np.bool_)
+    first_level = sum(feature.is_numeric for feature in columns)
+    for f, feature in enumerate(columns):
         if feature.is_numeric:
-            values = column_numbers(column)[0].reshape(shape) * (feature.weight / unit_of_effort(feature))
-            with np.errstate(invalid="ignore"):  # of two infinite values
-                apart = np.abs(values[:, :, None] - values[:, None, :])
+            rows[..., f] = column_numbers(table[feature.name])[0].reshape(shape)
         else:
-            codes = column_codes(feature, column).reshape(shape)
-            gaps = np.pad(level_gaps(feature), (0, 1), constant_values=np.nan)  # an unknown value has position -1
-            apart = gaps[codes[:, :, None], codes[:, None, :]]
-        total += apart**power
-    return np.sqrt(total) if power == 2 else total
+            codes = column_codes(feature, table[feature.name]).reshape(shape)
+            readable &= codes >= 0
+            rows[..., f] = first_level + np.maximum(codes, 0)
+            first_level += len(feature.values or ())
+    model, apart = read_cost(cost), np.empty((*shape, shape[-1]))
+    prices = model.prices(columns)
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        for j in range(shape[-1]):  # one option against all at a time, as in `diversity`
+            apart[..., j] = model.distance(prices, rows, rows[:, j : j + 1])
+    apart[~(readable[:, :, None] & readable[:, None, :])] = np.nan
+    return apart

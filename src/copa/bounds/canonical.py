@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import LARGEST, SMALLEST, Array, as_floats, require_finite, require_size
+from copa._core.arrays import LARGEST, SMALLEST, Array, Indices, as_floats, require_finite, require_size
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 
@@ -21,7 +22,7 @@ from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 def read_points(points: Any, dimension: int) -> Array:
     """Check the shape of one plan (J, D) or a batch (N, J, D) and return a read-only copy.
 
-    The entries are checked plan by plan, by `require_plan` or `complaints`.
+    The entries are checked plan by plan, by `require_plan` or `plan_violations`.
     """
     array = as_floats(points, "points").copy()
     if array.ndim not in (2, 3) or array.shape[-1] != dimension:
@@ -49,10 +50,27 @@ def read_plans(points: Any, dimension: int) -> tuple[Array, bool]:
     if array.ndim == 2:
         require_plan(array)
         return array[None], True
-    for i, message in enumerate(complaints(array)):
+    for i, message in enumerate(plan_violations(array)):
         if message:
             raise InvalidInputError(f"plan {i}: {message}")
     return array, False
+
+
+def read_owned_options(points: Any, owner: Any, n_plans: int, dimension: int) -> tuple[Array, Indices]:
+    """Check the shape of options (M, D), and that each has a plan of 0 to N - 1, in ascending order."""
+    array, plans = as_floats(points, "points"), np.asarray(owner)
+    if array.ndim != 2 or array.shape[1] != dimension:
+        raise InvalidInputError(f"points must have shape (M, {dimension}), one row per option, got {array.shape}")
+    if plans.shape != (len(array),) or (plans.size and plans.dtype.kind not in "iu"):
+        raise InvalidInputError(
+            f"owner must hold one whole number per option, shape ({len(array)},), got {plans.dtype} of shape "
+            f"{plans.shape}"
+        )
+    if plans.size and (plans[0] < 0 or plans[-1] >= n_plans or (plans[1:] < plans[:-1]).any()):
+        raise InvalidInputError(
+            f"owner must hold positions of applicants, 0 to {n_plans - 1}, in ascending order, got {shown(plans)}"
+        )
+    return array, plans.astype(np.int64)
 
 
 def require_plan(plan: Array) -> None:
@@ -67,7 +85,7 @@ def require_plan(plan: Array) -> None:
             )
 
 
-def complaints(plans: Array) -> npt.NDArray[np.str_]:
+def plan_violations(plans: Array) -> npt.NDArray[np.str_]:
     """Say what is wrong with each plan of a batch (N, J, D); empty where nothing is."""
     with np.errstate(invalid="ignore"):
         sizes = np.abs(plans).max(axis=2)  # NaN where an entry is, and then no comparison below holds

@@ -12,7 +12,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk, interruption
-from copa.bounds.canonical import complaints, read_points, require_plan
+from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
 from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
@@ -243,6 +243,11 @@ def bound_plans(
     ValidityBounds
         Of N plans.
 
+    Raises
+    ------
+    InvalidInputError
+        If `points` has another shape, or `owner` is not ascending, or beyond the applicants.
+
     Examples
     --------
     >>> import numpy as np
@@ -254,6 +259,7 @@ def bound_plans(
     >>> bounds.lower.round(3), bounds.option_lower.round(3)
     (array([0.755, 0.   , 0.84 ]), array([0.763, 0.819, 0.84 ]))
     """
+    points, owner = read_owned_options(points, owner, n_applicants, ambiguity.dimension)
     counts = np.bincount(owner, minlength=n_applicants)
     starts = np.cumsum(counts) - counts
     whose = [np.flatnonzero(counts == size) for size in range(counts.max(initial=0) + 1)]
@@ -270,7 +276,7 @@ def bound_plans(
 
 def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -> ValidityBounds:
     """Bounds of plans (N, J, D), vacuous for those with bad entries."""
-    messages = complaints(plans)
+    messages = plan_violations(plans)
     good = messages == ""
     if good.all():
         return bound_batch(ambiguity, plans, n_jobs)

@@ -1,4 +1,4 @@
-"""The `copa` command: from files to certified menus, audits, corrections and reports."""
+"""The `copa` command: from files to certified plans, audits, corrections and reports."""
 
 import sys
 

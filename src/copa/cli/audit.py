@@ -168,7 +168,7 @@ def _content(batch: "PlanBatch", breaks: list[Attribution | None]) -> dict[str, 
                 "breaks_first": None if found is None else found.to_dict(),
             }
         )
-    return {"assumption": assumption(batch.ball, batch.terms), "applicants": entries}
+    return {"assumption": assumption(batch.ambiguity, batch.basis), "applicants": entries}
 
 
 def _show(batch: "PlanBatch", breaks: list[Attribution | None]) -> None:
@@ -191,4 +191,4 @@ def _show(batch: "PlanBatch", breaks: list[Attribution | None]) -> None:
         show(f"\nand {counted(len(concerned) - SHOWN, 'more applicant')}: --json or -o FILE has all of them.")
     if len(concerned) < len(batch):
         show(f"\n{counted(len(batch) - len(concerned), 'applicant')} without options.")
-    show(f"\n{assumption(batch.ball, batch.terms)}")
+    show(f"\n{assumption(batch.ambiguity, batch.basis)}")

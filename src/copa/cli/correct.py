@@ -1,6 +1,5 @@
 """`copa correct`: plans made elsewhere, repaired."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ from copa.cli.options import (
     Group,
     Guarantee,
     Id,
+    Method,
     NJobs,
     PlansArgument,
     RawCells,
@@ -29,13 +29,7 @@ if TYPE_CHECKING:
     from copa.planner import CorrectedPlans
 
 
-class Method(StrEnum):
-    """What to do with the options."""
-
-    LEVEL = "level"
-    REQUIREMENT = "requirement"
-    MAHALANOBIS = "mahalanobis"
-    ASCENT = "ascent"
+DEFAULT = Method("level")
 
 
 def correct(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -46,7 +40,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
         typer.Option("--output", "-o", help="Write the corrected plans: .csv, .parquet, .json or .copa."),
     ],
     applicants: Applicants = None,
-    method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = Method.LEVEL,
+    method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = DEFAULT,
     budget: Annotated[float, typer.Option(help="Largest distance an option is moved (mahalanobis, ascent).")] = 0.1,
     margin: Annotated[float, typer.Option(help="Mean score to reach (requirement).")] = 0.1,
     n_corrections: Annotated[int | None, typer.Option(help="Most options moved per plan; default: all.")] = None,

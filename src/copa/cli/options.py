@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from copa._core.words import hint, shown
+from copa._core.words import GUARANTEE_FOR, METHODS, hint, shown
 from copa.cli.messages import MisuseError, misuse, say
+from copa.search.cost import COSTS
 from copa.tables.files import TableFile, open_table
 
 if TYPE_CHECKING:
@@ -17,20 +18,14 @@ if TYPE_CHECKING:
     from copa.planner.bundle import Bundle
 
 
-class GuaranteeFor(StrEnum):
-    """Whom a guarantee is for."""
-
-    EACH = "each"
-    ALL = "all"
-    ANY = "any"
-
-
-class Cost(StrEnum):
-    """How efforts add up."""
-
-    L1 = "l1"
-    L2 = "l2"
-
+if TYPE_CHECKING:
+    GuaranteeFor = str
+    Cost = str
+    Method = str
+else:  # the words that the library knows, as typer takes a choice of words
+    GuaranteeFor = StrEnum("GuaranteeFor", {word.upper(): word for word in GUARANTEE_FOR})
+    Cost = StrEnum("Cost", {word.upper(): word for word in COSTS})
+    Method = StrEnum("Method", {word.upper(): word for word in METHODS})
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
 PlansArgument = Annotated[

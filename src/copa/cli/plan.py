@@ -1,4 +1,4 @@
-"""`copa plan`: menus for a file of applicants, block by block."""
+"""`copa plan`: plans for a file of applicants, block by block."""
 
 import hashlib
 from collections import Counter
@@ -111,7 +111,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     raw_cells: RawCells = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build a menu of options for every applicant of a file."""
+    """Build a plan for every applicant of a file."""
     started = perf_counter()
     files = {
         "--output": (output, PLAN_FILES),

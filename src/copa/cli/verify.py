@@ -11,7 +11,7 @@ from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
-from copa.plans.document import Claim, claims_of_batch, claims_of_document, name_fault, require_document
+from copa.plans.document import Claim, claims_of_batch, claims_of_document, name_violation, require_document
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import read_json_file
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from copa.planner.bundle import Bundle
 
 
-SHOWN = 10  # faults
+SHOWN = 10  # violations
 
 
 def verify(
@@ -35,15 +35,16 @@ def verify(
     if not file.is_file():
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
     opened = None if bundle is None else open_bundle(bundle)
-    n_plans, n_options, faults = 0, 0, list[str]()
-    for claim, fault in _checked(file, opened):
+    n_plans, n_options, violations = 0, 0, list[str]()
+    for claim, violation in _checked(file, opened):
         if claim is not None:
             n_plans += len(claim.option_lower) > 0
             n_options += len(claim.option_lower)
-        faults += [] if fault is None else [fault]
+        violations += [] if violation is None else [violation]
     if as_json:
-        show_json({"file": str(file), "plans": n_plans, "options": n_options, "proven": not faults, "faults": faults})
-    elif not faults:
+        counts = {"file": str(file), "plans": n_plans, "options": n_options}
+        show_json(counts | {"proven": not violations, "faults": violations})
+    elif not violations:
         scope = (
             ""
             if bundle is None
@@ -51,15 +52,15 @@ def verify(
             "the model accepts them as said."
         )
         show(f"{file}: {counted(n_plans, 'plan')} with {counted(n_options, 'option')}; every bound is proven.{scope}")
-    for fault in faults[:SHOWN]:
-        say(f"error: {fault}")
-    if faults:
-        say(f"error: {file}: {counted(len(faults), 'claim')} not proven.")
-    return FAILED if faults else FINE
+    for violation in violations[:SHOWN]:
+        say(f"error: {violation}")
+    if violations:
+        say(f"error: {file}: {counted(len(violations), 'claim')} not proven.")
+    return FAILED if violations else FINE
 
 
 def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:
-    """Every claim, once with None and once per fault; faults that are about no claim of their own come alone."""
+    """Every claim, once with None and once per violation; those that are about no claim of their own come alone."""
     if file.suffix.lower() == ".json":
         if opened is not None:
             raise MisuseError(
@@ -68,20 +69,20 @@ def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None
         content = read_json_file(file)
         try:
             require_document(content)
-            yield from _with_faults(claims_of_document(content))
+            yield from _with_violations(claims_of_document(content))
         except DataError as error:
             raise DataError(f"{file}: {error}") from error
         return
     batches = read_parts(PlanBatch, file) if in_parts(file) else iter([PlanBatch.load(file)])
     for batch in batches:
-        yield from _with_faults(claims_of_batch(batch))
+        yield from _with_violations(claims_of_batch(batch))
         if opened is not None:
             from copa.planner.bundle import bundle_violations
 
-            yield from ((None, fault) for fault in bundle_violations(batch, opened))
+            yield from ((None, violation) for violation in bundle_violations(batch, opened))
 
 
-def _with_faults(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | None]]:
+def _with_violations(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | None]]:
     for claim in claims:
         yield claim, None
-        yield from ((None, name_fault(claim, fault)) for fault in claim.faults())
+        yield from ((None, name_violation(claim, violation)) for violation in claim.violations())

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.deprecation import renamed_property
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.models.derivatives import raw_jacobian
 from copa.models.linear import LinearModel
-from copa.models.spelling import spell_choices, spell_numbers
+from copa.models.spelling import spell_levels, spell_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,15 +38,18 @@ class Encoding:
 
     Attributes
     ----------
-    lines : mapping of str to ndarray of shape (D,)
+    numeric : mapping of str to ndarray of shape (D,)
         From a numeric or integer column to its direction: the change of the encoded vector per raw unit.
-    choices : mapping of str to ndarray of shape (V, D)
+    categorical : mapping of str to ndarray of shape (V, D)
         From an ordinal, categorical or binary column to codes of its values: differences of them are the change of the
         encoded vector.
     """
 
-    lines: Mapping[str, Array]
-    choices: Mapping[str, Array]
+    numeric: Mapping[str, Array]
+    categorical: Mapping[str, Array]
+
+    lines = renamed_property("lines", "numeric")
+    choices = renamed_property("choices", "categorical")
 
     @classmethod
     def probe(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":
@@ -53,18 +57,18 @@ class Encoding:
 
         A column that cannot be probed is left out if it is immutable, and is an error otherwise.
         """
-        lines: dict[str, Array] = {}
-        choices: dict[str, Array] = {}
+        numeric: dict[str, Array] = {}
+        categorical: dict[str, Array] = {}
         for probe in _probes(model, schema, table):
             try:
                 if probe.feature.is_numeric:
-                    lines[probe.feature.name] = probe.direction()
+                    numeric[probe.feature.name] = probe.direction()
                 else:
-                    choices[probe.feature.name] = probe.codes()
+                    categorical[probe.feature.name] = probe.codes()
             except InvalidInputError:
                 if not probe.feature.immutable:
                     raise
-        return cls(lines, choices)
+        return cls(numeric, categorical)
 
     @classmethod
     def without_directions(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":
@@ -181,7 +185,7 @@ class _Probe:
         """All values of a categorical column, as the column spells them."""
         n_values = len(self.feature.values or ())
         present = self.column.dropna() if self.column.notna().any() else self.column
-        return spell_choices(self.feature, np.arange(n_values), present.iloc[[0] * n_values])
+        return spell_levels(self.feature, np.arange(n_values), present.iloc[[0] * n_values])
 
     def _require_one_answer(self, answers: Array, size: float) -> None:
         """Raise if what the column does depends on the other columns."""

@@ -161,7 +161,7 @@ def spell_numbers(feature: "Feature", numbers: Any, like: "pd.Series[Any]") -> "
     return _held(values, dtype)
 
 
-def spell_choices(feature: "Feature", codes: Any, own: "pd.Series[Any]") -> "pd.Series[Any]":
+def spell_levels(feature: "Feature", codes: Any, own: "pd.Series[Any]") -> "pd.Series[Any]":
     """The values with the given positions, as a column of the type of `own`, or of one that can hold them.
 
     Parameters

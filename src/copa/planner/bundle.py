@@ -203,8 +203,8 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
     bundle : Bundle
     """
     fitted = bundle.fitted
-    if not batch.ball.same_as(fitted.ambiguity(_n_options(batch))):
-        yield "the ball of distributions is another one than that of the bundle"
+    if not batch.ambiguity.same_as(fitted.ambiguity(_n_options(batch))):
+        yield "the ambiguity set is another one than that of the bundle"
         return
     basis, own = vars(batch.basis), vars(fitted.basis)
     different = [name for name, value in own.items() if basis[name] != value]
@@ -219,7 +219,7 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
 
 def _n_options(batch: PlanBatch) -> int:
     """Most options of a plan: an ambiguity set of scores has a dimension for each, and one more."""
-    return batch.ball.dimension - 1
+    return batch.ambiguity.dimension - 1
 
 
 def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
@@ -246,7 +246,7 @@ def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None)
             found.append(f"the model does not accept it, and the status is {status}")
         if status not in WITHDRAWN:
             found += [f"breaks the schema: {violation}" for violation in violations[k]]
-        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {fault}" for fault in found)
+        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {violation}" for violation in found)
 
 
 def _applicant(batch: PlanBatch, i: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.reading import read_count, read_number, read_word
+from copa._core.words import METHODS
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
 from copa.planner.plan import deliver
 from copa.planner.settings import Execution
@@ -28,7 +29,6 @@ from copa.tables.cells import snap
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("level", "requirement", "mahalanobis", "ascent")
 POINT_ROUNDING = 1e-9  # of a score
 BATCH_SIZE = 128  # plans that are corrected at once; then the clock is looked at
 # Shares of a correction that are tried, one after the other, where the nearest real row is beyond the budget.

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
-from copa.external import ExternalPlans, read_plans
+from copa.external import ExternalPlans
 from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
 from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows, reasons_against
 from copa.planner.settings import Execution
@@ -76,11 +76,6 @@ class Audit(NamedTuple):
 
     batch: PlanBatch
     sound: Flags
-
-
-def read_given(strategy: Strategy, source: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
-    """Read external plans in the columns of the model, and in those of the schema that it does not use."""
-    return read_plans(source, strategy.model.columns, applicants, others=strategy.schema.names)
 
 
 def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, n_jobs: int | None) -> Audit:

@@ -10,11 +10,11 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, require_known_entries
 from copa.exceptions import DataError, InvalidInputError
-from copa.planner.strategies import stored_strategy
+from copa.planner.strategies import SURROGATES, read_surrogate, stored_strategy
 from copa.planner.strategies.storage import FORMAT, damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
-from copa.search.cost import COSTS
+from copa.search.cost import COSTS, read_cost
 from copa.uncertainty.ambiguity import MomentBall
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
@@ -29,7 +29,11 @@ def save_planner(planner: Any, path: str | Path) -> None:
 def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
-    part, ambiguity = fitted.pack(), fitted.ambiguity(1)
+    ambiguity = fitted.ambiguity(1)
+    _require_known(type(ambiguity), MomentBall)
+    _require_known(type(fitted.space.cost), *COSTS.values())
+    _require_known(read_surrogate(planner.surrogate), *SURROGATES.values())
+    part = fitted.pack()
     content = {
         "version": fitted.file_version,
         "settings": pack_settings(planner),
@@ -40,13 +44,7 @@ def pack_planner(planner: Any) -> bytes:
         "power": fitted.space.prices.power,
         **part.content,
     }
-    known = (stored_strategy(content), MomentBall, *COSTS.values())
-    for part_of_it in (fitted, ambiguity, fitted.space.cost):
-        if type(part_of_it) not in known:
-            name = type(part_of_it).__name__
-            raise InvalidInputError(
-                f"a planner with a class of your own, {name}, cannot be saved: copa could not load it"
-            )
+    _require_known(type(fitted), stored_strategy(content))
     return FORMAT.pack(Archive(content, part.arrays, part.members))
 
 
@@ -84,9 +82,10 @@ def unpack_planner(
 
 
 def pack_settings(planner: Any) -> dict[str, Any]:
-    """The settings, as JSON has them."""
-    given = planner.get_params(deep=False).items()
-    return {name: _plain(value) for name, value in given if name not in NOT_SAVED}
+    """The settings, as JSON has them: a cost and a surrogate by their words."""
+    given = planner.get_params(deep=False)
+    given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
+    return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}
 
 
 def complete_settings(content: dict[str, Any], planner_class: Any, path: str | Path) -> dict[str, Any]:
@@ -106,6 +105,14 @@ def complete_settings(content: dict[str, Any], planner_class: Any, path: str | P
         raise DataError(f"the planner {path} cannot be read: {error}") from error
     content["settings"] = defaults | settings
     return dict(content["settings"])
+
+
+def _require_known(used: type, *known: type) -> None:
+    """Raise for a class of the caller's own."""
+    if used not in known:
+        raise InvalidInputError(
+            f"a planner with a class of your own, {used.__name__}, cannot be saved: copa could not load it"
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -10,12 +10,12 @@ from sklearn.exceptions import NotFittedError
 from copa._core.compilation import compiled_meanwhile
 from copa._core.threads import progress_bar
 from copa._core.words import require_known
-from copa.external import ExternalPlans
+from copa.external import ExternalPlans, read_plans
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
 from copa.planner.corrected_rows import Correction
-from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans, read_given
+from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.strategies import read_surrogate
@@ -219,7 +219,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
             schema = settings.read_schema(self.schema, table, model.columns)
-            self.fitted_ = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            fitted = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
+            self.fitted_ = fitted
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
@@ -358,12 +360,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return self._fitted() if self.objective == "level" else Weighted.of(self._fitted())
 
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
-        """Plans that someone else made."""
+        """Plans that someone else made, in the columns of the model and in those that only the schema has."""
         strategy = self._fitted()
         settings.check_settings(self)
-        given = read_given(strategy, plans, applicants)
         strategy.require_audits()
-        return given
+        return read_plans(plans, strategy.model.columns, applicants, others=strategy.schema.names)
 
     def _request(self) -> PlanRequest:
         weight = DIVERSITY_WEIGHTS[self.objective] if self.diversity_weight is None else self.diversity_weight

@@ -13,9 +13,10 @@ from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
+from copa.plans.request import OBJECTIVES
 from copa.schema import FeatureSchema
 from copa.schema.feature import is_absent
-from copa.search.cost import Cost, read_cost
+from copa.search.cost import COSTS, Cost, read_cost
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
@@ -23,9 +24,7 @@ from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 if TYPE_CHECKING:
     import pandas as pd
 
-OBJECTIVES = ("level", "paper")
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate", "ambiguity")
-SURROGATES = ("boundary", "lime")
 PLAIN = (str, int, float, bool, np.generic)
 
 
@@ -93,12 +92,17 @@ class Execution:
 
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
+    from copa.planner.strategies import read_surrogate  # strategies are fitted and run with the settings below
+
     read_share(planner.guarantee, "guarantee")
     read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
-    read_cost(planner.cost)
-    if not isinstance(planner.surrogate, type):
-        read_word(planner.surrogate, SURROGATES, "surrogate")
+    cost = read_cost(planner.cost)
+    if planner.objective == "paper" and type(cost) not in COSTS.values():
+        raise InvalidInputError(
+            f"objective='paper' takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
+        )
+    read_surrogate(planner.surrogate)
     read_ambiguity(planner.ambiguity)
     read_radius(planner.radius)
     read_drift(planner.drift)

@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.words import listed, shown
 from copa.exceptions import DataError, InvalidInputError
-from copa.models.spelling import spell_choices
+from copa.models.spelling import spell_levels
 from copa.schema import FeatureSchema
 from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
 from copa.tables.cells import text_of
@@ -228,7 +228,7 @@ def _levels(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
     if column.name in schema:
         feature = schema[column.name]
         codes = np.arange(len(feature.values or ()))
-        values = spell_choices(feature, codes, column.iloc[np.zeros_like(codes)]).tolist()  # all like the first
+        values = spell_levels(feature, codes, column.iloc[np.zeros_like(codes)]).tolist()  # all like the first
     return (
         values if any(isinstance(value, str) for value in values) else sorted(values)
     )  # as scikit-learn wants numbers

@@ -1,4 +1,4 @@
-"""What comes out: a menu for every applicant, with its guarantees, in original units."""
+"""What comes out: a plan for every applicant, with its guarantees, in original units."""
 
 from copa.plans.batch import Plan, PlanBatch
 from copa.plans.changes import Change

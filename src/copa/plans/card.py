@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.plans.frames import summary_table
-from copa.plans.wording import WHOM, asked, assumption, makes_promises, status_notes, tried_words
+from copa.plans.wording import WHOM, assumption, makes_promises, request_words, status_notes, tried_words
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _level(plan: "Plan | PlanBatch", whom: str) -> float | None:
 def _terms(plan: "Plan | PlanBatch") -> str:
     """Say what was asked for and what the probabilities rest on."""
     legend = " It is marked on the bars." if plan.request.level is not None else ""
-    return f"{asked(plan.request)}{legend} {assumption(plan.ambiguity, plan.basis)}"
+    return f"{request_words(plan.request)}{legend} {assumption(plan.ambiguity, plan.basis)}"
 
 
 def _histogram(batch: "PlanBatch", guarantees: dict[str, Any]) -> View:

@@ -263,7 +263,7 @@ class Claim:
     gap: float
     certificate: Certificate | None
 
-    def faults(self) -> list[str]:
+    def violations(self) -> list[str]:
         """Say which numbers are not proven; an empty list where all are."""
         if len(self.option_lower) == 0:
             return []
@@ -273,9 +273,9 @@ class Claim:
             proven = self.certificate.verify()
         except CopaError as error:
             return [str(error)]
-        return [*self._bound_faults(proven), *self._option_faults(self.certificate), *self._status_faults()]
+        return [*self._bound_violations(proven), *self._option_violations(self.certificate), *self._status_violations()]
 
-    def _bound_faults(self, proven: Verification) -> Iterator[str]:
+    def _bound_violations(self, proven: Verification) -> Iterator[str]:
         least = "holds with at least {:.9g} is claimed, {:.9g} is proven"
         most = "at most {:.9g} is claimed, {:.9g} is proven"
         if not self.lower <= proven.lower + ROUNDING:
@@ -287,7 +287,7 @@ class Claim:
         if not self.lower + self.gap >= proven.upper - ROUNDING:
             yield f"the gap {self.gap:.3g} is claimed, up to {proven.upper - self.lower:.3g} is possible"
 
-    def _option_faults(self, certificate: Certificate) -> Iterator[str]:
+    def _option_violations(self, certificate: Certificate) -> Iterator[str]:
         if len(certificate.points) != len(self.option_lower):
             yield f"{len(self.option_lower)} options are claimed, the certificate is about {len(certificate.points)}"
             return
@@ -299,7 +299,7 @@ class Claim:
             for j in np.flatnonzero(~(np.abs(self.weights - mass) <= ROUNDING)).tolist():
                 yield f"option {j + 1}: the weight {self.weights[j]:.9g} is claimed, {mass[j]:.9g} is right"
 
-    def _status_faults(self) -> Iterator[str]:
+    def _status_violations(self) -> Iterator[str]:
         reached = {"each": float(self.option_lower.min()), "all": self.lower, "any": self.any_lower}[self.asked_for]
         if self.status == "ok" and self.asked is not None and not reached >= self.asked:
             yield f"the status is ok, but {self.asked_for} has {reached:.9g}, below the {self.asked:g} asked for"
@@ -333,6 +333,6 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
 
 
-def name_fault(claim: Claim, fault: str) -> str:
-    """Return a fault as a line that says whose it is."""
-    return f"applicant {as_text(claim.label)}: {fault}"
+def name_violation(claim: Claim, violation: str) -> str:
+    """Return a violation as a line that says whose it is."""
+    return f"applicant {as_text(claim.label)}: {violation}"

@@ -62,7 +62,7 @@ def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
 
 
 def option_numbers(batch: "BatchRecord[PlanRecord]") -> Positions:
-    """Number of each option in its menu, from 1, (M,)."""
+    """Number of each option in its plan, from 1, (M,)."""
     starts = np.cumsum(batch.counts) - batch.counts
     numbers: Positions = np.arange(len(batch.owner)) - starts[batch.owner] + 1
     return numbers

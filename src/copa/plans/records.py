@@ -133,8 +133,6 @@ class PlanRecord:
     ambiguity = _Shared[AmbiguitySet]()
     request = _Shared[PlanRequest]()
     basis = _Shared[PlanBasis]()
-    terms = _Shared[PlanTerms]()
-    ball = _Shared[AmbiguitySet]()
 
     @property
     def held_out(self) -> HeldOutRates | None:
@@ -143,6 +141,8 @@ class PlanRecord:
         return None if rates is None else rates.select(np.array([self.row]), np.arange(own.start, own.stop))
 
     trials = renamed_property("trials", "held_out")
+    ball = renamed_property("ball", "ambiguity")
+    terms = renamed_property("terms", "request", "basis", joined=PlanTerms.of)
 
     @property
     def breaks_first(self) -> int | None:
@@ -251,17 +251,9 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         counts.setflags(write=False)
         return counts
 
-    @property
-    def terms(self) -> PlanTerms:
-        """Request and basis in one record, as before `request` and `basis`."""
-        return PlanTerms.of(self.request, self.basis)
-
-    @property
-    def ball(self) -> AmbiguitySet:
-        """Name of `ambiguity` in earlier releases."""
-        return self.ambiguity
-
     trials = renamed_property("trials", "held_out")
+    ball = renamed_property("ball", "ambiguity")
+    terms = renamed_property("terms", "request", "basis", joined=PlanTerms.of)
 
     def __len__(self) -> int:
         return len(self.applicants)

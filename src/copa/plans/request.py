@@ -12,7 +12,6 @@ from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
-COSTS = ("l1", "l2")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
 
 Record = TypeVar("Record")

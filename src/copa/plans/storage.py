@@ -57,7 +57,7 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
     if batch.held_out is not None:
         arrays |= {f"trials/{name}": array for name, array in batch.held_out.pack().items()}
     content = {
-        "terms": batch.terms.to_dict(),
+        "terms": PlanTerms.of(batch.request, batch.basis).to_dict(),
         "applicants": pack_frame(batch.applicants, "applicants", arrays),
         "options": pack_frame(batch.options, "options", arrays),
         "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),

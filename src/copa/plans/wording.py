@@ -163,7 +163,7 @@ def whole_words(plan: "PlanRecord") -> str:
     if plan.breaks_first is not None:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
     if plan.request.level is not None:
-        sentences.append(asked(plan.request))
+        sentences.append(request_words(plan.request))
     sentences.append(tried_words(plan))
     return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
 
@@ -181,7 +181,7 @@ def tried_words(plan: "PlanRecord") -> str:
     )
 
 
-def asked(request: PlanRequest) -> str:
+def request_words(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
     if request.level is None:
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
@@ -242,7 +242,7 @@ def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
     return f"if {MOMENTS[basis.subject]} stay within radius", f" of the estimated ones{unit}"
 
 
-def asked_for(request: PlanRequest) -> tuple[str, str]:
+def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if request.level is None:
         return "none", "the options minimise the paper's weighted sum"

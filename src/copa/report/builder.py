@@ -137,7 +137,9 @@ class ReportBuilder:
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept
-        if kept is not None and not (batch.ambiguity.same_as(kept.ambiguity) and batch.terms.same_as(kept.terms)):
+        if kept is not None and not (
+            batch.ambiguity.same_as(kept.ambiguity) and batch.request == kept.request and batch.basis == kept.basis
+        ):
             raise InvalidInputError(
                 "this batch has another ambiguity set or other terms than those added before; write one report for each"
             )

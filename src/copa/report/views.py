@@ -17,11 +17,11 @@ from copa.plans.wording import (
     MEANINGS,
     WHOM,
     around_radius,
-    asked_for,
     condition,
     favourable,
     heading,
     percent,
+    request_fact,
     rounded_radius,
     value_text,
 )
@@ -51,7 +51,7 @@ def header(batch: PlanBatch, totals: Totals) -> View:
     request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
     facts = [
         ("Applicants", f"{totals.n_applicants:,}", ""),
-        ("Guarantee asked for", *asked_for(request)),
+        ("Guarantee asked for", *request_fact(request)),
         ("Options asked for", f"up to {request.n_options}", "per applicant"),
         ("Favourable answer", *favourable(basis)),
         ("Radius of the ambiguity set", f"{ambiguity.radius:.3g}", basis.radius_source),

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, as_floats, require_finite
+from copa._core.reading import is_whole
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import Feature
@@ -140,6 +141,34 @@ def read_cost(cost: "str | Cost") -> Cost:
     if not (isinstance(cost, str) and cost in COSTS):
         raise InvalidInputError(f"cost must be one of {listed(list(COSTS))}, or a Cost, got {shown(cost)}")
     return COSTS[cost]()
+
+
+def read_prices(prices: Prices, n_numeric: int, n_columns: int, n_directions: int) -> Prices:
+    """Read what a `Cost` returned as the compiled search needs it, or say what is wrong with it.
+
+    Parameters
+    ----------
+    prices : Prices
+    n_numeric, n_columns : int
+        Number of numeric columns, and of all columns.
+    n_directions : int
+        Number of numeric columns and of levels.
+    """
+    if not isinstance(prices, Prices):
+        raise InvalidInputError(f"a cost must return Prices, got {shown(prices)}")
+    if not is_whole(prices.power) or prices.power not in {1, 2}:
+        raise InvalidInputError(f"power of the prices must be 1 or 2, got {shown(prices.power)}")
+    shapes = {"per_unit": (n_numeric,), "gaps": (n_directions, n_directions), "penalties": (n_columns,)}
+    arrays = {}
+    for name, shape in shapes.items():
+        array = as_floats(getattr(prices, name), f"{name} of the prices")
+        if array.shape != shape:
+            raise InvalidInputError(f"{name} of the prices must have shape {shape}, got {array.shape}")
+        require_finite(array, f"{name} of the prices")
+        if (array < 0.0).any():
+            raise InvalidInputError(f"{name} of the prices must not be negative, got {array.min():g}")
+        arrays[name] = array
+    return Prices(**arrays, power=int(prices.power))
 
 
 def spread_prices(columns: Sequence[Feature], power: int) -> Prices:

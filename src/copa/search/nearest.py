@@ -29,7 +29,7 @@ def find_nearest_rows(
 ) -> FoundRows:
     """Find for each target the allowed row nearest to it, in the encoded space, that meets the goal.
 
-    Of an applicant outside a range it is the nearest of several (`region.ways_in`).
+    Of an applicant outside a range it is the nearest of several (`problem.ways_in`).
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def _search(
     n_jobs, deadline = run
     regions, m, n_numeric = inputs[0], len(shift), len(space.numeric)
     numbers, per_unit = _nearest_numbers(space, regions, shift)
-    levels, asked = _level_distances(space, regions, shift), goals.arrays()
+    levels, goal_arrays = _level_distances(space, regions, shift), goals.arrays()
     rows = np.hstack([numbers, regions.own[:, n_numeric:]])
     found = FoundRows(np.full(m, Outcome.TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        applicants = (take_rows(part, some) for part in (*inputs, asked))
+        applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
         targets = Targets(numbers[some], per_unit, levels[some])
         kernel(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
 

@@ -13,7 +13,7 @@ from copa.models import Encoding, LinearModel
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
-from copa.search.cost import Cost, unit_of_effort
+from copa.search.cost import Cost, read_prices, unit_of_effort
 from copa.tables.cells import snap
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class ActionSpace:
         cost: Cost,
     ) -> "ActionSpace":
         """Put together what the encoding found for the columns of the schema."""
-        numeric = [feature for feature in schema.features if feature.name in encoding.lines]
-        categorical = [feature for feature in schema.features if feature.name in encoding.choices]
-        blocks = [encoding.lines[f.name][None] for f in numeric] + [encoding.choices[f.name] for f in categorical]
+        numeric = [feature for feature in schema.features if feature.name in encoding.numeric]
+        categorical = [feature for feature in schema.features if feature.name in encoding.categorical]
+        blocks = [encoding.numeric[f.name][None] for f in numeric] + [encoding.categorical[f.name] for f in categorical]
         directions = np.concatenate(blocks) if blocks else np.zeros((0, mean.size))
         shape = np.eye(mean.size) if drift is None else drift
         return cls(schema, (*numeric, *categorical), directions, mean, cov, shape, model.theta, cost)
@@ -111,7 +111,8 @@ class ActionSpace:
     @cached_property
     def prices(self) -> Prices:
         """What changes cost."""
-        return self.cost.prices(self.columns)
+        prices = self.cost.prices(self.columns)
+        return read_prices(prices, len(self.numeric), len(self.columns), len(self.directions))
 
     def effort(self, own: Array, rows: Array) -> Array:
         """Effort of rows (..., F) for the applicants they are made for, without penalties."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.models.spelling import spell_choices, spell_numbers, with_room
+from copa.models.spelling import spell_levels, spell_numbers, with_room
 from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import multiples
 
@@ -45,7 +45,7 @@ def write_rows(space: ActionSpace, table: "pd.DataFrame", own: Array, owner: Ind
         if feature.is_numeric:
             words = spell_numbers(feature, _numbers(feature, rows[flags, f]), column)
         else:
-            words = spell_choices(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
+            words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
         written[feature.name] = overwritten(column, flags, words)
     return written
 

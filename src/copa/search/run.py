@@ -126,7 +126,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
 ) -> FoundPlans:
-    """Search the plans of N applicants; of those outside a range, the best plan of several (`region.ways_in`).
+    """Search the plans of N applicants; of those outside a range, the best plan of several (`problem.ways_in`).
 
     Parameters
     ----------
@@ -187,13 +187,13 @@ def _search(
 
     kernel: Any = find_plans
     n_jobs, deadline, progress = run
-    n, asked = len(found.outcomes), goals.arrays()
+    n, goal_arrays = len(found.outcomes), goals.arrays()
 
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
         problem = space.problem._replace(cap=cap, stop=stop)
-        applicants = (take_rows(part, some) for part in (*inputs, asked))
+        applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
         kernel(problem, space.prices, *applicants, settings, take_rows(found, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))

@@ -23,7 +23,7 @@ def found(bank, plans):
 def test_shares_add_up_to_the_score_and_in_the_worst_case_to_nothing(plans, found):
     for plan, split in zip(plans, found, strict=True):
         point, worst = plan.points[split.option - 1], plan.certificate.worst_case()
-        assert split.expected.sum() == pytest.approx(point @ plan.ball.mean)
+        assert split.expected.sum() == pytest.approx(point @ plan.ambiguity.mean)
         assert split.broken.sum() == pytest.approx(point @ worst.location[split.option - 1], abs=1e-9)
         assert split.broken.sum() < 1e-6 * split.expected.sum()  # the models that refuse the option do so on average
 
@@ -44,7 +44,9 @@ def test_a_columns_share_is_what_its_own_coordinates_add(plans, found):
     plan, split = plans[0], found[0]
     point = plan.points[split.option - 1]
     for position, name in enumerate(loans.NUMBERS, start=1):
-        assert split.expected[split.columns.index(name)] == pytest.approx(point[position] * plan.ball.mean[position])
+        assert split.expected[split.columns.index(name)] == pytest.approx(
+            point[position] * plan.ambiguity.mean[position]
+        )
 
 
 def test_what_a_change_alone_gives_is_in_the_share_of_its_column(bank, plans, found):
@@ -61,7 +63,7 @@ def test_what_a_change_alone_gives_is_in_the_share_of_its_column(bank, plans, fo
             (gain,) = bank.fitted_.model.encode(option) - bank.fitted_.model.encode(undone)
             before = attribute_of_row(bank, plan, undone)
             k = split.columns.index(change.column)
-            assert split.expected[k] - before[k] == pytest.approx(gain @ plan.ball.mean, abs=1e-9)
+            assert split.expected[k] - before[k] == pytest.approx(gain @ plan.ambiguity.mean, abs=1e-9)
 
 
 def attribute_of_row(bank, plan, row):
@@ -88,7 +90,7 @@ def test_coordinates_of_several_columns_are_not_given_to_one():
     plan = next(plan for plan in planner.plan(table[~model.predict(table)].iloc[:10]) if plan.n_options)
     split = attribute(plan, planner.fitted_)
     assert split.parts == (GENERAL, "several columns together")
-    assert split.expected.sum() == pytest.approx(plan.points[split.option - 1] @ plan.ball.mean)
+    assert split.expected.sum() == pytest.approx(plan.points[split.option - 1] @ plan.ambiguity.mean)
 
 
 def test_a_model_that_is_no_sum_over_columns_has_one_share():

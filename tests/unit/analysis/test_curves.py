@@ -10,13 +10,13 @@ from copa.uncertainty.ambiguity import MomentBall
 
 def mean_and_spread(plan, j):
     """Mean, standard deviation and length of an option's score, by hand."""
-    x, ball = plan.points[j], plan.ball
+    x, ball = plan.points[j], plan.ambiguity
     return x @ ball.mean, math.sqrt(x @ ball.cov @ x), math.sqrt(x @ x)
 
 
 @pytest.fixture(scope="module")
 def grid(german):
-    return radius_grid(german.ball, german.points)
+    return radius_grid(german.ambiguity, german.points)
 
 
 @pytest.fixture(scope="module")
@@ -26,19 +26,19 @@ def curves(german, grid):
 
 def test_the_grid_starts_at_zero_and_holds_the_radius_of_the_plans(german, grid):
     assert grid[0] == 0.0
-    assert german.ball.radius in grid
+    assert german.ambiguity.radius in grid
     assert (np.diff(grid) > 0.0).all()
-    assert grid[-1] >= 2.0 * german.ball.radius
+    assert grid[-1] >= 2.0 * german.ambiguity.radius
 
 
 def test_without_a_radius_the_grid_goes_on_until_a_typical_option_is_lost(german):
-    ball = MomentBall.read(german.ball.mean, german.ball.cov, 0.0)
+    ball = MomentBall.read(german.ambiguity.mean, german.ambiguity.cov, 0.0)
     lost = german.points @ ball.mean / np.linalg.norm(german.points, axis=1)
     assert radius_grid(ball, german.points)[-1] == pytest.approx(np.median(lost[lost > 0]))
 
 
 def test_at_the_plans_own_radius_the_curves_are_its_bounds(german, grid, curves):
-    own = int(np.flatnonzero(grid == german.ball.radius)[0])
+    own = int(np.flatnonzero(grid == german.ambiguity.radius)[0])
     for plan, curve in zip(german, curves, strict=True):
         found = [None] if curve is None else [*curve.option_lower[own], curve.any_lower[own], curve.all_lower[own]]
         expected = [*plan.option_lower, plan.any_lower, plan.lower] if plan.n_options else [None]
@@ -96,7 +96,7 @@ def test_a_single_option_keeps_a_level_up_to_the_radius_of_its_closed_form(germa
 def test_a_level_is_proven_at_its_shelf_life(german, curves):
     plan, curve = german[0], curves[0]
     lives = shelf_lives(plan, curve, 0.6)
-    ball = plan.ball
+    ball = plan.ambiguity
     for kind, life in lives.items():
         bounds = copa.validity_bounds(plan.points, ball.mean, ball.cov, life.radius, ball.drift)
         assert {"each": bounds.option_lower.min(), "any": bounds.any_lower, "all": bounds.lower}[kind] >= 0.6

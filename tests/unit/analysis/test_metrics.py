@@ -199,6 +199,12 @@ def test_diversity_of_a_menu_is_in_units_of_effort(cost):
     assert plan_metrics(batch)["diversity"][5] == 1.0
 
 
+def test_diversity_is_not_known_for_a_cost_of_ones_own():
+    batch = replace(german_batch(), **terms(german_batch().basis.schema, cost="own"))
+    assert plan_metrics(batch)["diversity"].isna().all()
+    assert plan_metrics(batch)["proximity"].notna().any()
+
+
 def test_tables_of_every_dtype_are_measured():
     table = plan_metrics(wild_batch())
     assert table["diversity"].isna().tolist() == [True, True, True, True, False]  # a missing, an infinite number

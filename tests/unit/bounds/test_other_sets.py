@@ -150,6 +150,23 @@ def test_bounds_are_taken_and_put_together(bounds):
     np.testing.assert_array_equal(bounds.take(flags).lower, bounds.lower[flags])
 
 
+@pytest.mark.parametrize(
+    ("points", "owner", "message"),
+    [
+        (POINTS, [0, 2, 0, 3, 3], r"owner must hold positions of applicants, 0 to 3, in ascending order, got .*0, 2"),
+        (POINTS, [0, 0, 2, 3, 4], r"0 to 3, in ascending order, got .*3, 4"),
+        (POINTS, [-1, 0, 2, 3, 3], r"0 to 3, in ascending order, got .*-1"),
+        (POINTS, [0.0, 0.0, 2.0, 3.0, 3.0], r"one whole number per option, shape \(5,\), got float64"),
+        (POINTS, [0, 0, 2], r"one whole number per option, shape \(5,\), got int64 of shape \(3,\)"),
+        (POINTS[:, :2], [0, 0, 2, 3, 3], r"points must have shape \(M, 3\), one row per option, got \(5, 2\)"),
+        (POINTS[None], [0], r"points must have shape \(M, 3\), one row per option, got \(1, 5, 3\)"),
+    ],
+)
+def test_options_without_their_plan_are_refused(points, owner, message):
+    with pytest.raises(InvalidInputError, match=message):
+        bound_plans(SET, points, owner, 4)
+
+
 def test_no_plans_at_all_are_bounded_too():
     found = bound_plans(SET, np.zeros((0, 3)), np.zeros(0, dtype=int), 0)
     assert len(found) == 0

@@ -58,10 +58,10 @@ def test_the_encoded_difference_of_two_rows_is_the_sum_over_their_columns(steps)
     model, encoding = read(*steps)
     first, second = TABLE.iloc[:60], TABLE.iloc[60:]
     expected = model.encode(second) - model.encode(first)
-    total = sum(np.outer(second[n].to_numpy() - first[n].to_numpy(), encoding.lines[n]) for n in ("x", "k"))
+    total = sum(np.outer(second[n].to_numpy() - first[n].to_numpy(), encoding.numeric[n]) for n in ("x", "k"))
     for name in ("c", "o"):
         codes = [SCHEMA.codes(rows, name) for rows in (first, second)]
-        total = total + encoding.choices[name][codes[1]] - encoding.choices[name][codes[0]]
+        total = total + encoding.categorical[name][codes[1]] - encoding.categorical[name][codes[0]]
     np.testing.assert_allclose(total, expected, rtol=0.0, atol=1e-9)
 
 
@@ -70,8 +70,8 @@ def test_a_column_in_single_precision_is_a_straight_line():
     single = TABLE.astype({"x": "float32"})
     _, coarse = read(*steps, table=single)
     model, fine = read(*steps)
-    np.testing.assert_allclose(coarse.lines["x"], fine.lines["x"], rtol=1e-4)
-    assert coarse.lines["x"][1] == pytest.approx(
+    np.testing.assert_allclose(coarse.numeric["x"], fine.numeric["x"], rtol=1e-4)
+    assert coarse.numeric["x"][1] == pytest.approx(
         1.0 / model.transformers[0].named_transformers_["lines"].scale_[0], rel=1e-4
     )
 
@@ -82,7 +82,10 @@ def test_a_column_that_is_not_linear_is_left_out_only_if_it_is_immutable():
     with pytest.raises(InvalidInputError, match=r"'k'.*not a straight line"):
         read(*steps)
     _, encoding = read(*steps, schema=SCHEMA.replace({"k": {"immutable": True}}))
-    assert set(encoding.lines) == {"x"}
+    assert set(encoding.numeric) == {"x"}
+    for old, new in (("lines", "numeric"), ("choices", "categorical")):
+        with pytest.warns(FutureWarning, match=f"Encoding.{old} is now Encoding.{new}"):
+            assert getattr(encoding, old) is getattr(encoding, new)
 
 
 def test_an_interaction_is_refused_with_its_column():

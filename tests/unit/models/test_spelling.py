@@ -6,7 +6,7 @@ import pytest
 
 from copa import Feature
 from copa.exceptions import InvalidInputError
-from copa.models.spelling import spell_choices, spell_numbers, with_room
+from copa.models.spelling import spell_levels, spell_numbers, with_room
 
 GRADES = Feature("grade", "ordinal", values=[1, 2, 3])
 TRUTHS = Feature("truth", "binary", values=[False, True])
@@ -44,7 +44,7 @@ def test_numbers_take_the_type_of_the_column(dtype):
 )
 def test_choices_are_spelled_as_the_column_does_even_unseen_ones(feature, entries, expected):
     codes = [0] if len(expected) == 1 else [0, 2]
-    spelled = spell_choices(feature, np.array(codes), entries)
+    spelled = spell_levels(feature, np.array(codes), entries)
     assert spelled.tolist() == expected
     assert [type(entry) for entry in spelled.tolist()] == [type(entry) for entry in expected]
     assert spelled.dtype == entries.dtype
@@ -91,7 +91,7 @@ def test_single_precision_is_kept_and_every_number_is_rounded_by_itself():
 @pytest.mark.parametrize("own", ["1", 1, 1.0])
 def test_a_choice_among_objects_is_spelled_like_the_entry_that_it_replaces(own):
     entries = pd.Series([own, "2" if own != "1" else 2], dtype=object)
-    spelled = spell_choices(GRADES, np.array([2, 2]), entries)
+    spelled = spell_levels(GRADES, np.array([2, 2]), entries)
     assert [type(entry) for entry in spelled] == [type(entry) for entry in entries]
     assert [float(entry) for entry in spelled] == [3.0, 3.0]
 
@@ -102,7 +102,7 @@ def test_a_choice_among_objects_is_spelled_like_the_entry_that_it_replaces(own):
 )
 def test_a_value_that_a_column_of_numbers_cannot_hold_is_written_as_it_is(values, dtype, expected):
     feature = Feature("x", "ordinal", values=values)
-    spelled = spell_choices(feature, np.array([1]), pd.Series([values[0]], dtype=object).astype(float).astype(dtype))
+    spelled = spell_levels(feature, np.array([1]), pd.Series([values[0]], dtype=object).astype(float).astype(dtype))
     assert spelled.tolist() == expected
 
 
@@ -112,7 +112,7 @@ def test_values_that_categories_lack_are_added_at_the_end():
     assert with_room(JOBS, column).tolist() == ["b", "a"]
     assert with_room(JOBS.replace(allowed=["a", "b"]), column).dtype == column.dtype
     assert with_room(JOBS.replace(immutable=True), column).dtype == column.dtype
-    spelled = spell_choices(JOBS, np.array([2, 0]), column)
+    spelled = spell_levels(JOBS, np.array([2, 0]), column)
     assert spelled.tolist() == ["c", "a"]
     assert isinstance(spelled.dtype, pd.CategoricalDtype)
 

@@ -113,12 +113,12 @@ def _bound_faults(judge: Judge, plan: copa.Plan) -> list[str]:
     proven = plan.certificate.verify()
     if proven.lower < plan.lower - ROUNDING or proven.any_lower < plan.any_lower - ROUNDING:
         found.append(f"the certificate proves {proven}, promised are {plan.lower} and {plan.any_lower}")
-    asked = plan.terms.guarantee
-    reached = {"each": again.option_lower.min(), "all": again.lower, "any": again.any_lower}[plan.terms.guarantee_for]
+    asked = plan.request.guarantee
+    reached = {"each": again.option_lower.min(), "all": again.lower, "any": again.any_lower}[plan.request.guarantee_for]
     if plan.status == "ok" and reached < asked - ROUNDING:
         found.append(f"ok at {reached}, asked for {asked}")
     if plan.status == "fragile" and reached >= asked + ROUNDING:
         found.append(f"fragile, but {reached} is not below {asked}")
-    if plan.status == "ok" and plan.terms.guarantee_for == "all" and proven.lower < asked - ROUNDING:
+    if plan.status == "ok" and plan.request.guarantee_for == "all" and proven.lower < asked - ROUNDING:
         found.append(f"ok for all at {asked}, proven {proven.lower}")
     return found

@@ -56,7 +56,8 @@ def same_plans(one, other):
     pd.testing.assert_frame_equal(one.applicants, other.applicants, check_exact=True)
     for name in ("owner", "status", "message", "effort", "option_lower", "lower", "upper", "any_lower", "points"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert (one.terms.to_dict(), one.ball.radius) == (other.terms.to_dict(), other.ball.radius)
+    assert (one.request, one.basis) == (other.request, other.basis)
+    assert one.ambiguity.radius == other.ambiguity.radius
     assert (one.held_out is None) == (other.held_out is None)
     return True
 

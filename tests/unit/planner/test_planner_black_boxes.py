@@ -315,7 +315,7 @@ def by_lime(model, declined):
 
 def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):
     assert by_lime.held_out is None
-    assert by_lime.ball.radius == pytest.approx(0.01 / np.sqrt(0.05))
+    assert by_lime.ambiguity.radius == pytest.approx(0.01 / np.sqrt(0.05))
     assert "surrogate" in by_lime[0].explain()
     assert model.predict(by_lime.options).all()
 
@@ -325,7 +325,7 @@ def test_the_papers_stand_in_promises_what_its_moments_say(by_lime):
     plan = by_lime[int(np.argmax(by_lime.counts))]
     scores = plan.points[:, 0]
     gram = plan.points[:, 1:] @ plan.points[:, 1:].T
-    again = copa.validity_bounds(np.eye(len(scores)), scores, gram, plan.ball.radius, gram)
+    again = copa.validity_bounds(np.eye(len(scores)), scores, gram, plan.ambiguity.radius, gram)
     np.testing.assert_allclose(plan.option_lower, again.option_lower, atol=1e-7)
     lengths = np.sqrt(np.diagonal(gram) / 0.05)
     assert (lengths >= 1.0).all()  # the intercept alone has length 1
@@ -336,3 +336,5 @@ def test_an_audit_has_no_stand_in_to_go_by(model, declined, batch):
     given = batch.options[batch.owner == 0].assign(applicant=declined.index[0])
     with pytest.raises(InvalidInputError, match="lime"):
         planner.audit(given, declined.iloc[[0]])
+    with pytest.raises(InvalidInputError, match="lime"):  # before anything is read
+        planner.audit("no such file.csv", declined.iloc[[0]])

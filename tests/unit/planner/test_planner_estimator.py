@@ -80,7 +80,7 @@ def test_settings_may_be_changed_between_plans(model, declined):
     planner = loans.planner(model)
     two = planner.set_params(n_options=2).plan(declined)
     assert set(two.counts) == {2}
-    assert two.terms.n_options == 2
+    assert two.request.n_options == 2
 
 
 def test_a_loaded_planner_makes_the_same_plans(saved, model, planner, batch, declined):

@@ -10,7 +10,6 @@ import pytest
 import copa
 from copa import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
-from copa.planner.external import ReadablePlans, audit_plans, read_given
 from unit.planner import loans
 from unit.planner.promises import Judge
 
@@ -153,11 +152,8 @@ def local(model):
 def test_columns_of_the_schema_that_the_model_does_not_use_are_judged_too(local, declined):
     people = declined.iloc[:3].assign(branch=["north", "south", "north"])
     own = as_table(local.plan(people))
-    request, fitted = local._request(), local.fitted_
-    audits = [
-        audit_plans(fitted, ReadablePlans.read(fitted, read_given(fitted, options, people)), request, None).batch
-        for options in (own, own.drop(columns="branch"), own.assign(branch="north"))
-    ]
+    given = (own, own.drop(columns="branch"), own.assign(branch="north"))
+    audits = [local.audit(options, people) for options in given]
     assert [audit.status.tolist() for audit in audits] == [["ok"] * 3, ["ok"] * 3, ["ok", "infeasible", "ok"]]
     assert "branch" in audits[2].message[1]
     assert audits[1].options["branch"].tolist() == ["north"] * 3 + ["south"] * 3 + ["north"] * 3

@@ -56,7 +56,7 @@ def test_either_of_two_text_labels_may_be_the_favourable_one(favourable):
         labels=labels,
         favourable=favourable,
     )
-    assert batch.terms.favourable == favourable
+    assert batch.basis.favourable == favourable
 
 
 @pytest.mark.parametrize("favourable", [0, 1])

@@ -12,6 +12,7 @@ from copa import InvalidInputError
 from copa._core.words import rounded_down
 from copa.planner.strategies.base import Found, write_options
 from copa.planner.strategies.black_box import BlackBoxStrategy
+from copa.planner.strategies.lime import Lime
 from copa.search._kernels.arguments import FoundPlans, Outcome
 from copa.search.neighbourhood import Draws, rows_around
 from copa.uncertainty.score_retraining import standard_points
@@ -102,6 +103,20 @@ def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):
 def test_another_class_is_no_surrogate(model, surrogate):
     with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a subclass of BlackBoxStrategy"):
         loans.planner(model, surrogate=surrogate)
+
+
+@pytest.mark.parametrize("surrogate", [int, "limes"])
+def test_another_class_is_refused_for_a_linear_model_too(surrogate):
+    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a subclass of BlackBoxStrategy"):
+        copa.RecoursePlanner(loans.fitted_pipeline(), surrogate=surrogate).fit(None)
+
+
+def test_a_known_class_is_saved_by_its_word(tmp_path):
+    linear = loans.fitted_pipeline()
+    loans.planner(linear, surrogate=Lime).save(tmp_path / "planner")
+    assert copa.RecoursePlanner.load(tmp_path / "planner", linear).surrogate == "lime"
+    with pytest.raises(InvalidInputError, match=r"a class of your own, Scattered, cannot be saved"):
+        loans.planner(linear, surrogate=Scattered).save(tmp_path / "planner")
 
 
 def test_a_surrogate_without_a_radius_of_its_own_needs_a_number(model):

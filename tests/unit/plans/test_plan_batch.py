@@ -30,9 +30,9 @@ def assert_same(one, other):
             proven = [[None if c is None else c.verify() for c in b.certificates] for b in (one, other)]
             assert proven[0] == proven[1]
         elif name == "ambiguity":
-            assert value.radius == other.ball.radius
-            np.testing.assert_array_equal(value.mean, other.ball.mean)
-            np.testing.assert_array_equal(value.cov, other.ball.cov)
+            assert value.radius == other.ambiguity.radius
+            np.testing.assert_array_equal(value.mean, other.ambiguity.mean)
+            np.testing.assert_array_equal(value.cov, other.ambiguity.cov)
         elif name in ("request", "basis"):
             assert value == getattr(other, name)
         else:
@@ -124,14 +124,14 @@ def test_no_batches_cannot_be_put_together():
 
 
 def test_batches_of_another_ball_or_other_terms_do_not_mix(batch):
-    ball = MomentBall.read(batch.ball.mean, batch.ball.cov, 0.06)
+    ball = MomentBall.read(batch.ambiguity.mean, batch.ambiguity.cov, 0.06)
     for change in ({"ambiguity": ball}, terms(batch.basis.schema, guarantee=0.7)):
         with pytest.raises(copa.InvalidInputError, match="batch 1 has another ambiguity set, request or basis"):
             PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | change)])
 
 
 def test_equal_balls_need_not_be_the_same_object(batch):
-    ball = MomentBall.read(batch.ball.mean, batch.ball.cov, batch.ball.radius)
+    ball = MomentBall.read(batch.ambiguity.mean, batch.ambiguity.cov, batch.ambiguity.radius)
     assert len(PlanBatch.concat([batch, PlanBatch(**parts_of(batch) | {"ambiguity": ball})])) == 14
 
 
@@ -273,8 +273,17 @@ def test_terms_come_back_from_json():
 
 
 def test_the_old_terms_are_request_and_basis_in_one(batch):
-    assert (batch.terms.guarantee, batch.terms.n_options, batch.terms.basis) == (0.6, 3, "parameters")
-    assert batch[0].terms.parts() == (batch.request, batch.basis)
+    with pytest.warns(FutureWarning, match=r"PlanBatch\.terms is now PlanBatch\.request and PlanBatch\.basis"):
+        terms = batch.terms
+    assert (terms.guarantee, terms.n_options, terms.basis) == (0.6, 3, "parameters")
+    with pytest.warns(FutureWarning, match=r"Plan\.terms is now Plan\.request and Plan\.basis"):
+        assert batch[0].terms.parts() == (batch.request, batch.basis)
+
+
+def test_the_old_ball_is_the_ambiguity_set(batch):
+    for record in (batch, batch[0]):
+        with pytest.warns(FutureWarning, match=r"\.ball is now Plan(Batch)?\.ambiguity"):
+            assert record.ball is batch.ambiguity
 
 
 def test_a_request_by_the_papers_objective_has_no_level(batch):

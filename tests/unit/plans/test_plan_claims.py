@@ -23,8 +23,8 @@ def document(batch):
     return json.loads(batch.to_json(certificates=True))
 
 
-def faults(claims):
-    return [fault for claim in claims for fault in claim.faults()]
+def violations(claims):
+    return [violation for claim in claims for violation in claim.violations()]
 
 
 def raised(array, row, by):
@@ -34,12 +34,12 @@ def raised(array, row, by):
 
 
 def test_what_a_batch_claims_is_proven(batch):
-    assert faults(claims_of_batch(batch)) == []
+    assert violations(claims_of_batch(batch)) == []
 
 
 def test_what_a_document_claims_is_proven(document):
     require_document(document)
-    assert faults(claims_of_document(document)) == []
+    assert violations(claims_of_document(document)) == []
     assert sum(len(claim.option_lower) for claim in claims_of_document(document)) == 6
 
 
@@ -54,25 +54,25 @@ def test_what_a_document_claims_is_proven(document):
         ("gap", 0, -1e-3, "the gap"),
     ],
 )
-def test_a_number_that_promises_more_is_a_fault(batch, name, row, by, words):
+def test_a_number_that_promises_more_is_a_violation(batch, name, row, by, words):
     false = replace(batch, **{name: raised(getattr(batch, name), row, by)})
-    assert any(fault.startswith(words) for fault in faults(claims_of_batch(false)))
+    assert any(violation.startswith(words) for violation in violations(claims_of_batch(false)))
 
 
-def test_a_status_that_the_numbers_do_not_bear_out_is_a_fault(batch):
+def test_a_status_that_the_numbers_do_not_bear_out_is_a_violation(batch):
     asking = replace(batch, request=replace(batch.request, guarantee=0.999))
-    assert any("the status is ok, but each has" in fault for fault in faults(claims_of_batch(asking)))
+    assert any("the status is ok, but each has" in violation for violation in violations(claims_of_batch(asking)))
 
 
-def test_options_without_a_certificate_are_a_fault(batch):
+def test_options_without_a_certificate_are_a_violation(batch):
     bare = replace(batch, certificates=[None] * len(batch))
-    assert set(faults(claims_of_batch(bare))) == {"there is no certificate for its options"}
+    assert set(violations(claims_of_batch(bare))) == {"there is no certificate for its options"}
 
 
-def test_a_certificate_of_other_options_is_a_fault(batch):
+def test_a_certificate_of_other_options_is_a_violation(batch):
     shifted = list(batch.certificates)
     shifted[0] = replace(shifted[0], points=shifted[0].points * np.linspace(0.5, 1.5, shifted[0].points.shape[1]))
-    assert faults(claims_of_batch(replace(batch, certificates=shifted))) != []
+    assert violations(claims_of_batch(replace(batch, certificates=shifted))) != []
 
 
 CHANGES = [
@@ -103,20 +103,22 @@ def test_a_forged_digest_does_not_hide_a_false_claim(document):
     forged["applicants"][0]["options"][0]["guarantee"] = 0.999
     forged["digest"] = document_digest(forged)
     require_document(forged)
-    assert any("option 1: at least 0.999 is claimed" in fault for fault in faults(claims_of_document(forged)))
+    assert any(
+        "option 1: at least 0.999 is claimed" in violation for violation in violations(claims_of_document(forged))
+    )
 
 
-def test_claims_of_a_larger_ball_than_the_one_proven_for_are_faults(document):
+def test_claims_of_a_larger_ball_than_the_one_proven_for_are_violations(document):
     forged = copy.deepcopy(document)
     forged["ball"]["radius"] = 0.5
-    assert faults(claims_of_document(forged)) != []
+    assert violations(claims_of_document(forged)) != []
 
 
 def test_a_document_without_certificates_proves_nothing(batch):
     plain = json.loads(batch.to_json())
     require_document(plain)
     with pytest.raises(copa.DataError, match="holds no certificates"):
-        faults(claims_of_document(plain))
+        violations(claims_of_document(plain))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_a_damaged_document_is_a_data_error(document, change):
     damaged = copy.deepcopy(document)
     change(damaged)
     with pytest.raises(copa.DataError, match="damaged"):
-        faults(claims_of_document(damaged))
+        violations(claims_of_document(damaged))
 
 
 @pytest.mark.parametrize(
@@ -152,4 +154,4 @@ def test_other_documents_are_named(document, change, words):
 
 def test_claims_survive_saving(batch, tmp_path):
     batch.save(tmp_path / "plans.copa")
-    assert faults(claims_of_batch(PlanBatch.load(tmp_path / "plans.copa"))) == []
+    assert violations(claims_of_batch(PlanBatch.load(tmp_path / "plans.copa"))) == []

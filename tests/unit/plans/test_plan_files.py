@@ -36,11 +36,10 @@ def assert_same(one, other):
             assert own[column].to_numpy().tobytes() == new[column].to_numpy().tobytes()
     for name in ARRAYS:
         assert bits(getattr(one, name)) == bits(getattr(other, name))
-    assert one.terms.to_dict() == other.terms.to_dict()
-    assert one.terms.schema == other.terms.schema
-    assert one.ball.radius == other.ball.radius
+    assert (one.request, one.basis) == (other.request, other.basis)
+    assert one.ambiguity.radius == other.ambiguity.radius
     for name in ("mean", "cov", "drift"):
-        np.testing.assert_array_equal(getattr(one.ball, name), getattr(other.ball, name))
+        np.testing.assert_array_equal(getattr(one.ambiguity, name), getattr(other.ambiguity, name))
 
 
 @pytest.fixture(scope="module")

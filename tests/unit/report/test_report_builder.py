@@ -152,7 +152,7 @@ def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_pla
 
 
 def test_all_refused_options_have_upper_bounds_below_one_on_the_page(german):
-    ball = replace(german.ball, mean=-german.ball.mean)
+    ball = replace(german.ambiguity, mean=-german.ambiguity.mean)
     bounds = [copa.validity_bounds(plan.points, ball.mean, ball.cov, ball.radius) for plan in german if plan.n_options]
     some = np.flatnonzero(german.counts)
     upper, lower = german.upper.copy(), np.zeros(7)

@@ -129,7 +129,7 @@ def test_the_slider_starts_at_the_bounds_of_the_plans_and_never_promises_more(pa
 
 
 def test_the_slider_shows_what_the_bounds_are_at_each_of_its_radii(page, german):
-    slider, ball = page.data["slider"], german.ball
+    slider, ball = page.data["slider"], german.ambiguity
     for position in (0, 10, len(slider["radii"]) - 1):
         bounds = copa.validity_bounds(german[0].points, ball.mean, ball.cov, slider["radii"][position])
         exact = np.array([*bounds.option_lower, bounds.any_lower, bounds.lower])

@@ -31,7 +31,7 @@ def test_the_distribution_of_guarantees_counts_menus(german):
 def test_the_radius_chart_shows_the_bounds_at_the_radii_asked_for(german):
     plan = german[0]
     each, _, every = lines_of(static.radius_chart(plan, [0.0, 0.05, 0.3]))[:3]
-    bounds = copa.validity_bounds(plan.points, plan.ball.mean, plan.ball.cov, 0.3)
+    bounds = copa.validity_bounds(plan.points, plan.ambiguity.mean, plan.ambiguity.cov, 0.3)
     assert each[-1] == pytest.approx(bounds.option_lower.min())
     assert every[-1] == pytest.approx(bounds.lower)
 

@@ -74,10 +74,64 @@ def test_a_cost_of_ones_own_is_planned_with():
         )
         batch = planner.set_params(progress=False).fit(problem.table).plan(problem.applicants)
         assert list(batch.status) == ["ok"]
-        changed[batch.terms.cost] = [change.column for change in batch[0].changes(1)], float(batch.effort[0])
+        changed[batch.request.cost] = [change.column for change in batch[0].changes(1)], float(batch.effort[0])
     assert changed == {"l1": (["a"], 1.0), "secondcolumnisfree": (["b"], 0.0)}
-    with pytest.raises(InvalidInputError, match="a cost of your own, SecondColumnIsFree, cannot be saved"):
+    with pytest.raises(InvalidInputError, match="a class of your own, SecondColumnIsFree, cannot be saved"):
         planner.save("unused.copa")
+
+
+class ChangedPrices(Cost):
+    """A cost with some of the prices replaced."""
+
+    def __init__(self, **changes):
+        self.changes = changes
+
+    def prices(self, columns):
+        return spread_prices(columns, 1)._replace(**self.changes)
+
+
+def planned_with(cost, **settings):
+    problem = two_columns()
+    known = {"schema": problem.schema, "moments": problem.moments, "radius": 0.0, "n_options": 1, "progress": False}
+    return copa.RecoursePlanner(problem.pipeline, cost=cost, **known, **settings).fit(problem.table)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"power": 3}, "power of the prices must be 1 or 2, got 3"),
+        ({"power": 1.5}, "power of the prices must be 1 or 2, got 1.5"),
+        ({"per_unit": np.ones(3)}, r"per_unit of the prices must have shape \(2,\), got \(3,\)"),
+        ({"gaps": np.ones((2, 1))}, r"gaps of the prices must have shape \(2, 2\), got \(2, 1\)"),
+        ({"penalties": np.ones(1)}, r"penalties of the prices must have shape \(2,\), got \(1,\)"),
+        ({"penalties": np.array([1.0, -2.0])}, "penalties of the prices must not be negative, got -2"),
+        ({"per_unit": np.array([1.0, np.nan])}, "per_unit of the prices"),
+    ],
+)
+def test_prices_that_the_search_could_not_use_are_refused_by_fit(changes, message):
+    with pytest.raises(InvalidInputError, match=message):
+        planned_with(ChangedPrices(**changes))
+
+
+def test_whole_prices_are_planned_with():
+    planner = planned_with(ChangedPrices(per_unit=np.array([1, 3])))
+    assert planner.fitted_.space.prices.per_unit.dtype == np.float64
+    assert [change.column for change in planner.plan(two_columns().applicants)[0].changes(1)] == ["a"]
+
+
+def test_the_papers_objective_has_costs_of_its_own_only():
+    with pytest.raises(InvalidInputError, match=r"objective='paper' takes the cost 'l1' or 'l2', got .*SecondCol"):
+        planned_with(SecondColumnIsFree(), objective="paper")
+    planned_with(L2(), objective="paper")
+
+
+@pytest.mark.parametrize("cost", [L1(), L2()])
+def test_a_known_cost_is_saved_by_its_name(cost, tmp_path):
+    planner = planned_with(cost)
+    planner.save(tmp_path / "planner.copa")
+    again = copa.RecoursePlanner.load(tmp_path / "planner.copa", planner.model)
+    assert again.cost == cost.name
+    assert isinstance(again.fitted_.space.cost, type(cost))
 
 
 def test_a_cost_that_is_not_known_is_refused():

@@ -57,7 +57,7 @@ class BlackBoxStrategy(Strategy):
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
     seed : int
         Of the rows that are drawn.
-    family : type
+    ambiguity_class : type
         Class of the ambiguity set.
 
     Examples
@@ -84,7 +84,7 @@ class BlackBoxStrategy(Strategy):
     model: BlackBox
     radius: float
     seed: int
-    family: type[AmbiguitySet] = MomentBall
+    ambiguity_class: type[AmbiguitySet] = MomentBall
 
     @classmethod
     def fit(cls, model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings) -> Self:
@@ -95,7 +95,7 @@ class BlackBoxStrategy(Strategy):
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
-        return cls(model=model, space=space, seed=settings.seed, family=settings.ambiguity, **learned)
+        return cls(model=model, space=space, seed=settings.seed, ambiguity_class=settings.ambiguity, **learned)
 
     @classmethod
     def learn(
@@ -114,7 +114,7 @@ class BlackBoxStrategy(Strategy):
     def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions of standardised scores of plans with up to so many options."""
         ball = standard_ball(n_options, self.radius)
-        return self.family.read(ball.mean, ball.cov, ball.radius, ball.drift)
+        return self.ambiguity_class.read(ball.mean, ball.cov, ball.radius, ball.drift)
 
     def encode(self, table: "pd.DataFrame") -> Array:
         """What the model says of rows, to see whether it can read them, (N, 1)."""

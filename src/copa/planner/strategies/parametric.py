@@ -154,13 +154,13 @@ def _space(
 
 def _stored_encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -> Encoding:
     """The saved directions by column."""
-    lines = {name: directions[k] for k, name in enumerate(content["lines"])}
-    choices, start = {}, len(lines)
+    numeric = {name: directions[k] for k, name in enumerate(content["lines"])}
+    categorical, start = {}, len(numeric)
     for name in content["choices"]:
         end = start + len(schema[name].values or ())
-        choices[name] = directions[start:end]
+        categorical[name] = directions[start:end]
         start = end
-    return Encoding(lines, choices)
+    return Encoding(numeric, categorical)
 
 
 def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSettings) -> tuple[AmbiguitySet, str]:

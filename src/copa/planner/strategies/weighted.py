@@ -74,7 +74,7 @@ class Weighted(Linear):
             margin=request.margin,
             lower=lower,
             upper=upper,
-            cost="l2" if self.space.prices.power == 2 else "l1",
+            cost=self.space.cost.name,
             random_state=run.seed,
             n_jobs=run.n_jobs,
         ).points

@@ -58,7 +58,7 @@ class Regions(NamedTuple):
     """Feasible regions of N applicants.
 
     Staying is always possible. Where an applicant's number lies outside `lower` and `upper`, it is that number or one
-    between them (`region.ways_in`).
+    between them (`problem.ways_in`).
     """
 
     own: Matrix  # (N, F) their own rows

@@ -75,9 +75,9 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
         region = region_of(problem, regions, n)
         copy_row(start_of(regions, starts, n), start)
         enter(problem, region, start)
-        asked = goal_of(goals, n)
+        target = goal_of(goals, n)
         cost = scaled_prices(problem, region, prices, np.ones(n_columns))
-        outcome, height, found.highest[n] = attainable_goal(problem, region, cost, asked, start, surest, trial, spare)
+        outcome, height, found.highest[n] = attainable_goal(problem, region, cost, target, start, surest, trial, spare)
         found.outcomes[n] = outcome
         found.surest[n] = surest.values
         found.counts[n] = 0
@@ -88,7 +88,7 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
             continue
         size = 0
         for share in ROOM:  # where the level is met there is one turn
-            goal = asked if outcome == Outcome.MET else goal_at(asked, share * height, 0.0)
+            goal = target if outcome == Outcome.MET else goal_at(target, share * height, 0.0)
             pool.size[0] = 0
             pool.uses[:] = 0.0
             copy_row(surest, row)
