@@ -10,6 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, rounded_down
 from copa.bounds import Bounds, bound_plans
+from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
@@ -77,6 +78,8 @@ def deliver(
     keep_refused : bool
         Whether refused options stay, as they do in an audit.
     """
+    if options.model is not strategy.model:
+        raise InvalidInputError("options must be evaluated by the model in force; make them with `write_options`")
     refused: dict[int, list[str]] = {}
     if not keep_refused:
         allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from inspect import isabstract
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -149,9 +150,9 @@ def read_ambiguity(value: Any) -> type[AmbiguitySet]:
     """A class of ambiguity sets; the moment ball where nothing is said."""
     if value is None:
         return MomentBall
-    if isinstance(value, type) and issubclass(value, AmbiguitySet):
+    if isinstance(value, type) and issubclass(value, AmbiguitySet) and not isabstract(value):
         return value
-    raise InvalidInputError(f"ambiguity must be a subclass of AmbiguitySet or None, got {shown(value)}")
+    raise InvalidInputError(f"ambiguity must be a complete subclass of AmbiguitySet or None, got {shown(value)}")
 
 
 def read_radius(value: Any) -> Any:

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.reading import is_number
 from copa._core.threads import for_each_chunk, stopping_at
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
 from copa.search._kernels.arguments import (
     Choice,
     FoundPlans,
@@ -59,7 +62,7 @@ class Goals:
         The search weighs them against rules and today's score, so their length matters.
         """
         levels, where = np.unique(self.levels, return_inverse=True)
-        pairs = [self.ambiguity.level_coefficients(level) if level >= 0.0 else (0.0, 0.0) for level in levels.tolist()]
+        pairs = [read_coefficients(self.ambiguity, level) if level >= 0.0 else (0.0, 0.0) for level in levels.tolist()]
         b, c = np.array(pairs).reshape(-1, 2)[where].T
         a = np.where(self.levels >= 0.0, 1.0 / np.hypot(1.0, b), 0.0)
         radius = float(self.ambiguity.radius)
@@ -74,12 +77,23 @@ class Goals:
         return np.where(found.outcomes == Outcome.MET, self.levels, reached)
 
 
+def read_coefficients(ambiguity: AmbiguitySet, level: float) -> tuple[float, float]:
+    """The coefficients of a level, which the compiled search takes as they are: two finite numbers of at least 0."""
+    found = np.asarray(ambiguity.level_coefficients(level), dtype=object)
+    if found.shape != (2,) or not all(is_number(x) and 0.0 <= x < np.inf for x in found.tolist()):
+        raise InvalidInputError(
+            f"{type(ambiguity).__name__}.level_coefficients({level:g}) must return two finite numbers of at least 0, "
+            f"got {shown(found.tolist())}"
+        )
+    return float(found[0]), float(found[1])
+
+
 def moves_spread(ambiguity: AmbiguitySet) -> bool:
     """Whether a set moves the spread of a score as it moves the mean: its c is then sqrt(1 + b^2), not 1, or nearly.
 
     It tells the climb to the highest level which of two rows is surer; the level itself comes from the set.
     """
-    b, c = ambiguity.level_coefficients(0.9)
+    b, c = read_coefficients(ambiguity, 0.9)
     return bool(c > 0.5 * (1.0 + np.hypot(1.0, b)))
 
 

@@ -40,7 +40,7 @@ def test_it_is_not_saved_because_it_could_not_be_loaded(own, tmp_path):
 
 @pytest.mark.parametrize("ambiguity", ["ball", dict, OwnSet.read([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], 0.1)])
 def test_another_thing_is_no_class_of_ambiguity_sets(model, ambiguity):
-    with pytest.raises(InvalidInputError, match=r"ambiguity must be a subclass of AmbiguitySet or None, got"):
+    with pytest.raises(InvalidInputError, match=r"ambiguity must be a complete subclass of AmbiguitySet or None, got"):
         loans.planner(model, ambiguity=ambiguity)
 
 

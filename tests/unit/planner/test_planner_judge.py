@@ -139,7 +139,9 @@ def forbidden(*given):
     """A search gone wrong: everyone's debt becomes 61, above the range, and 7.25 is added to the income."""
     found = write_options(*given)
     rows = found.table.assign(debt=61, income=found.table["income"] + 7.25)
-    return replace(found, table=rows, accepted=np.ones(len(rows), dtype=bool))
+    wrong = replace(found, table=rows)
+    vars(wrong)["accepted"] = np.ones(len(rows), dtype=bool)
+    return wrong
 
 
 @pytest.mark.parametrize("objective", ["level", "paper"])
@@ -164,7 +166,8 @@ def test_what_the_model_refuses_does_not_leave_and_the_message_says_so(planner, 
 
     def refused(*given):
         found = write_options(*given)
-        return replace(found, accepted=np.zeros(len(found.owner), dtype=bool))
+        vars(found)["accepted"] = np.zeros(len(found.owner), dtype=bool)
+        return found
 
     monkeypatch.setattr(linear, "write_options", refused)
     batch = planner.plan(declined.iloc[:3])

@@ -1,6 +1,6 @@
 """A surrogate of the caller's own: a subclass of `BlackBoxStrategy`, and nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.lime import Lime
 from copa.search._kernels.arguments import FoundPlans, Outcome
 from copa.search.neighbourhood import Draws, rows_around
+from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.score_retraining import standard_points
 from property.exact_judge import refusals
 from unit.planner import loans
@@ -101,13 +102,13 @@ def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):
 
 @pytest.mark.parametrize("surrogate", [dict, object, RandomForestClassifier])
 def test_another_class_is_no_surrogate(model, surrogate):
-    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a subclass of BlackBoxStrategy"):
+    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a complete subclass of BlackBoxStrategy"):
         loans.planner(model, surrogate=surrogate)
 
 
 @pytest.mark.parametrize("surrogate", [int, "limes"])
 def test_another_class_is_refused_for_a_linear_model_too(surrogate):
-    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a subclass of BlackBoxStrategy"):
+    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a complete subclass of BlackBoxStrategy"):
         copa.RecoursePlanner(loans.fitted_pipeline(), surrogate=surrogate).fit(None)
 
 
@@ -128,3 +129,45 @@ def test_a_clone_has_the_same_surrogate(model):
     from sklearn.base import clone
 
     assert clone(copa.RecoursePlanner(model, surrogate=Scattered)).surrogate is Scattered
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Refused(Scattered):
+    """Proposes the applicants' own rows, which the model refuses."""
+
+    def build(self, applicants, request, run):
+        plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
+        plans.options[:, 0] = plans.relaxed[:, 0] = applicants.regions.own
+        plans.outcomes[:], plans.counts[:] = Outcome.MET, 1
+        return Found(plans, self.evaluated(write_options(self, applicants, plans, run.n_jobs)))
+
+    def evaluated(self, options):
+        return options
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lying(Refused):
+    """Has the rows evaluated by a model of its own, which accepts everything."""
+
+    def evaluated(self, options):
+        class Yes:
+            def accepts(self, table):
+                return np.ones(len(table), dtype=bool)
+
+        return replace(options, model=Yes())
+
+
+def test_no_row_leaves_that_the_model_refuses_whatever_a_strategy_says(model):
+    people = loans.people(60, 5)
+    declined = people[~model.predict(people).astype(bool)].iloc[:4]
+    batch = loans.planner(model, surrogate=Refused, radius=0.5, n_options=2, guarantee=0.6).plan(declined)
+    assert len(batch.options) == 0
+    assert set(batch.status) == {"infeasible"}
+    with pytest.raises(InvalidInputError, match="must be evaluated by the model in force"):
+        loans.planner(model, surrogate=Lying, radius=0.5, n_options=2, guarantee=0.6).plan(declined)
+
+
+@pytest.mark.parametrize("setting", [{"surrogate": BlackBoxStrategy}, {"ambiguity": AmbiguitySet}])
+def test_a_class_without_its_methods_is_refused_before_any_work(model, setting):
+    with pytest.raises(InvalidInputError, match=r"must be .*a complete subclass of"):
+        loans.planner(model, radius=0.5, **setting)

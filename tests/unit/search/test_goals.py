@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
+from copa import InvalidInputError
 from copa.search._kernels.arguments import Outcome
 from copa.search.run import Goals, moves_spread, price_multipliers, search_plans
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
@@ -87,3 +88,14 @@ def test_coefficients_have_unit_length_and_are_zero_without_a_level():
     np.testing.assert_allclose(arrays.c, [1.0, 0.0, 1.0])
     assert moves_spread(ball)
     assert not moves_spread(NormalLocation.read([0.0, 1.0], np.eye(2), 0.1))
+
+
+@pytest.mark.parametrize("returned", [(np.nan, 1.0), (np.inf, 1.0), (-1.0, 1.0), (1.0,), None, "ab", (1.0, True)])
+def test_coefficients_that_the_compiled_search_could_not_use_are_refused_by_name(returned):
+    class Odd(MomentBall):
+        def level_coefficients(self, level):  # noqa: ARG002 - the signature of a set
+            return returned
+
+    goals = Goals(Odd.read(np.ones(2), np.eye(2), 0.1), np.array([0.8]), np.array([0.0]))
+    with pytest.raises(InvalidInputError, match=r"Odd.level_coefficients\(0.8\) must return two finite numbers"):
+        goals.arrays()

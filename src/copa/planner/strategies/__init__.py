@@ -1,6 +1,7 @@
 """How each kind of model is planned for: the strategies, by their words in settings and in files."""
 
 from collections.abc import Mapping
+from inspect import isabstract
 from typing import Any
 
 from copa._core.words import listed, shown
@@ -19,10 +20,11 @@ def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
     """The strategy for black boxes that a word stands for, or a class of the caller's own."""
     if isinstance(value, str) and value in SURROGATES:
         return SURROGATES[value]
-    if isinstance(value, type) and issubclass(value, BlackBoxStrategy):
+    if isinstance(value, type) and issubclass(value, BlackBoxStrategy) and not isabstract(value):
         return value
     raise InvalidInputError(
-        f"surrogate must be one of {listed(tuple(SURROGATES))} or a subclass of BlackBoxStrategy, got {shown(value)}"
+        f"surrogate must be one of {listed(tuple(SURROGATES))} or a complete subclass of BlackBoxStrategy, "
+        f"got {shown(value)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -306,28 +307,36 @@ class Options:
 
     Attributes
     ----------
+    model : Model
+        The one in force, which says whether it accepts the rows; nobody can say so in its place.
     table : DataFrame
         M rows.
     owner : ndarray of shape (M,)
     points : ndarray of shape (M, D)
         Points of the ambiguity set.
-    accepted : ndarray of shape (M,)
     effort : ndarray of shape (M,)
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
     """
 
+    model: Model
     table: "pd.DataFrame"
     owner: Indices
     points: Array
-    accepted: Flags
     effort: Array
     relaxed_effort: Array
 
+    @cached_property
+    def accepted(self) -> Flags:
+        """Whether the model accepts each row, (M,)."""
+        return self.model.accepts(self.table)
+
     def take(self, flags: Flags) -> "Options":
         """Some of the rows."""
-        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name != "table"}
-        return Options(table=self.table[flags].reset_index(drop=True), **arrays)
+        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name not in ("model", "table")}
+        taken = Options(model=self.model, table=self.table[flags].reset_index(drop=True), **arrays)
+        vars(taken)["accepted"] = self.accepted[flags]  # known already
+        return taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +383,7 @@ def write_options(
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
     relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
-    return Options(table, owner, points, strategy.model.accepts(table), effort, relaxed_effort)
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
 
 
 def read_options(
@@ -390,4 +399,4 @@ def read_options(
     own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
     effort = strategy.space.effort(own, rows)
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(table, owner, points, strategy.model.accepts(table), effort, effort)
+    return Options(strategy.model, table, owner, points, effort, effort)
