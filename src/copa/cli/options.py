@@ -100,7 +100,7 @@ def require_columns(table: TableFile, names: Iterable[str]) -> None:
 
 def set_up(planner: "RecoursePlanner", **settings: Any) -> "RecoursePlanner":
     """Give a planner the settings that were given on the command line; what was left out stays as it is."""
-    from copa.planner.settings import check_settings
+    from copa.planner.checks import check_settings
 
     given = {name: value for name, value in settings.items() if value is not None}
     planner.set_params(**{name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()})

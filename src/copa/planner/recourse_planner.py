@@ -14,6 +14,7 @@ from copa.external import ExternalPlans, read_plans
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
 from copa.planner import settings
+from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
@@ -211,7 +212,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         RecoursePlanner
             The planner itself.
         """
-        settings.check_settings(self)
+        check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         with compiled_meanwhile(KERNELS):
             linear = is_linear(self.model)
@@ -240,7 +241,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             One plan per row, each with a status; a bad row never fails the others.
         """
         fitted = self._fitted()
-        settings.check_settings(self)
+        check_settings(self)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         request, run, strategy = self._request(), self._execution(), self._strategy()
@@ -362,7 +363,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
         """Plans that someone else made, in the columns of the model and in those that only the schema has."""
         strategy = self._fitted()
-        settings.check_settings(self)
+        check_settings(self)
         strategy.require_audits()
         return read_plans(plans, strategy.model.columns, applicants, others=strategy.schema.names)
 

@@ -1,4 +1,4 @@
-"""Checking what the planner was told, before any work."""
+"""What the planner was told, for those who go by it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.reading import is_number, read_count, read_number, read_share, read_word
-from copa._core.solve_time import require_few_options
-from copa._core.threads import count_threads
-from copa._core.words import GUARANTEE_FOR, shown
+from copa._core.reading import is_number, read_number, read_word
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.plans.request import OBJECTIVES
 from copa.schema import FeatureSchema
 from copa.schema.feature import is_absent
-from copa.search.cost import COSTS, Cost, read_cost
+from copa.search.cost import Cost, read_cost
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
@@ -89,36 +86,6 @@ class Execution:
     def silent(self) -> "Execution":
         """The same without progress, for a search within a search."""
         return replace(self, progress=None)
-
-
-def check_settings(planner: Any) -> None:
-    """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
-    from copa.planner.strategies import read_surrogate  # strategies are fitted and run with the settings below
-
-    read_share(planner.guarantee, "guarantee")
-    read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
-    read_word(planner.objective, OBJECTIVES, "objective")
-    cost = read_cost(planner.cost)
-    if planner.objective == "paper" and type(cost) not in COSTS.values():
-        raise InvalidInputError(
-            f"objective='paper' takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
-        )
-    read_surrogate(planner.surrogate)
-    read_ambiguity(planner.ambiguity)
-    read_radius(planner.radius)
-    read_drift(planner.drift)
-    require_few_options(read_count(planner.n_options, "n_options"))
-    read_count(planner.n_starts, "n_starts")
-    read_time_limit(planner.time_limit)
-    count_threads(planner.n_jobs)
-    for name in ("validity_weight", "margin", "diversity_weight"):
-        if getattr(planner, name) is not None:
-            read_number(getattr(planner, name), name)
-    for name, least in (("n_models", 2), ("random_state", 0)):
-        if getattr(planner, name) is not None:
-            read_count(getattr(planner, name), name, least)
-    if planner.moments is not None and not isinstance(planner.moments, WeightMoments):
-        raise InvalidInputError(f"moments must be WeightMoments or None, got {type(planner.moments).__name__}")
 
 
 def as_fitted(planner: Any) -> dict[str, Any]:

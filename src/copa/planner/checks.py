@@ -1,0 +1,42 @@
+"""Checking what the planner was told, before any work."""
+
+from typing import Any
+
+from copa._core.reading import read_count, read_number, read_share, read_word
+from copa._core.solve_time import require_few_options
+from copa._core.threads import count_threads
+from copa._core.words import GUARANTEE_FOR, shown
+from copa.exceptions import InvalidInputError
+from copa.planner.settings import read_ambiguity, read_drift, read_radius, read_time_limit
+from copa.planner.strategies import read_surrogate
+from copa.plans.request import OBJECTIVES
+from copa.search.cost import COSTS, read_cost
+from copa.uncertainty import WeightMoments
+
+
+def check_settings(planner: Any) -> None:
+    """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
+    read_share(planner.guarantee, "guarantee")
+    read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
+    read_word(planner.objective, OBJECTIVES, "objective")
+    cost = read_cost(planner.cost)
+    if planner.objective == "paper" and type(cost) not in COSTS.values():
+        raise InvalidInputError(
+            f"objective='paper' takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
+        )
+    read_surrogate(planner.surrogate)
+    read_ambiguity(planner.ambiguity)
+    read_radius(planner.radius)
+    read_drift(planner.drift)
+    require_few_options(read_count(planner.n_options, "n_options"))
+    read_count(planner.n_starts, "n_starts")
+    read_time_limit(planner.time_limit)
+    count_threads(planner.n_jobs)
+    for name in ("validity_weight", "margin", "diversity_weight"):
+        if getattr(planner, name) is not None:
+            read_number(getattr(planner, name), name)
+    for name, least in (("n_models", 2), ("random_state", 0)):
+        if getattr(planner, name) is not None:
+            read_count(getattr(planner, name), name, least)
+    if planner.moments is not None and not isinstance(planner.moments, WeightMoments):
+        raise InvalidInputError(f"moments must be WeightMoments or None, got {type(planner.moments).__name__}")
