@@ -102,13 +102,13 @@ def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):
 
 @pytest.mark.parametrize("surrogate", [dict, object, RandomForestClassifier])
 def test_another_class_is_no_surrogate(model, surrogate):
-    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a complete subclass of BlackBoxStrategy"):
+    with pytest.raises(InvalidInputError, match=r"'lime' or a complete subclass of BlackBoxStrategy"):
         loans.planner(model, surrogate=surrogate)
 
 
 @pytest.mark.parametrize("surrogate", [int, "limes"])
 def test_another_class_is_refused_for_a_linear_model_too(surrogate):
-    with pytest.raises(InvalidInputError, match=r"one of 'boundary', 'lime' or a complete subclass of BlackBoxStrategy"):
+    with pytest.raises(InvalidInputError, match=r"'lime' or a complete subclass of BlackBoxStrategy"):
         copa.RecoursePlanner(loans.fitted_pipeline(), surrogate=surrogate).fit(None)
 
 
