@@ -7,6 +7,7 @@ that this passes through, `--list` names the modules with exactly one importer a
 import argparse
 import ast
 import io
+import re
 import sys
 import tempfile
 import tokenize
@@ -17,6 +18,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = "copa"
+IN_PACKAGE = re.compile(rf"/{PACKAGE}/.*\.py$")  # and no template
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -124,7 +126,7 @@ def crossed() -> tuple[int, int]:
 
     def note(frame: object, event: str, _: object) -> None:
         code = frame.f_code  # type: ignore[attr-defined]
-        if event == "call" and f"/{PACKAGE}/" in code.co_filename and code.co_name != "<module>":
+        if event == "call" and IN_PACKAGE.search(code.co_filename) and code.co_name != "<module>":
             entered.add((code.co_filename, code.co_qualname))
 
     with tempfile.TemporaryDirectory() as folder:
