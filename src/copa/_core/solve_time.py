@@ -67,7 +67,7 @@ def require_few_options(n_options: int) -> None:
     if not is_solvable(n_options, n_options):
         raise InvalidInputError(
             f"n_options must be at most {largest_plan()}, got {n_options}: to prove a plan "
-            f"{_effort(n_options, n_options)}; ask for a shorter menu"
+            f"{_effort(n_options, n_options)}; ask for fewer options"
         )
 
 

@@ -1,4 +1,4 @@
-"""Compiled kernels of the search; the entry points are `plans.build_menus` and `nearest.nearest_rows`."""
+"""Compiled kernels of the search; the entry points are `plans.find_plans` and `nearest.nearest_rows`."""
 
 from pathlib import Path
 
