@@ -30,6 +30,7 @@ from copa.cli.options import (
 )
 from copa.exceptions import DataError
 from copa.schema import FeatureSchema
+from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
 from copa.tables.cells import text_of
 
@@ -183,6 +184,9 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
     planner.favourable = _read_favourable(favourable, labels, target)
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     planner.fit(features, labels)
+    withheld = withheld_in_words(planner.schema_.features)
+    if withheld:
+        say(f"note: {withheld}")
     classes, counts = np.unique(labels, return_counts=True)
     return facts | {
         "rows": len(features),

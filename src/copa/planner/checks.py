@@ -29,6 +29,8 @@ def check_settings(planner: Any) -> None:
     read_word(planner.family, tuple(FAMILIES), "family")
     read_history(planner.history, planner.history_data)
     read_count(planner.horizon, "horizon")
+    if not isinstance(planner.radius, str) and (planner.history is not None or planner.history_data is not None):
+        raise InvalidInputError("history widens the set of radius='auto'; with a number for radius leave it out")
     read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     cost = read_cost(planner.cost)

@@ -8,14 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, rounded_down
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down
 from copa.bounds import Bounds, bound_plans
 from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
 from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy, obstacles
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.rates import HeldOutRates
+from copa.schema.support import LEAST_ROWS, count_withheld
 from copa.search._kernels.arguments import Outcome
+from copa.search.problem import as_levels
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -160,9 +162,16 @@ def status_of_each(
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
+    for i, count in zip(blocked.tolist(), _count_withheld(strategy, applicants.take(blocked)), strict=True):
+        if count:
+            message[i] += (
+                f". Not offered, with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')} "
+                "(`rare: offer` in the schema offers them)"
+            )
     return status, message
 
 
+<<<<<<< HEAD
 def _name_obstacles(
     strategy: Strategy, found: Found, made: Delivered, request: PlanRequest, fragile: Flags, message: Texts
 ) -> None:
@@ -176,6 +185,15 @@ def _name_obstacles(
     for i in np.flatnonzero(fragile).tolist():
         if words[i]:
             message[i] = f"{message[i]}. {words[i]}"
+=======
+def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
+    """How many values each applicant is not offered for want of training rows, (N,)."""
+    space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
+    for f, feature in space.categorical:
+        own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
+        total += count_withheld(feature)[own]
+    return [int(count) for count in total]
+>>>>>>> 7d4e409aea3b88f24baea0868bcdb80ca78c9242
 
 
 def _refusals(reasons: list[str] | None) -> str:

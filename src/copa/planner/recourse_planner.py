@@ -17,6 +17,7 @@ from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
+from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.strategies import read_surrogate
@@ -247,7 +248,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
             schema = settings.read_schema(self.schema, table, model.columns)
-            fitted = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            how = settings.FitSettings.of(self)
+            fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
             self.fitted_ = fitted
         self.fitted_for_ = settings.as_fitted(self)
@@ -426,9 +428,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def moments_(self) -> WeightMoments:
-        """Moments of the next models' parameters, turned towards the favourable label."""
-        ambiguity = self._fitted().ambiguity(int(self.n_options))
-        return WeightMoments(ambiguity.mean, ambiguity.cov)
+        """Moments of the next models' parameters, turned towards the favourable label; `moments=` takes them back."""
+        return self._fitted().moments(int(self.n_options))
 
     @property
     def radius_(self) -> float:

@@ -178,7 +178,7 @@ def read_drift(value: Any) -> Any:
 
 
 def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
-    """Return the schema with the spreads of the data; inferred from the model's columns where none is given."""
+    """Return the schema with spreads and support of the data; inferred from the model's columns where none is given."""
     if is_absent(given):
         schema = FeatureSchema.infer(table[list(columns)])
     elif isinstance(given, FeatureSchema):
@@ -186,6 +186,7 @@ def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> 
     else:
         read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
         schema = read(given).with_spreads(table)
+    schema = schema.with_support(table)
     messages = [message for message in schema.check(table) if message]
     if len(messages) > len(table) // 2:
         raise InvalidInputError(

@@ -21,6 +21,7 @@ from copa.search.problem import ActionSpace, read_regions
 from copa.search.rows import make_room, write_rows
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.uncertainty.weight_moments import WeightMoments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from copa._core.formats import Archive
     from copa.planner.settings import Execution, FitSettings
+    from copa.uncertainty.history import Drift
 
 Flags = npt.NDArray[np.bool_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
@@ -179,6 +181,19 @@ class Strategy(ABC):
         Its levels are expected rates, averaged over training data, and no guarantees.
         """
         raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
+
+    def moments(self, n_options: int) -> WeightMoments:
+        """Nominal moments of the ambiguity set, towards the favourable label and cut off."""
+        ambiguity = self.ambiguity(n_options)
+        return WeightMoments(ambiguity.mean, ambiguity.cov, oriented=True)
+
+    def spreads(self, points: Array) -> Array:
+        """Standard deviations of retraining of the scores of points (M, D), in the units of the model's score, (M,)."""
+        raise InvalidInputError(f"{type(self).__name__} says nothing of how scores vary; leave out the history")
+
+    def widened(self, drift: "Drift", horizon: int) -> "Strategy":
+        """The same state with an ambiguity set that allows for the moves of past versions."""
+        raise InvalidInputError(f"{type(self).__name__} cannot allow for a history; leave it out")
 
     def expected_rates(
         self,
@@ -403,6 +418,14 @@ class Found:
     options: Options
     relaxed: tuple[Array, Indices] | None = None
     fidelity: Array | None = None
+
+
+def reference_applicants(strategy: Strategy, X: "pd.DataFrame", n: int) -> Applicants:
+    """Up to n declined rows of the training data that the schema finds good, spread over the table."""
+    good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
+    declined = good[~strategy.model.accepts(X.iloc[good])]
+    few = np.unique(np.linspace(0, len(declined) - 1, n).astype(int)) if len(declined) else []
+    return Applicants.read(strategy, X.iloc[declined[few]].reset_index(drop=True))
 
 
 def out_of_reach(request: PlanRequest, highest: float) -> str:

@@ -11,7 +11,7 @@ from copa.exceptions import InvalidInputError
 from copa.models import LinearModel
 from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.base import reference_applicants
 from copa.uncertainty import WeightMoments, retrained_parameters
 from copa.uncertainty.ambiguity import AmbiguitySet, LocationSet, MomentBall
 from copa.uncertainty.refits import Refits, can_batch, refit_parameters
@@ -148,7 +148,7 @@ def estimate_reliability(
         The training data.
     settings : FitSettings
     """
-    applicants = reference_applicants(strategy, X)
+    applicants = reference_applicants(strategy, X, N_REFERENCES)
     if len(applicants) == 0:
         return 1.0  # nobody is declined: there is nothing to choose
     choose, today = strategy.chooser(applicants), strategy.parameters
@@ -159,14 +159,6 @@ def estimate_reliability(
         chosen_by.append(points @ own)
         asked.append(points @ other)
     return reliability(np.concatenate(chosen_by), np.concatenate(asked))
-
-
-def reference_applicants(strategy: "Parametric", X: "pd.DataFrame") -> Applicants:
-    """Declined rows of the training data that the schema finds good, spread over the table."""
-    good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
-    declined = good[~strategy.model.accepts(X.iloc[good])]
-    few = np.unique(np.linspace(0, len(declined) - 1, N_REFERENCES).astype(int)) if len(declined) else []
-    return Applicants.read(strategy, X.iloc[declined[few]].reset_index(drop=True))
 
 
 def shrunk(ambiguity: AmbiguitySet, b: float, confidence: float) -> AmbiguitySet:

@@ -26,6 +26,8 @@ from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.history import Drift
+from copa.uncertainty import WeightMoments
 from copa.uncertainty.set_files import pack_set, unpack_set
 
 if TYPE_CHECKING:
@@ -95,6 +97,28 @@ class Parametric(Strategy):
         shape = np.eye(ambiguity.dimension) if ambiguity.drift is None else ambiguity.drift
         space = replace(self.space, mean=ambiguity.mean, cov=ambiguity.cov, drift=shape)
         return replace(self, parameters=ambiguity, space=space)
+
+    def moments(self, n_options: int) -> WeightMoments:  # noqa: ARG002 - the parameters are the same for all plans
+        """Mean and covariance before the mean shrank to its reliable part."""
+        mean, b = self.parameters.mean, self.reliability
+        if b is not None:
+            mean = mean / b if b > 0.0 else self.model.theta
+        return WeightMoments(mean, self.parameters.cov, oriented=True)
+
+    def spreads(self, points: Array) -> Array:
+        """Square roots of x' cov x."""
+        return np.asarray(np.linalg.norm(points @ self.parameters.cov_root, axis=1))
+
+    def widened(self, drift: Drift, horizon: int) -> Self:
+        """The same state, whose means may move as far as those of past versions, if that is further."""
+        moved, radius = drift.radius(horizon), self.parameters.radius
+        decides = f"drift, {moved:.3g}" if moved > radius else f"confidence, {radius:.3g}"
+        source = (
+            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, and "
+            f"{drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases"
+        )
+        widest = replace(self.parameters, radius=max(moved, radius))
+        return replace(self.with_set(widest), radius_source=source)
 
     def expecting(self) -> Self:
         """The same state with the normal law of a model on fresh data: around today's, with twice the covariance."""
