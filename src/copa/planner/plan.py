@@ -171,7 +171,6 @@ def status_of_each(
     return status, message
 
 
-<<<<<<< HEAD
 def _name_obstacles(
     strategy: Strategy, found: Found, made: Delivered, request: PlanRequest, fragile: Flags, message: Texts
 ) -> None:
@@ -185,7 +184,8 @@ def _name_obstacles(
     for i in np.flatnonzero(fragile).tolist():
         if words[i]:
             message[i] = f"{message[i]}. {words[i]}"
-=======
+
+
 def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
     """How many values each applicant is not offered for want of training rows, (N,)."""
     space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
@@ -193,7 +193,6 @@ def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
         own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
         total += count_withheld(feature)[own]
     return [int(count) for count in total]
->>>>>>> 7d4e409aea3b88f24baea0868bcdb80ca78c9242
 
 
 def _refusals(reasons: list[str] | None) -> str:
