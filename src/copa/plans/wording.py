@@ -9,6 +9,7 @@ from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
+from copa.uncertainty.tested import tested_rule
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord
@@ -174,10 +175,16 @@ def tried_words(plan: "PlanRecord") -> str:
     if rates is None or plan.n_options == 0:
         return ""
     shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
+    both = f"; {float(rates.all_share[0]):.0%} accept all of them" if plan.n_options > 1 else ""
+    words = (
+        f"Expected rate: of {counted(rates.n_models, 'refit')} that nothing was chosen by, {', '.join(shares)}{both}. "
+        "This is a frequency, not a guarantee."
+    )
+    if math.isnan(float(rates.fidelity[0])):
+        return words
     return (
-        f"Of {counted(rates.n_models, 'held-out refit')}, {', '.join(shares)}; {float(rates.all_share[0]):.0%} accept "
-        "all of them. This is a frequency, not a guarantee. Near these options the local surrogate used by the search "
-        f"agrees with the model on {float(rates.fidelity[0]):.0%} of rows."
+        f"{words} Near these options the local surrogate used by the search agrees with the model on "
+        f"{float(rates.fidelity[0]):.0%} of rows."
     )
 
 
@@ -185,6 +192,8 @@ def request_words(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
     if request.level is None:
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
+    if request.aim == "expected":
+        return f"Asked for is an expected rate of {request.level:g} for {WHOM[request.guarantee_for]}, not a guarantee."
     return f"The guarantee asked for is at least {request.level:g} for {WHOM[request.guarantee_for]}."
 
 
@@ -195,7 +204,19 @@ def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
-        f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
+        f"and say nothing about others. {expectation(basis)}{answer}{rule}. Effort is in units of the features' spreads."
+    )
+
+
+def expectation(basis: PlanBasis) -> str:
+    """Say what to expect of guarantees that follow from a confidence, and how that was tested; "" for others."""
+    if basis.confidence is None:
+        return ""
+    tested = tested_rule(basis.confidence)
+    return (
+        "What to expect: a model that is trained the same way on as many new rows from the same population accepts an "
+        f"option with probability at least its guarantee. {'' if tested is None else tested.in_words() + ' '}"
+        "It is the training sample that is lucky or not: where it is not, its options fail together. "
     )
 
 
@@ -246,7 +267,8 @@ def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if request.level is None:
         return "none", "the options minimise the paper's weighted sum"
-    return f"at least {request.level:g}", f"for {WHOM[request.guarantee_for]}"
+    what = f" (expected rate, not a guarantee)" if request.aim == "expected" else ""
+    return f"at least {request.level:g}{what}", f"for {WHOM[request.guarantee_for]}"
 
 
 def favourable(basis: PlanBasis) -> tuple[str, str]:
