@@ -13,7 +13,8 @@ from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import reference_applicants
 from copa.uncertainty import WeightMoments, retrained_parameters
-from copa.uncertainty.ambiguity import AmbiguitySet, LocationSet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.refits import Refits, can_batch, refit_parameters
 from copa.uncertainty.reliability import confidence_radius, reliability
 

@@ -28,7 +28,7 @@ from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.history import Drift
 from copa.uncertainty import WeightMoments
-from copa.uncertainty.set_files import pack_set, unpack_set
+from copa.uncertainty.set_files import read_set, set_words
 
 if TYPE_CHECKING:
     from pathlib import Path
