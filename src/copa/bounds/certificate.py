@@ -21,6 +21,7 @@ from copa.bounds.canonical import (
     witness_matrices,
 )
 from copa.bounds.worst_case import WorstCase
+from copa.bounds.worst_option import worst_of_option
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, is_exact, require_ball
 
@@ -131,16 +132,14 @@ class Certificate:
         return 1.0 - self.option_lower()
 
     def worst_case(self) -> WorstCase:
-        """Distribution of the set under which all options hold with probability L* only.
+        """Distribution of the set under which the least sure option holds with its guarantee only.
 
         Raises
         ------
         InvalidInputError
-            If none is known: only a `MomentBall` has one.
+            If the set does not know where it is (`AmbiguitySet.worst_moments`).
         """
-        raise InvalidInputError(
-            f"the worst distribution of a {type(self.ambiguity).__name__} is not known, only that of a MomentBall"
-        )
+        return worst_of_option(self.points, self.ambiguity)
 
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers are kept to the last bit.
@@ -376,13 +375,18 @@ class BallCertificate(Certificate):
             return 0.0
 
     def option_weights(self) -> Array:
-        """The worst distribution's mass against each option, (J,), the paper's lambda_j."""
+        """The worst distribution's mass against each option, (J,): the paper's lambda_j, where the set is its ball."""
+        if not is_exact(self.ambiguity):
+            return super().option_weights()
         mass: Array = self.witness[:, -1, -1]
         return mass
 
     def worst_case(self) -> WorstCase:
-        """Distribution inside the ball under which all options hold with probability L* only."""
-        return WorstCase.from_certificate(self)
+        """Distribution inside the ball under which all options hold with probability L* only.
+
+        In another set than the paper's ball, one under which the least sure option holds with its guarantee only.
+        """
+        return WorstCase.from_certificate(self) if is_exact(self.ambiguity) else super().worst_case()
 
     def _proof(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in PROOF}
