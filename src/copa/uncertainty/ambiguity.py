@@ -423,17 +423,6 @@ def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
     return is_moment_ball(ambiguity) and ambiguity.family == "any"
 
 
-def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
-    """Return the set if files know it; else raise an error that says what to do instead."""
-    if not is_moment_ball(ambiguity):
-        raise InvalidInputError(
-            f"files hold plans and proofs of a MomentBall only, and this is a {type(ambiguity).__name__}: keep its "
-            "plans as a table or as JSON without certificates, check them here with `certificate.verify()`, or plan "
-            "with a MomentBall"
-        )
-    return ambiguity
-
-
 def _equal(one: Any, other: Any) -> bool:
     """Whether two values of a field, numbers or arrays, are equal."""
     return one is other if one is None or other is None else bool(np.array_equal(one, other))
