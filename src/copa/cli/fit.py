@@ -181,7 +181,7 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         labels = as_classes(planner.model, labels, target)
         accuracy = _accuracy(planner.model, features, labels)
         facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
-    planner.favourable = _read_favourable(favourable, labels, target)
+    planner.favourable = read_favourable(favourable, labels, target)
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     planner.fit(features, labels)
     withheld = withheld_in_words(planner.schema_.features)
@@ -264,7 +264,7 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     show(f"Bundle: {output}")
 
 
-def _read_favourable(favourable: str | None, labels: Any, name: str) -> Any:
+def read_favourable(favourable: str | None, labels: Any, name: str) -> Any:
     """The label as the data have it, from how it was written on the command line."""
     if favourable is None:
         return None

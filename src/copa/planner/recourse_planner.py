@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa._core.archive import Budget
+    from copa.analysis.backtest import Backtest
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
@@ -342,6 +343,44 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         correction = Correction.read(method, budget, margin, n_corrections)
         given = self._external(plans, applicants)
         return correct_plans(self._strategy(), given, correction, self._request(), self._execution())
+
+    def backtest(
+        self,
+        X: "pd.DataFrame | None" = None,
+        y: Any = None,
+        *,
+        history_data: "Sequence[Any] | None" = None,
+        history: "Sequence[Any] | None" = None,
+        **options: Any,
+    ) -> "Backtest":
+        """Plan as of each past version of the model, ask the later ones, and say whether the promises were kept.
+
+        As of each version, a planner with these settings is fitted to that version's data, with the versions before it
+        as its history. Without older data, halves of the rows are planned on and the other halves are asked, which
+        forecasts averages and certifies nothing.
+
+        Parameters
+        ----------
+        X : DataFrame, optional
+            Training data of the model in force, the newest version; None if they are the last of `history_data`.
+        y : array_like of shape (n,), optional
+            Their labels.
+        history_data : sequence of tuple of DataFrame and array_like, optional
+            Training data (X, y) of the older versions, oldest first; None is the planner's own setting.
+        history : sequence of object, optional
+            Fitted models that belong to `history_data`; None fits the model again to each.
+        **options : object
+            `names`, `horizon`, `first`, `n_applicants`, `n_refits` and `n_splits` of
+            `copa.analysis.backtest.run_backtest`.
+
+        Returns
+        -------
+        Backtest
+        """
+        from copa.analysis.backtest import run_backtest
+
+        known = getattr(self, "history_data", None) if history_data is None else history_data
+        return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.

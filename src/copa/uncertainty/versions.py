@@ -182,14 +182,14 @@ def refit_versions(model: Any, history_data: Sequence[Any]) -> list[Any]:
     return fitted
 
 
-def read_dated(given: Any, number: int, columns: Sequence[str] | None) -> tuple["pd.DataFrame", npt.NDArray[Any]]:
+def read_dated(given: Any, number: int | str, columns: Sequence[str] | None) -> tuple["pd.DataFrame", npt.NDArray[Any]]:
     """Training data of one version, or what is wrong with them.
 
     Parameters
     ----------
     given : tuple of DataFrame and array_like
-    number : int
-        Of the version, from 1, the oldest.
+    number : int or str
+        Of the version, from 1, the oldest; or its name.
     columns : sequence of str, optional
         That the model uses; None for all.
     """
