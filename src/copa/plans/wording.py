@@ -204,7 +204,8 @@ def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
-        f"and say nothing about others. {expectation(basis)}{answer}{rule}. Effort is in units of the features' spreads."
+        f"and say nothing about others. {expectation(basis)}{answer}{rule}. "
+        "Effort is in units of the features' spreads."
     )
 
 
@@ -267,7 +268,7 @@ def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if request.level is None:
         return "none", "the options minimise the paper's weighted sum"
-    what = f" (expected rate, not a guarantee)" if request.aim == "expected" else ""
+    what = " (expected rate, not a guarantee)" if request.aim == "expected" else ""
     return f"at least {request.level:g}{what}", f"for {WHOM[request.guarantee_for]}"
 
 

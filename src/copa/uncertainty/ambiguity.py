@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
 
@@ -203,6 +204,13 @@ class AmbiguitySet(ABC):
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
         return None
 
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:  # noqa: ARG002
+        """Return the derivatives of `guarantee` by its three arguments, None if they are not known.
+
+        Asked for where the guarantee is positive; zero elsewhere.
+        """
+        return None
+
     @property
     def has_worst_case(self) -> bool:
         """Whether the distribution that an option's guarantee is attained by is known, and is in the set."""
@@ -369,6 +377,33 @@ class MomentBall(AmbiguitySet):
         tangent = math.sqrt(max(0.0, (length - reach) * (length + reach)))
         return tangent * math.sin(angle), tangent * math.cos(angle)
 
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:
+        """Return the derivatives by the angle of the worst moments, and of that angle by the three arguments."""
+        if not is_moment_ball(self):
+            return super().guarantee_slopes(mean, std, reach)
+        mean, std, reach = (np.asarray(number, dtype=np.float64) for number in (mean, std, reach))
+        angle, square = _worst_angle(mean, std, reach), np.hypot(mean, std) ** 2
+        holds = angle > 0.0
+        square = np.where(holds, square, 1.0)
+        tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
+        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.sin(angle) ** 2), 0.0)
+        return (
+            turn * (std + reach * mean / tangent) / square,
+            turn * (reach * std / tangent - mean) / square,
+            -turn / tangent,
+        )
+
+
+def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguity: AmbiguitySet | None) -> AmbiguitySet:
+    """Return the set that a caller gave, or the moment ball of the moments that it gave instead."""
+    if ambiguity is None:
+        return MomentBall.read(mean, cov, radius, drift, family)
+    if not isinstance(ambiguity, AmbiguitySet):
+        raise InvalidInputError(f"ambiguity must be an AmbiguitySet or None, got {shown(ambiguity)}")
+    if mean is not None or cov is not None or drift is not None:
+        raise InvalidInputError("give mean, cov and drift, or an ambiguity set that has its own, not both")
+    return ambiguity
+
 
 def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
     """Least atan2(mean, std) over the disc of radius `reach` around (mean, std); zero where mean <= reach."""
@@ -386,17 +421,6 @@ def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
 def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
     """Whether a set is the paper's: a moment ball of the family "any", in which the bounds of plans are exact."""
     return is_moment_ball(ambiguity) and ambiguity.family == "any"
-
-
-def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
-    """Return the set if files know it; else raise an error that says what to do instead."""
-    if not is_moment_ball(ambiguity):
-        raise InvalidInputError(
-            f"files hold plans and proofs of a MomentBall only, and this is a {type(ambiguity).__name__}: keep its "
-            "plans as a table or as JSON without certificates, check them here with `certificate.verify()`, or plan "
-            "with a MomentBall"
-        )
-    return ambiguity
 
 
 def _equal(one: Any, other: Any) -> bool:

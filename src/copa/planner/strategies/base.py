@@ -424,8 +424,8 @@ def reference_applicants(strategy: Strategy, X: "pd.DataFrame", n: int) -> Appli
     """Up to n declined rows of the training data that the schema finds good, spread over the table."""
     good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
     declined = good[~strategy.model.accepts(X.iloc[good])]
-    few = np.unique(np.linspace(0, len(declined) - 1, n).astype(int)) if len(declined) else []
-    return Applicants.read(strategy, X.iloc[declined[few]].reset_index(drop=True))
+    few = declined[np.unique(np.linspace(0, len(declined) - 1, n).astype(int))] if len(declined) else declined
+    return Applicants.read(strategy, X.iloc[few].reset_index(drop=True))
 
 
 def out_of_reach(request: PlanRequest, highest: float) -> str:

@@ -12,8 +12,11 @@ from copa.models import LinearModel
 from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import reference_applicants
+from copa.schema import FeatureSchema
 from copa.uncertainty import WeightMoments, retrained_parameters
-from copa.uncertainty.ambiguity import AmbiguitySet, LocationSet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.rare_levels import spread_rare_levels
 from copa.uncertainty.refits import Refits, can_batch, refit_parameters
 from copa.uncertainty.reliability import confidence_radius, reliability
 
@@ -27,7 +30,7 @@ N_SLOW_MODELS = 120  # and where they are refitted one by one
 THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
 N_SPLITS = 32  # into halves that choose and judge
 N_REFERENCES = 24  # declined rows of the training data that rows are chosen for
-LEVEL = 0.9  # that they are chosen at
+LEVEL, CONFIDENCE = 0.9, 0.95  # that they are chosen at, whatever the planner is asked for
 
 Chooser = Callable[[AmbiguitySet], Array]
 """From a set around the parameters of half of the rows to the points (M, D) that it would choose."""
@@ -52,13 +55,15 @@ class NextParameters:
 
 
 def learn_parameters(
-    model: LinearModel, encoded: Array, X: "pd.DataFrame", y: Any, settings: FitSettings
+    model: LinearModel, schema: FeatureSchema, encoded: Array, X: "pd.DataFrame", y: Any, settings: FitSettings
 ) -> NextParameters:
     """Refit the model, and put a set around its parameters: the paper's ball for a number, else that of the rule.
 
     Parameters
     ----------
     model : LinearModel
+    schema : FeatureSchema
+        With the support of the training data.
     encoded : ndarray of shape (n, D)
         The training data as the classifier sees them.
     X : DataFrame
@@ -78,10 +83,12 @@ def learn_parameters(
             f"column), got {given.mean.size}"
         )
     refits = _refits(model, X, labels, settings)
+    shape: Array | None
     if settings.by_rule:
         mean = model.theta if given is None else oriented_mean(model, given)
         cov = np.cov(refits.halves, rowvar=False) if given is None else given.cov
-        kind, shape = settings.ambiguity or LocationSet, cov
+        cov = spread_rare_levels(cov, model, schema, X)
+        kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
         radius, source = confidence_radius(settings.confidence, 1.0), ""
     else:
         moments = _retrained(model, encoded, labels, settings) if given is None else given
@@ -133,9 +140,7 @@ def _shape(drift: Any, moments: WeightMoments) -> Array | None:
     return None if drift is None else as_symmetric(drift, "drift", moments.mean.size)
 
 
-def estimate_reliability(
-    strategy: "Parametric", refits: Refits, X: "pd.DataFrame", settings: FitSettings
-) -> float:
+def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFrame") -> float:
     """Let halves of the data choose rows for declined applicants, and ask the other halves.
 
     Parameters
@@ -146,12 +151,12 @@ def estimate_reliability(
         Complementary halves stand next to each other.
     X : DataFrame
         The training data.
-    settings : FitSettings
     """
     applicants = reference_applicants(strategy, X, N_REFERENCES)
     if len(applicants) == 0:
         return 1.0  # nobody is declined: there is nothing to choose
-    choose, today = strategy.chooser(applicants), strategy.parameters
+    choose = strategy.chooser(applicants)
+    today = replace(strategy.parameters, radius=confidence_radius(CONFIDENCE, 1.0))
     chosen_by, asked = [], []
     for first in range(0, 2 * N_SPLITS, 2):
         own, other = refits.halves[first], refits.halves[first + 1]

@@ -28,7 +28,7 @@ from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.history import Drift
 from copa.uncertainty import WeightMoments
-from copa.uncertainty.set_files import pack_set, unpack_set
+from copa.uncertainty.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ class Parametric(Strategy):
         """Probe what each column does, and learn what is known of the next parameters."""
         encoded = model.encode(X)
         encoding = cls.probe(model, schema, X)
-        known = learn_parameters(model, encoded, X, y, settings)
+        known = learn_parameters(model, schema, encoded, X, y, settings)
         strategy = cls(
             model=model,
             space=_space(schema, encoding, model, known.ambiguity, settings.cost),
@@ -83,7 +83,7 @@ class Parametric(Strategy):
         )
         if not settings.by_rule:
             return strategy
-        b = estimate_reliability(strategy, known.refits, X, settings)
+        b = estimate_reliability(strategy, known.refits, X)
         strategy = strategy.with_set(shrunk(known.ambiguity, b, settings.confidence))
         return replace(
             strategy,
@@ -180,7 +180,7 @@ class Parametric(Strategy):
         content = {
             "floor": self.floor,
             "curved": not self.additive,
-            "set": set_words(self.parameters),
+            "set": describe_set(self.parameters),
             "confidence": self.confidence,
             "reliability": self.reliability,
             "n_rows": self.n_rows,
@@ -216,8 +216,7 @@ class Parametric(Strategy):
                 f"the planner in {path} was fitted with another model: its parameters differ from those of the one "
                 "given. Fit a new planner for this model"
             )
-        words = content.get("set", {"kind": "ball"})
-        ambiguity = read_set(words, arrays["mean"], arrays["cov"], content["radius"], arrays.get("drift"))
+        ambiguity = unpack_set(content.get("set", {}), dict(arrays) | {"radius": content["radius"]})
         encoding = _stored_encoding(schema, content, arrays["directions"])
         strategy = cls(
             model=linear,
