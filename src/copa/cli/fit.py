@@ -108,7 +108,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     ] = None,
     history: Annotated[
         list[Path] | None,
-        typer.Option(help="Older version of the model (.skops, or a pickle), oldest first; repeatable.", metavar="FILE"),
+        typer.Option(
+            help="Older version of the model (.skops, or a pickle), oldest first; repeatable.", metavar="FILE"
+        ),
     ] = None,
     horizon: Annotated[
         int | None, typer.Option(help="Retrainings that an option must survive; default 4.", metavar="N")

@@ -98,7 +98,15 @@ class BlackBoxStrategy(Strategy):
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
-        return cls(model=model, space=space, seed=settings.seed, ambiguity_class=settings.ambiguity or MomentBall, family=settings.family, n_rows=len(X), **learned)
+        return cls(
+            model=model,
+            space=space,
+            seed=settings.seed,
+            ambiguity_class=settings.ambiguity or MomentBall,
+            family=settings.family,
+            n_rows=len(X),
+            **learned,
+        )
 
     @classmethod
     def learn(

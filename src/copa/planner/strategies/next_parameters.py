@@ -86,8 +86,11 @@ def learn_parameters(
     shape: Array | None
     if settings.by_rule:
         mean = model.theta if given is None else oriented_mean(model, given)
-        cov = np.cov(refits.halves, rowvar=False) if given is None else given.cov
-        cov = spread_rare_levels(cov, model, schema, X)
+        cov = (
+            given.cov
+            if given is not None
+            else spread_rare_levels(np.cov(refits.halves, rowvar=False), model, schema, X)
+        )
         kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
         radius, source = confidence_radius(settings.confidence, 1.0), ""
     else:
