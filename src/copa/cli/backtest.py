@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from copa._core.reading import read_count
 from copa._core.words import counted, listed, rounded_down, shown
 from copa.cli.fit import load_model, read_favourable
-from copa.cli.messages import MisuseError, say, show, show_json, show_table
+from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
     Delimiter,
@@ -75,6 +76,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     ] = None,
     n_applicants: Annotated[int, typer.Option(help="Declined applicants planned for per version.", metavar="N")] = 50,
     n_refits: Annotated[int, typer.Option(help="Refits of each later version; 0 for none.", metavar="N")] = 50,
+    n_splits: Annotated[int, typer.Option(help="Random halves of the rows, without --by.", metavar="N")] = 10,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
@@ -94,6 +96,12 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner import RecoursePlanner
 
     require_outputs({"--report": (report, PAGES)}, data, bundle, model, schema)
+    options = {"horizon": horizon, "n_applicants": n_applicants, "n_refits": n_refits, "n_splits": n_splits}
+    with misuse():
+        for name, value in options.items():
+            read_count(1 if value is None else value, name, least=0 if name == "n_refits" else 1)
+    if by is not None and by == target:
+        raise MisuseError(f"--by and --target are the same column, {shown(by)}")
     if bundle is not None and (model is not None or schema is not None):
         raise MisuseError("--bundle has a model and a schema; leave --model and --schema out")
     table = open_data(data, delimiter)
@@ -123,7 +131,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     training = read_training_data(table, target, planner.model, known, drop or [], by)
     names, rows = _read_versions(training, by, every)
     _complete(planner, training, rows[-1], target=target, favourable=favourable)
-    found = _run(planner, training, names, rows, target, horizon=horizon, n_applicants=n_applicants, n_refits=n_refits)
+    found = _run(planner, training, names, rows, target, **options)
     if report is not None:
         found.to_html(report)
     if as_json:
