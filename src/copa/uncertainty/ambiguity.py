@@ -72,8 +72,9 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    A set that knows the greatest probability too says so in `upper_limit`, one that knows where its worst distribution
-    is in `worst_moments`. What is printed beside guarantees says which distributions are meant (`in_words`).
+    A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
+    distribution is (`worst_moments`) or how its guarantee changes (`guarantee_slopes`). What is printed beside
+    guarantees says which distributions are meant (`in_words`, `radius_words`).
 
     Parameters
     ----------
@@ -175,6 +176,17 @@ class AmbiguitySet(ABC):
         """
         return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
 
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say which moments may be off by the radius, and what follows its number; None for `in_words` alone.
+
+        Examples
+        --------
+        >>> from copa.uncertainty import MomentBall
+        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
+        ('mean and covariance', ' of the estimated ones')
+        """
+        return None
+
     @property
     def dimension(self) -> int:
         """Number of parameters D, the intercept included."""
@@ -194,11 +206,18 @@ class AmbiguitySet(ABC):
         """Return the least probability of a positive score over the set; the arguments broadcast."""
 
     def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return the greatest probability of a positive score over the set, 1 where it is not known.
+        """Return the greatest probability of a positive score over the set: one minus the guarantee of its opposite.
 
-        A set whose guarantee holds for the opposite of an option as well has 1 - guarantee(-mean, std, reach).
+        It is 1 for a set that is not `two_sided`.
         """
+        if self.two_sided:
+            return 1.0 - self.guarantee(np.negative(mean), std, reach)
         return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the guarantee also holds for the opposite of an option, so that it bounds from above as well."""
+        return False
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
@@ -331,6 +350,11 @@ class MomentBall(AmbiguitySet):
         """True, unless a subclass has another guarantee."""
         return is_moment_ball(self)
 
+    @property
+    def two_sided(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
         if not is_moment_ball(self):
@@ -341,6 +365,13 @@ class MomentBall(AmbiguitySet):
         shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
         within = f"within a distance of {self.radius:.3g} of the estimated ones"
         return f"whose mean and covariance are {within}, {shape}{form}"
+
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say that mean and covariance may be off, and in which unit."""
+        if not is_moment_ball(self):
+            return super().radius_words()
+        unit = "" if self.drift is None else ", measured in units of the drift between models"
+        return "mean and covariance", f" of the estimated ones{unit}"
 
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c) = (k, sqrt(1 + k^2)), with the ratio k that the family asks for.
@@ -360,12 +391,6 @@ class MomentBall(AmbiguitySet):
         angle = _worst_angle(mean, std, reach)
         lower: Array = np.sin(angle) ** 2
         return lower if self.family == "any" else self.laws.level(lower)
-
-    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return one minus the guarantee of the opposite option."""
-        if not is_moment_ball(self):
-            return super().upper_limit(mean, std, reach)
-        return 1.0 - self.guarantee(np.negative(mean), std, reach)
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
