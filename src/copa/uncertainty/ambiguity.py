@@ -4,55 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
-
-Exponents = npt.NDArray[np.int32]
-NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
-
-
-class Scores(NamedTuple):
-    """Moments of the options' scores, each option in a unit of its own, a power of two, in which it is of size one.
-
-    The bounds depend on the proportions of an option's mean, roots and reach only. In these units no square of them is
-    lost, however small the option and the parameters that it meets.
-
-    Attributes
-    ----------
-    means : ndarray of shape (..., J)
-        Nominal means.
-    roots : ndarray of shape (..., J, D)
-        Rows whose inner products are the nominal covariances.
-    reach_roots : ndarray of shape (..., J, D)
-        Rows whose lengths are the reaches.
-    exponents : ndarray of shape (..., J)
-        The units: the scores are these times 2**exponent.
-    """
-
-    means: Array
-    roots: Array
-    reach_roots: Array
-    exponents: Exponents
-
-    @property
-    def spreads(self) -> Array:
-        """Nominal standard deviations, (..., J)."""
-        lengths: Array = np.linalg.norm(self.roots, axis=-1)
-        return lengths
-
-    @property
-    def reaches(self) -> Array:
-        """How far the whole radius can move each score, (..., J)."""
-        lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
-        return lengths
+from copa.uncertainty.score_units import Exponents, Scores, split_digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +249,7 @@ class AmbiguitySet(ABC):
         as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
         """
         mean, cov_root, drift_root, radius, units = self._in_units
-        digits, sizes = _split(points)
+        digits, sizes = split_digits(points)
         sizes = sizes + units
         exponents = sizes.max(axis=-1)
         scaled = np.ldexp(digits, sizes - exponents[..., None])
@@ -303,9 +264,9 @@ class AmbiguitySet(ABC):
         exponents of the units are returned last.
         """
         rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
-        radius, size = _split(np.asarray(self.radius))
+        radius, size = split_digits(np.asarray(self.radius))
         of_mean, of_cov, of_drift = (
-            _split(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
+            split_digits(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
         )
         units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
         drift_root = np.ldexp((np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T.copy()
@@ -411,7 +372,7 @@ class MomentBall(AmbiguitySet):
         holds = angle > 0.0
         square = np.where(holds, square, 1.0)
         tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
-        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.sin(angle) ** 2), 0.0)
+        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.square(np.sin(angle))), 0.0)
         return (
             turn * (std + reach * mean / tangent) / square,
             turn * (reach * std / tangent - mean) / square,
@@ -451,9 +412,3 @@ def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
 def _equal(one: Any, other: Any) -> bool:
     """Whether two values of a field, numbers or arrays, are equal."""
     return one is other if one is None or other is None else bool(np.array_equal(one, other))
-
-
-def _split(array: Array) -> tuple[Array, Exponents]:
-    """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
-    digits, exponents = np.frexp(array)
-    return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)
