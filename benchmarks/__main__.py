@@ -6,6 +6,7 @@ from benchmarks import (
     batch,
     black_boxes,
     construction,
+    dated,
     determinism,
     dimension,
     end_to_end,
@@ -31,6 +32,7 @@ QUESTIONS = {
     "determinism": determinism,
     "start_up": start_up,
     "robustness": robustness,
+    "dated": dated,
 }
 
 

@@ -238,6 +238,23 @@ def test_a_schema_is_inferred_and_validated(bank, tmp_path):
     assert "column 'job' must be one of 'clerk', 'driver', 'nurse', got 'pilot'" in checked["bad_rows"][0]
 
 
+def test_values_with_few_rows_are_named_where_a_schema_meets_data_and_where_a_planner_is_fitted(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv")
+    table.loc[:2, "job"] = "pilot"
+    table.to_csv(tmp_path / "bank.csv", index=False)
+    path, told = tmp_path / "s.yaml", "1 value with fewer than 15 training rows will not be offered"
+    text = copa("schema", "infer", tmp_path / "bank.csv", "--target", "paid", "-o", path).stdout
+    assert told in text
+    assert "job 'pilot' (3)" in text
+    assert told in copa("schema", "validate", path, tmp_path / "bank.csv").stdout
+    assert json_of("schema", "validate", path, tmp_path / "bank.csv")["withheld"] == {"job": ["pilot"]}
+    assert "will not be offered" not in copa("schema", "validate", path).stdout
+    fit = ("fit", tmp_path / "bank.csv", "--target", "paid", "--schema", path, "-o", tmp_path / "b", *FIT)
+    assert told in " ".join(copa(*fit).stderr.split())
+    path.write_text(path.read_text().replace("kind: categorical", "kind: categorical\n    rare: offer"))
+    assert told not in copa("schema", "validate", path, tmp_path / "bank.csv").stdout
+
+
 def test_a_model_of_ones_own_goes_into_a_bundle_and_plans_alike(bank, tmp_path):
     model = loans.fitted_pipeline()
     skops.io.dump(model, tmp_path / "m.skops")

@@ -87,13 +87,13 @@ def _feature(rng: np.random.Generator, name: str, kind: str, most_steps: int) ->
         return Feature(name, kind, lower=lower, upper=upper, step=step, direction=direction, **price)
     if kind == "ordinal":
         ranks, lower = tuple(range(1, int(rng.integers(4, 7)))), 2.0 if rng.random() < 0.2 else None
-        return Feature(name, kind, values=ranks, lower=lower, direction=direction, **price)
+        return Feature(name, kind, values=ranks, lower=lower, direction=direction, rare="offer", **price)
     price["spread"] = 1.0
     if kind == "binary":
-        return Feature(name, kind, values=("no", "yes"), direction=direction, **price)
+        return Feature(name, kind, values=("no", "yes"), direction=direction, rare="offer", **price)
     values = ("a", "b", "c", "d")[: int(rng.integers(3, 5))]
     transitions = {"a": ("b",)} if rng.random() < 0.3 else None
-    return Feature(name, kind, values=values, transitions=transitions, **price)
+    return Feature(name, kind, values=values, transitions=transitions, rare="offer", **price)
 
 
 def _rules(rng: np.random.Generator, features: tuple[Feature, ...]) -> tuple[str, ...]:

@@ -26,6 +26,21 @@ def refusals(schema: Any, origins: pd.DataFrame, options: pd.DataFrame) -> list[
     return found
 
 
+def rare_targets(schema: Any, training: pd.DataFrame, origins: pd.DataFrame, options: pd.DataFrame) -> list[str]:
+    """Moves to a value that fewer than 15 training rows have, where the schema does not offer such; one text each."""
+    found = []
+    for feature in schema.features:
+        if feature.kind in ("numeric", "integer") or feature.rare == "offer":
+            continue
+        seen = list(training[feature.name])
+        before, after = list(origins[feature.name]), list(options[feature.name])
+        for row, (own, new) in enumerate(zip(before, after, strict=True)):
+            n_rows = sum(entry == new for entry in seen)
+            if own != new and n_rows < 15:
+                found.append(f"row {row}: {feature.name} to {new!r}, {n_rows} training rows")
+    return found
+
+
 def _cells(table: pd.DataFrame) -> dict[str, list[Any]]:
     return {name: [table[name].array[i] for i in range(len(table))] for name in table.columns}
 

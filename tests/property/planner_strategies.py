@@ -88,6 +88,7 @@ def choices(draw: st.DrawFn, name: str, rng: np.random.Generator) -> tuple[Featu
         allowed=draw(st.one_of(st.none(), some)),
         transitions=draw(st.one_of(st.none(), st.dictionaries(st.sampled_from(values), some, max_size=2))),
         weight=draw(st.sampled_from([0.5, 1.0, 3.0])),
+        rare=draw(st.sampled_from(["withhold", "offer"])),
     )
     if kind == "ordinal" and coding == "numbers" and not feature.immutable:
         feature = feature.replace(lower=draw(st.sampled_from([None, None, 2.0])))
@@ -137,7 +138,8 @@ def cases(draw: st.DrawFn) -> Case:
         if feature.is_categorical and table[feature.name].nunique() < len(feature.values):
             known = {feature.index.position(entry) for entry in table[feature.name]}
             seen = [value for code, value in enumerate(feature.values) if code in known]
-            features[k] = Feature(feature.name, "categorical", values=seen, immutable=feature.immutable)
+            kept = {"immutable": feature.immutable, "rare": feature.rare}
+            features[k] = Feature(feature.name, "categorical", values=seen, **kept)
     schema = FeatureSchema(features, draw(rules(features, table)), draw(st.sampled_from([None, None, 1, 2, 3])))
     encoder = ColumnTransformer(
         [(f.name, _transformer(draw, f, table[f.name]), [f.name]) for f in features], sparse_threshold=0.0

@@ -113,8 +113,10 @@ def _choice(name: str, rng: np.random.Generator, n_rows: int) -> tuple[Feature, 
         values=values,
         allowed=some() if rng.random() < 0.4 else None,
         transitions={values[0]: some(), values[1]: some()} if rng.random() < 0.4 else None,
+        rare=str(rng.choice(["withhold", "offer"])),
     )
-    column = pd.Series([values[k] for k in rng.integers(len(values), size=n_rows)])
+    shares = rng.dirichlet(np.full(len(values), 2.0))  # some values have few training rows
+    column = pd.Series([values[k] for k in rng.choice(len(values), size=n_rows, p=0.9 * shares + 0.1 / len(values))])
     if rng.random() < 0.3:
         return feature, column.astype(pd.CategoricalDtype(sorted(values)))
     return feature, column if coding != "numbers" else column.astype(str(rng.choice(["int64", "float64"])))

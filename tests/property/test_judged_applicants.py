@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import copa
-from property.exact_judge import refusals
+from property.exact_judge import rare_targets, refusals
 from property.random_worlds import make_world
 
 FAST = {"guarantee": 0.6, "n_options": 3, "n_starts": 4, "n_jobs": 1, "random_state": 0, "progress": False}
@@ -41,7 +41,9 @@ class Tally:
 
     def add(self, world, owner, rows, where):
         """Judge delivered rows, and what the model says of them."""
-        found = [f"{where}: {fault}" for fault in refusals(world.schema, world.applicants.iloc[owner], rows)]
+        origins = world.applicants.iloc[owner]
+        faults = refusals(world.schema, origins, rows) + rare_targets(world.schema, world.training, origins, rows)
+        found = [f"{where}: {fault}" for fault in faults]
         if len(rows) and not world.pipeline.predict(rows).all():
             found.append(f"{where}: the model refuses a row")
         self.applicants += len(world.applicants)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.archive import parse_json
-from copa._core.arrays import SMALLEST, Array, require_finite, require_size, rounding_allowance, vary_together
+from copa._core.arrays import SMALLEST, Array, require_finite, require_size
 from copa._core.deprecation import renamed_property
 from copa.bounds.canonical import (
     CanonicalPlan,
@@ -20,19 +20,17 @@ from copa.bounds.canonical import (
     slack_blocks,
     witness_matrices,
 )
+from copa.bounds.root_check import ROUNDING, require_roots
 from copa.bounds.worst_case import WorstCase
+from copa.bounds.worst_option import worst_of_option
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
+from copa.uncertainty.set_files import MOMENTS, set_from_json, set_to_json
 
 FORMAT = "copa.certificate"
-VERSION = 1
+VERSION = 1  # of certificates in the paper's set
+OTHER_SETS = 2  # of all others, which say what their set is
 
-# Rounding errors of the verifier itself, per row of a matrix and unit of its size: those of forming a block
-# (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
-# How far the square of a root may be from the matrix, per coordinate, in units in which the diagonal is 1: the root of
-# a singular matrix turns eigenvalues that rounding made negative, and finding it adds a little.
-ROOT_ERROR = 2**18 * float(np.finfo(np.float64).eps)
 # Directions that the data give differently from the certificate by more than this belong to other data.
 FOREIGN = 1e-6
 
@@ -120,8 +118,7 @@ class Certificate:
             If the data are out of range, or no plan and covariance at all.
         """
         self._require_sound_numbers()
-        lower, any_lower, all_upper = self.ambiguity.joint_guarantees(self.option_lower())
-        return Verification(float(lower), 1.0, float(any_lower), float(all_upper))
+        return self._by_options()
 
     def option_lower(self) -> Array:
         """Worst-case probability that each option holds by itself, recomputed from the data, (J,)."""
@@ -132,16 +129,14 @@ class Certificate:
         return 1.0 - self.option_lower()
 
     def worst_case(self) -> WorstCase:
-        """Distribution of the set under which all options hold with probability L* only.
+        """Distribution of the set under which the least sure option holds with its guarantee only.
 
         Raises
         ------
         InvalidInputError
-            If none is known: only a `MomentBall` has one.
+            If the set does not know where it is (`AmbiguitySet.worst_moments`).
         """
-        raise InvalidInputError(
-            f"the worst distribution of a {type(self.ambiguity).__name__} is not known, only that of a MomentBall"
-        )
+        return worst_of_option(self.points, self.ambiguity)
 
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers are kept to the last bit.
@@ -149,16 +144,18 @@ class Certificate:
         Raises
         ------
         InvalidInputError
-            If the set is no `MomentBall`: files know no other.
+            If the set is of a class that files do not know.
         """
-        ball = require_ball(self.ambiguity)
-        drift = None if ball.drift is None else ball.drift.tolist()
-        moments = {"mean": ball.mean.tolist(), "cov": ball.cov.tolist(), "radius": ball.radius, "drift": drift}
-        proof = {name: np.asarray(numbers).tolist() for name, numbers in self._proof().items()}
-        return json.dumps({"format": FORMAT, "version": VERSION, "points": self.points.tolist()} | moments | proof)
+        told = set_to_json(self.ambiguity)
+        if is_exact(self.ambiguity):
+            version, about = VERSION, told
+        else:
+            version, about = OTHER_SETS, {"set": told}
+        proof = {name: np.asarray(numbers).tolist() for name, numbers in self.proof().items()}
+        return json.dumps({"format": FORMAT, "version": version, "points": self.points.tolist()} | about | proof)
 
     @classmethod
-    def from_json(cls, text: str) -> "BallCertificate":
+    def from_json(cls, text: str) -> "Certificate":
         """Read a certificate written by `to_json`.
 
         Parameters
@@ -167,12 +164,14 @@ class Certificate:
 
         Returns
         -------
-        BallCertificate
+        Certificate
+            A `BallCertificate` where the set lies in a ball.
 
         Raises
         ------
         CertificateError
-            If the text is no certificate, of a newer version, or misses or mis-shapes a field.
+            If the text is no certificate, of a newer version or a set that is not known, or misses or mis-shapes a
+            field.
         """
         try:
             content = parse_json(text)
@@ -180,61 +179,78 @@ class Certificate:
             raise CertificateError(f"not a certificate: the text is not JSON ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: expected an object with format {FORMAT!r}")
-        if content.get("version") != VERSION:
+        version = content.get("version")
+        if version not in (VERSION, OTHER_SETS):
             raise CertificateError(
-                f"certificate version {content.get('version')!r} cannot be read, only {VERSION}; update COPA"
+                f"certificate version {version!r} cannot be read, only {VERSION} and {OTHER_SETS}; update COPA"
             )
         try:
-            ball = MomentBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
-            return Certificate.from_numbers(content, ball)
+            told = {name: content.get(name) for name in MOMENTS if name in content}
+            ambiguity = set_from_json(told if version == VERSION else content["set"])
+            return Certificate.from_numbers(content, ambiguity)
         except KeyError as error:
             raise CertificateError(f"the certificate misses the field {error}") from error
         except CopaError as error:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
     @staticmethod
-    def from_numbers(content: Mapping[str, Any], ball: MomentBall) -> "BallCertificate":
-        """Read the points and numbers of a certificate in a ball that is known; a CopaError or KeyError if damaged."""
-        points = read_plan(content["points"], ball.dimension)
-        shapes = proof_shapes(len(points), ball.dimension)
+    def from_numbers(content: Mapping[str, Any], ambiguity: AmbiguitySet) -> "Certificate":
+        """Read the points and numbers of a certificate in a set that is known; a CopaError or KeyError if damaged."""
+        points = read_plan(content["points"], ambiguity.dimension)
+        if not ambiguity.in_ball:
+            return Certificate(points, ambiguity)
+        shapes = proof_shapes(len(points), ambiguity.dimension)
         proof: dict[str, Any] = {name: _stored(content, name, shape) for name, shape in shapes.items()}
-        return BallCertificate(points, ball, **(proof | {"penalty": float(proof["penalty"])}))
+        return BallCertificate(points, ambiguity, **(proof | {"penalty": float(proof["penalty"])}))
 
     def _require_sound_numbers(self) -> None:
         """Raise if there is nothing to prove (an invalid plan of a batch), or arithmetic could overflow on the way."""
         try:
             require_plan(self.points)
-            _require_roots(self.ambiguity)
+            require_roots(self.ambiguity)
             score_moments(self.points, self.ambiguity)
-            for numbers in self._proof().values():
+            for numbers in self.proof().values():
                 require_finite(np.asarray(numbers), "each number")
                 require_size(np.asarray(numbers), "each array")
         except InvalidInputError as error:
             raise CertificateError(f"the certificate proves nothing: {error}") from error
+
+    def _by_options(self) -> Verification:
+        """What the guarantees of the single options prove."""
+        means, roots, reaches, _ = score_moments(self.points, self.ambiguity)
+        moments = (means, np.linalg.norm(roots, axis=1), reaches)
+        each = self.ambiguity.guarantee(*moments)
+        lower, any_lower, all_upper = self.ambiguity.joint_guarantees(each, self.points)
+        upper = max(float(lower), float(each.min())) if self.ambiguity.has_worst_case else 1.0
+        most = float(self.ambiguity.upper_limit(*moments).min())
+        return Verification(float(lower), upper, float(any_lower), min(float(all_upper), most))
 
     def _guarantees(self, points: Array) -> Array:
         """Worst-case probabilities of single options (J, D), in the verifier's own arithmetic."""
         means, roots, reaches, _ = score_moments(points, self.ambiguity)
         return self.ambiguity.guarantee(means, np.linalg.norm(roots, axis=1), reaches)
 
-    def _proof(self) -> dict[str, Any]:
-        """The numbers of the proof by name."""
+    def proof(self) -> dict[str, Any]:
+        """The numbers of the proof by name; none where the set itself is all that is needed."""
         return {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallCertificate(Certificate):
-    """A plan, the `MomentBall` it was judged in, and the numbers that prove its bounds.
+    """A plan, the ambiguity set it was judged in, and the numbers that prove its bounds in the ball around the set.
 
     L* is bounded from below by any M >= 0 and g >= 0 with M + g v_j v_j' >= e e' for all options, and from above by
     any W_j >= 0 with sum W_j <= I and sum v_j' W_j v_j <= radius^2 (docs/theory.md). Stored are M, the product
     radius^2 g that the bound pays, and the W_j in the frames of the options, where small radii lose no digits.
+    In a set that is a part of the ball, of another family or a `LocationSet`, L* of the ball is a valid bound, and the
+    set's own guarantees may prove more.
 
     Parameters
     ----------
     points : ndarray of shape (J, D)
         The options.
-    ambiguity : MomentBall
+    ambiguity : AmbiguitySet
+        A `MomentBall`, or another set that lies in one (`in_ball`).
     directions : ndarray of shape (J, n)
         Unit vectors that name the coordinates of M and W_j.
     matrix : ndarray of shape (n, n)
@@ -259,7 +275,6 @@ class BallCertificate(Certificate):
     array([0.143, 0.053])
     """
 
-    ambiguity: MomentBall
     directions: Array
     matrix: Array
     penalty: float
@@ -313,11 +328,18 @@ class BallCertificate(Certificate):
         self._require_sound_numbers()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
+        if not is_exact(self.ambiguity):
+            # A set inside the ball has the ball's L*, and what its own guarantees say of options and mixtures.
+            alone = self._by_options()
+            any_lower, all_upper = max(any_lower, alone.any_lower), min(all_upper, alone.all_upper)
         if (score_moments(self.points, self.ambiguity)[0] <= 0.0).any():
             # The mean itself does not accept an option (paper, Prop. 1, and docs/theory.md, Claim 7).
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
         lower = max(0.0, self._proven_lower(plan))
+        if not is_exact(self.ambiguity):
+            lower = max(lower, alone.lower)
+            return Verification(lower, max(lower, alone.upper), any_lower, all_upper)
         upper = min(1.0, self._proven_upper(plan), float(self.option_lower().min()))
         return Verification(lower, max(lower, upper), any_lower, all_upper)
 
@@ -358,15 +380,21 @@ class BallCertificate(Certificate):
             return 0.0
 
     def option_weights(self) -> Array:
-        """The worst distribution's mass against each option, (J,), the paper's lambda_j."""
+        """The worst distribution's mass against each option, (J,): the paper's lambda_j, where the set is its ball."""
+        if not is_exact(self.ambiguity):
+            return super().option_weights()
         mass: Array = self.witness[:, -1, -1]
         return mass
 
     def worst_case(self) -> WorstCase:
-        """Distribution inside the ball under which all options hold with probability L* only."""
-        return WorstCase.from_certificate(self)
+        """Distribution inside the ball under which all options hold with probability L* only.
 
-    def _proof(self) -> dict[str, Any]:
+        In another set than the paper's ball, one under which the least sure option holds with its guarantee only.
+        """
+        return WorstCase.from_certificate(self) if is_exact(self.ambiguity) else super().worst_case()
+
+    def proof(self) -> dict[str, Any]:
+        """The numbers of the proof by name."""
         return {name: getattr(self, name) for name in PROOF}
 
 
@@ -397,36 +425,3 @@ def _stored(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Ar
     if name in ("matrix", "blocks") and not np.array_equal(array, np.swapaxes(array, -1, -2)):
         raise CertificateError(f"the certificate's {name} must be symmetric")
     return array
-
-
-def _require_roots(ambiguity: AmbiguitySet) -> None:
-    """Raise unless covariance and drift are squares F F' of their roots, each coordinate measured by its own size.
-
-    A square is symmetric and positive semidefinite, so that this proves that the matrix can be a covariance. And the
-    square must be more than the matrix in every direction, by a quarter of what its root allows for: the rest is for
-    the rounding of this check. (A variance without covariances is right up to its last place.) So whatever the root, no
-    score is taken to be surer than the matrix says.
-    """
-    for name, matrix, root in (
-        ("cov", ambiguity.cov, ambiguity.cov_root),
-        ("drift", ambiguity.drift, ambiguity.drift_root),
-    ):
-        if matrix is None or root is None:
-            continue
-        sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-        units = np.where(sizes > 0.0, sizes, 1.0)
-        rows = root / units[:, None]
-        excess = rows @ rows.T - matrix / units[:, None] / units
-        error = np.abs(excess)
-        if not (error <= ROOT_ERROR * len(matrix) * (sizes > 0.0)).all():
-            i, j = (int(k) for k in np.unravel_index(error.argmax(), error.shape))
-            raise InvalidInputError(
-                f"{name} is not positive semidefinite: its entry {matrix[i, j]:g} at ({i}, {j}) is impossible beside "
-                "the others of these coordinates"
-            )
-        together = vary_together(matrix)
-        least = np.linalg.eigvalsh(excess[np.ix_(together, together)]).min(initial=np.inf)
-        alone = np.diag(excess)[~together].min(initial=np.inf)
-        if not (least >= 0.25 * rounding_allowance(len(matrix)) and alone >= -ROUNDING):
-            short = min(least, alone)
-            raise InvalidInputError(f"the root of {name} does not square to all of it: {short:.3g} is the least excess")

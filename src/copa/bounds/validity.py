@@ -11,11 +11,13 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
-from copa._core.threads import for_each_chunk, interruption
+from copa._core.threads import for_each_chunk
+from copa.bounds.ball_problem import BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
-from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact, read_set
+from copa.uncertainty.score_units import Scores
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 TIGHT = 1e-6  # a gap up to this is "tight"
@@ -33,18 +35,20 @@ class ValidityBounds:
     Attributes
     ----------
     lower : float
-        L*: all options hold with at least this probability. Proven by the certificate.
+        All options hold with at least this probability, proven by the certificate: L* of the paper, or in another set
+        than its ball the larger of L* and Boole's bound.
     upper : float
         U*: all options hold with at most this probability.
     any_lower : float
         At least one option holds with at least this probability.
     gap : float
-        L* is proven to lie in [lower, lower + gap]; for another set than a `MomentBall`, one minus `lower`.
+        The least probability that all options hold is proven to lie in [lower, lower + gap]; one minus `lower` for a
+        set whose worst distributions are not known.
     option_lower : ndarray of shape (J,)
         Each option by itself holds with at least this probability.
     weights : ndarray of shape (J,)
         The worst distribution's mass against each option (the paper's lambda*): the largest breaks first. For another
-        set than a `MomentBall`, one minus the option's guarantee.
+        set than the paper's `MomentBall` of any distributions, one minus the option's guarantee.
     counts : int
         Number of options J.
     message : str
@@ -170,14 +174,16 @@ PER_OPTION = ("option_lower", "weights")
 
 def validity_bounds(
     points: Any,
-    mean: Any,
-    cov: Any,
+    mean: Any = None,
+    cov: Any = None,
     radius: Any = 0.0,
     drift: Any = None,
     *,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
     n_jobs: int | None = None,
 ) -> ValidityBounds:
-    """Bound the probability that a plan holds, over all distributions in a ball (paper, Thm. 1 and 2).
+    """Bound the probability that a plan holds, over all distributions in a ball (paper, Thm. 1 and 2), or another set.
 
     Parameters
     ----------
@@ -191,6 +197,10 @@ def validity_bounds(
         How far the moments may be from the nominal ones (Gelbrich distance), at least 0.
     drift : array_like of shape (D, D), optional
         Positive semidefinite shape of the ball; None is the identity, the paper's ball.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution; "any", the paper's, is nothing.
+    ambiguity : AmbiguitySet
+        In place of all these, a set such as a `LocationSet`.
     n_jobs : int, optional
         Threads for a batch, None for all cores; results do not depend on it.
 
@@ -212,13 +222,19 @@ def validity_bounds(
     >>> bounds = copa.validity_bounds(plans, mean=[-0.5, 1.0], cov=cov, radius=0.05)
     >>> bounds.lower.round(3), bounds.upper.round(3)
     (array([0.755, 0.   ]), array([1.  , 0.65]))
+
+    If the scores have one mode, and only the mean of the parameters is unknown:
+
+    >>> known = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
+    >>> copa.validity_bounds(plans, ambiguity=known).lower.round(3)
+    array([0.84, 0.  ])
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    array = read_points(points, ball.dimension)
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    array = read_points(points, known.dimension)
     if array.ndim == 2:
         require_plan(array)
-        return bound_batch(ball, array[None], n_jobs=1)[0]
-    return _bound_readable(ball, array, n_jobs)
+        return bound_batch(known, array[None], n_jobs=1)[0]
+    return _bound_readable(known, array, n_jobs)
 
 
 def bound_plans(
@@ -309,7 +325,7 @@ def bound_batch(
         For more options than `solve_time` allows.
     """
     n_plans, n_options, dimension = points.shape
-    if is_moment_ball(ambiguity):
+    if ambiguity.in_ball:
         require_solvable(n_options, dimension)
         # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
         # thread, where Ctrl-C ends their compilation.
@@ -320,7 +336,7 @@ def bound_batch(
     def work(chunk: slice) -> None:
         parts[chunk.start] = _bound_chunk(ambiguity, points[chunk], tolerance)
 
-    in_kernels = min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
+    in_kernels = ambiguity.in_ball and min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
     for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels)
     if not parts:
         return ValidityBounds.vacuous(0, n_options)
@@ -330,13 +346,13 @@ def bound_batch(
 def _bound_chunk(ambiguity: AmbiguitySet, plans: Array, tolerance: float) -> ValidityBounds:
     """Bounds of some plans (N, J, D), solved one after another."""
     started = perf_counter()
-    bounds, proofs = bound_scores(ambiguity, ambiguity.scores(plans), tolerance)
+    bounds, proofs = bound_scores(ambiguity, plans, ambiguity.scores(plans), tolerance)
     bounds.seconds[:] = (perf_counter() - started) / len(plans)
     return replace(bounds, certificate=Certificates.of(ProvenPlans(plans, ambiguity, proofs)))
 
 
 def bound_scores(
-    ambiguity: AmbiguitySet, scores: Scores, tolerance: float = TOLERANCE
+    ambiguity: AmbiguitySet, plans: Array, scores: Scores, tolerance: float = TOLERANCE
 ) -> tuple[ValidityBounds, Proofs | None]:
     """Bounds of plans from the moments of their options' scores, however these were found.
 
@@ -344,8 +360,10 @@ def bound_scores(
     ----------
     ambiguity : AmbiguitySet
         Whose guarantee is meant; its moments play no part beside those of the scores.
+    plans : ndarray of shape (N, J, D)
+        The options, for a set that knows more of several than the moments of each say.
     scores : Scores
-        Of N plans of J options.
+        Of these N plans of J options.
     tolerance : float
         Gap between the two sides of L* at which a plan counts as solved.
 
@@ -354,58 +372,30 @@ def bound_scores(
     bounds : ValidityBounds
         Without certificates.
     proofs : Proofs or None
-        What certificates in a `MomentBall` are made of; None for another set, whose own functions prove its bounds.
+        What certificates in a ball are made of; None for a set that is not `in_ball`, whose own functions prove its
+        bounds.
     """
-    each = ambiguity.guarantee(scores.means, scores.spreads, scores.reaches)
+    moments = (scores.means, scores.spreads, scores.reaches)
+    each = ambiguity.guarantee(*moments)
     bounds = ValidityBounds.vacuous(*each.shape)
     bounds.option_lower[:] = each
-    if not is_moment_ball(ambiguity):
-        bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = ambiguity.joint_guarantees(each)
-        bounds.gap[:] = 1.0 - bounds.lower
-        bounds.weights[:] = 1.0 - each
-        return bounds, None
-    return bounds, _solve(scores, bounds, tolerance)
-
-
-def _solve(scores: Scores, bounds: ValidityBounds, tolerance: float) -> Proofs:
-    """Fill in the exact bounds of plans in a ball, given those of their options; return the proofs."""
-    from copa.bounds._kernels.lower import lower_bounds
-    from copa.bounds._kernels.mixture import surest_mixtures
-
-    means, roots, reach_roots, exponents = scores
-    n_plans, n_options, dimension = roots.shape
-    proofs, stop, each = Proofs.empty(n_plans, n_options, dimension), interruption(), bounds.option_lower
-    ceiling, fails = np.ones(n_plans), np.zeros(n_plans)
-    lower_bounds(
-        roots,
-        means,
-        scores.reaches,
-        tolerance,
-        stop,
-        proofs.directions,
-        np.empty_like(means),
-        proofs.matrices,
-        proofs.penalties,
-        proofs.blocks,
-        bounds.weights,
-        bounds.lower,
-        ceiling,
-    )
-    surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures, bounds.any_lower)
-    surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures, fails)
-    bounds.upper[:] = 1.0 - fails
-    for mixtures in (proofs.any_mixtures, proofs.upper_mixtures):
-        mixtures[:] = _in_given_units(mixtures, exponents)
-    # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
-    np.minimum(bounds.lower, each.min(axis=1), out=bounds.lower)
-    np.maximum(bounds.any_lower, each.max(axis=1), out=bounds.any_lower)
-    bounds.gap[:] = np.clip(ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
-    return proofs
-
-
-def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
-    """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
-    digits, sizes = np.frexp(mixtures)
-    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
-    weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
-    return weights
+    solved = BallSolution.of(scores, tolerance) if ambiguity.in_ball else None
+    if is_exact(ambiguity) and solved is not None:
+        # Three routes to three kinds of bounds; where they meet, rounding must not reverse their order.
+        np.minimum(solved.lower, each.min(axis=1), out=bounds.lower)
+        np.maximum(solved.holds, each.max(axis=1), out=bounds.any_lower)
+        bounds.upper[:], bounds.weights[:] = 1.0 - solved.fails, solved.weights
+        bounds.gap[:] = np.clip(solved.ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
+        return bounds, solved.proofs
+    all_lower, any_lower, upper = ambiguity.joint_guarantees(each, plans)
+    upper = np.minimum(upper, ambiguity.upper_limit(*moments).min(axis=1))
+    if solved is not None:
+        holds, fails = solved.mixtures_in(ambiguity)
+        all_lower = np.minimum(np.maximum(all_lower, solved.lower), each.min(axis=1))
+        any_lower = np.maximum(any_lower, holds)
+        upper = np.minimum(upper, 1.0 - fails)
+    bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = all_lower, any_lower, upper
+    bounds.weights[:] = 1.0 - each
+    # Where each option's worst distribution is in the set, that of the least sure one is a limit to all together.
+    bounds.gap[:] = (np.maximum(all_lower, each.min(axis=1)) if ambiguity.has_worst_case else 1.0) - all_lower
+    return bounds, None if solved is None else solved.proofs

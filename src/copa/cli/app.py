@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, correct, demo, fit, plan, verify
+from copa.cli import audit, backtest, correct, demo, fit, plan, verify
 from copa.cli import schema as schemas
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
 
@@ -41,7 +41,7 @@ def root(
     debugging.set(debug)
 
 
-for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, verify.verify):
+for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, backtest.backtest, verify.verify):
     app.command()(guarded(command))
 app.add_typer(schemas.commands, name="schema")
 

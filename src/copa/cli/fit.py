@@ -12,6 +12,7 @@ from copa.cli.options import (
     AsJson,
     Cost,
     Delimiter,
+    Family,
     Guarantee,
     NJobs,
     NOptions,
@@ -29,6 +30,7 @@ from copa.cli.options import (
 )
 from copa.exceptions import DataError
 from copa.schema import FeatureSchema
+from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
 from copa.tables.cells import text_of
 
@@ -98,7 +100,24 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
-    radius: Annotated[str, typer.Option(help="Radius of the ambiguity set: a number, or auto.")] = "auto",
+    confidence: Annotated[
+        float | None, typer.Option(help="Confidence in the training data, above 0 and below 1; default 0.95.")
+    ] = None,
+    family: Annotated[
+        Family | None, typer.Option(help="What is assumed of the law of the next score; default unimodal.")
+    ] = None,
+    history: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Older version of the model (.skops, or a pickle), oldest first; repeatable.", metavar="FILE"
+        ),
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="Retrainings that an option must survive; default 4.", metavar="N")
+    ] = None,
+    radius: Annotated[
+        str, typer.Option(help="auto (by confidence and history), or a number: radius of the paper's ball.")
+    ] = "auto",
     n_options: NOptions = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
     n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
@@ -123,6 +142,10 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius), progress=False),
         guarantee=guarantee,
         guarantee_for=guarantee_for,
+        confidence=confidence,
+        family=family,
+        history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
+        horizon=horizon,
         n_options=n_options,
         cost=cost,
         n_models=n_models,
@@ -160,9 +183,12 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         labels = as_classes(planner.model, labels, target)
         accuracy = _accuracy(planner.model, features, labels)
         facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
-    planner.favourable = _read_favourable(favourable, labels, target)
+    planner.favourable = read_favourable(favourable, labels, target)
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     planner.fit(features, labels)
+    withheld = withheld_in_words(planner.schema_.features)
+    if withheld:
+        say(f"note: {withheld}")
     classes, counts = np.unique(labels, return_counts=True)
     return facts | {
         "rows": len(features),
@@ -171,6 +197,8 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         "share_of_the_larger_label": float(counts.max() / counts.sum()),
         "radius": planner.radius_,
         "radius_source": planner.radius_source_,
+        "reliability": planner.fitted_.reliability,
+        "shortage": planner.fitted_.shortage,
     }
 
 
@@ -230,13 +258,15 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     else:
         show(f"Model: {facts['model']}, accuracy {facts['accuracy_on_these_rows']:.3f} on these rows.")
     show(f"Favourable answer: {facts['favourable']!r} (of {listed(facts['labels'])}).")
-    show(f"Ball of the next models: radius {facts['radius']:.3g} ({facts['radius_source']}).")
+    show(f"What the next models may do: radius {facts['radius']:.3g} ({facts['radius_source']}).")
+    if facts["shortage"]:
+        show(f"Note: {facts['shortage']}. Plans will be fragile.")
     if not schema_given:
         show("Schema: inferred from the data. Whether a column can change is not in the data: read it before you plan.")
     show(f"Bundle: {output}")
 
 
-def _read_favourable(favourable: str | None, labels: Any, name: str) -> Any:
+def read_favourable(favourable: str | None, labels: Any, name: str) -> Any:
     """The label as the data have it, from how it was written on the command line."""
     if favourable is None:
         return None

@@ -12,6 +12,7 @@ from copa._core.words import GUARANTEE_FOR, METHODS, hint, shown
 from copa.cli.messages import MisuseError, misuse, say
 from copa.search.cost import COSTS
 from copa.tables.files import TableFile, open_table
+from copa.uncertainty.families import FAMILIES
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     GuaranteeFor = str
     Cost = str
+    Family = str
     Method = str
 else:  # the words that the library knows, as typer takes a choice of words
     GuaranteeFor = StrEnum("GuaranteeFor", {word.upper(): word for word in GUARANTEE_FOR})
     Cost = StrEnum("Cost", {word.upper(): word for word in COSTS})
+    Family = StrEnum("Family", {word.upper(): word for word in FAMILIES})
     Method = StrEnum("Method", {word.upper(): word for word in METHODS})
 
 BundleArgument = Annotated[Path, typer.Argument(help="Bundle made by `copa fit`.", metavar="BUNDLE")]
@@ -34,8 +37,23 @@ PlansArgument = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 Delimiter = Annotated[str, typer.Option(help="Character between two cells of a CSV file.")]
+
+
+def read_level(text: str) -> float | str:
+    """A probability as it is written on the command line; whatever else is written is for `check_settings`."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 Guarantee = Annotated[
-    float | None, typer.Option(help="Guaranteed probability of acceptance, above 0 and below 1.", metavar="P")
+    Any,
+    typer.Option(
+        parser=read_level,
+        help="Guaranteed probability of acceptance, above 0 and below 1; or an expected rate, such as expected:0.9.",
+        metavar="P",
+    ),
 ]
 Whom = Annotated[
     GuaranteeFor | None,

@@ -19,6 +19,7 @@ from copa.cli.options import (
     require_outputs,
 )
 from copa.schema import FeatureSchema
+from copa.schema.support import withheld_in_words
 from copa.tables.files import read_table
 
 SHOWN = 5  # bad rows
@@ -53,6 +54,7 @@ def infer(
         show_json({"written": str(output), "columns": {f.name: f.kind for f in schema.features}})
         return
     _show_features(schema)
+    _show_withheld(schema.with_support(frame))
     show(f"Written: {output}. Whether a column can change is not in the data: read the file, and mark what cannot.")
 
 
@@ -74,16 +76,26 @@ def validate(
 
         frame, _ = read_table(open_data(data, delimiter), known.names, schema_kinds(known))
         rows, bad = len(frame), [message for message in known.check(frame) if message]
+        known = known.with_support(frame)
+    withheld = {feature.name: list(feature.withheld) for feature in known.features if feature.withheld}
     if as_json:
-        show_json({"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad})
+        content = {"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad, "withheld": withheld}
+        show_json(content)
     else:
         _show_features(known)
         show(f"{schema}: {counted(len(known), 'column')}, {counted(len(known.rules), 'rule')}.")
         if data is not None:
             show(f"{data}: {counted(rows, 'row')}, {len(bad)} of them do not fit.")
+            _show_withheld(known)
         for message in bad[:SHOWN]:
             show(message)
     return FAILED if bad else FINE
+
+
+def _show_withheld(schema: FeatureSchema) -> None:
+    withheld = withheld_in_words(schema.features)
+    if withheld:
+        show(f"If a planner is fitted to these rows, {withheld}.")
 
 
 def _show_features(schema: FeatureSchema) -> None:
@@ -92,6 +104,7 @@ def _show_features(schema: FeatureSchema) -> None:
         ends = (feature.lower, feature.upper)
         span = " to ".join("..." if end is None else f"{end:g}" for end in ends) if feature.is_numeric else ""
         values = f"{len(feature.values)} values" if feature.values else span
+        values += f", {len(feature.withheld)} withheld" if feature.withheld else ""
         rows.append([feature.name, feature.kind, "no" if feature.immutable else str(feature.direction), values])
     show_table(["column", "kind", "may change", "values"], rows)
 

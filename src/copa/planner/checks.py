@@ -7,16 +7,30 @@ from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
-from copa.planner.settings import read_ambiguity, read_drift, read_radius, read_time_limit
+from copa.planner.settings import (
+    read_ambiguity,
+    read_drift,
+    read_guarantee,
+    read_history,
+    read_radius,
+    read_time_limit,
+)
 from copa.planner.strategies import read_surrogate
 from copa.plans.request import OBJECTIVES
 from copa.search.cost import COSTS, read_cost
 from copa.uncertainty import WeightMoments
+from copa.uncertainty.families import FAMILIES
 
 
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
-    read_share(planner.guarantee, "guarantee")
+    read_guarantee(planner.guarantee)
+    read_share(planner.confidence, "confidence")
+    read_word(planner.family, tuple(FAMILIES), "family")
+    read_history(planner.history, planner.history_data)
+    read_count(planner.horizon, "horizon")
+    if not isinstance(planner.radius, str) and (planner.history is not None or planner.history_data is not None):
+        raise InvalidInputError("history widens the set of radius='auto'; with a number for radius leave it out")
     read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
     read_word(planner.objective, OBJECTIVES, "objective")
     cost = read_cost(planner.cost)
@@ -27,7 +41,11 @@ def check_settings(planner: Any) -> None:
     read_surrogate(planner.surrogate)
     read_ambiguity(planner.ambiguity)
     read_radius(planner.radius)
-    read_drift(planner.drift)
+    if not isinstance(read_drift(planner.drift), str) and isinstance(planner.radius, str):
+        raise InvalidInputError(
+            "drift goes with a number for radius; with radius='auto' the set has the shape of the covariance of "
+            "retraining"
+        )
     require_few_options(read_count(planner.n_options, "n_options"))
     read_count(planner.n_starts, "n_starts")
     read_time_limit(planner.time_limit)

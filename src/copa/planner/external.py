@@ -89,11 +89,14 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     made = deliver(strategy, factuals, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
     violations = strategy.schema.violations(given.origins, options.table)
     status, message = _verdicts(made, violations, n, request)
+    if strategy.shortage and request.aim == "guarantee":
+        message[status == FRAGILE] = strategy.shortage
     for i, error in given.errors.items():
         status[i], message[i] = ERROR, error
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     verdicts = status, message, np.full(n, np.nan), seconds
-    batch = assemble(factuals, np.arange(n), made, verdicts, request, strategy.basis)
+    rates = strategy.expected_rates(made.options, n, n_jobs)
+    batch = assemble(factuals, np.arange(n), made, verdicts, request, strategy.basis, rates)
     return Audit(batch, options.accepted & np.array([not found for found in violations], dtype=bool))
 
 
@@ -118,9 +121,10 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
             status[i], message[i] = INFEASIBLE, "; ".join(broken)
         elif not made.reached[i]:
             weakest = int(np.argmax(made.bounds.weights[own])) + 1
+            what = "guarantee" if request.aim == "guarantee" else "expected rate"
             status[i] = FRAGILE
             message[i] = (
-                f"the guarantee asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached; "
+                f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached; "
                 f"option {weakest} breaks first"
             )
     return status, message

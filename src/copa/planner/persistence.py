@@ -10,15 +10,15 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, require_known_entries
 from copa.exceptions import DataError, InvalidInputError
-from copa.planner.strategies import SURROGATES, read_surrogate, stored_strategy
-from copa.planner.strategies.storage import FORMAT, damaged, require_parts
+from copa.planner.strategies import STORED, SURROGATES, read_surrogate, stored_strategy
+from copa.planner.strategies.storage import FORMAT, VERSION, damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.set_files import KINDS
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
-NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity")
+NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity", "family", "history", "history_data")
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -30,12 +30,13 @@ def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
     ambiguity = fitted.ambiguity(1)
-    _require_known(type(ambiguity), MomentBall)
+    _require_known(type(ambiguity), *KINDS.values())
     _require_known(type(fitted.space.cost), *COSTS.values())
     _require_known(read_surrogate(planner.surrogate), *SURROGATES.values())
     part = fitted.pack()
     content = {
-        "version": fitted.file_version,
+        "version": VERSION,
+        "strategy": fitted.kind,
         "settings": pack_settings(planner),
         "schema": with_text_keys(fitted.schema.to_dict()),
         "columns": list(fitted.model.columns),
@@ -44,7 +45,7 @@ def pack_planner(planner: Any) -> bytes:
         "power": fitted.space.prices.power,
         **part.content,
     }
-    _require_known(type(fitted), stored_strategy(content))
+    _require_known(type(fitted), *STORED.values())
     return FORMAT.pack(Archive(content, part.arrays, part.members))
 
 

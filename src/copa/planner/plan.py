@@ -8,14 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, rounded_down
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down
 from copa.bounds import Bounds, bound_plans
 from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy
+from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy, obstacles
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.rates import HeldOutRates
+from copa.schema.support import LEAST_ROWS, count_withheld
 from copa.search._kernels.arguments import Outcome
+from copa.search.problem import as_levels
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -81,15 +83,17 @@ def deliver(
     if options.model is not strategy.model:
         raise InvalidInputError("options must be evaluated by the model in force; make them with `write_options`")
     refused: dict[int, list[str]] = {}
+    ambiguity = strategy.ambiguity(request.n_options)
     if not keep_refused:
         allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)
         good = allowed & options.accepted
         if not good.all():
             refused = _reasons(strategy, origins, options.take(~good))
             options = options.take(good)
-    ambiguity = strategy.ambiguity(request.n_options)
+        if request.level is not None and request.aim == "guarantee":
+            options = options.take(ambiguity.option_guarantees(options.points) > 0.0)  # nothing is no promise
     bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
-    reached = guarantee_holds(bounds, options.owner, request)
+    reached = reaches(strategy, bounds, options, request, n_jobs)
     lower = bounds.lower
     if relaxed is not None:
         lower = bound_plans(ambiguity, *relaxed, len(origins), n_jobs).lower
@@ -111,6 +115,17 @@ def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.Da
     return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
 
 
+def reaches(strategy: Strategy, bounds: Bounds, options: Options, request: PlanRequest, n_jobs: int | None) -> Flags:
+    """Whether plans reach what was asked for, (N,): their guarantees, or the rates that are expected of them."""
+    if request.aim == "expected":
+        law = strategy.expecting()
+        points, n = options.points, len(bounds.lower)
+        expected = bound_plans(law.ambiguity(request.n_options), points, options.owner, n, n_jobs)
+        return guarantee_holds(expected, options.owner, request)
+    enough = not strategy.shortage
+    return np.asarray(guarantee_holds(bounds, options.owner, request) & enough)
+
+
 def guarantee_holds(bounds: Bounds, owner: Indices, request: PlanRequest) -> Flags:
     """Whether each plan has options, and reaches the guarantee asked for: each, all or any of them, (N,)."""
     n = len(bounds.lower)
@@ -126,7 +141,9 @@ def status_of_each(
     """Statuses and messages of applicants for whom a plan was sought."""
     n, plans = len(applicants), found.plans
     counts = np.bincount(made.options.owner, minlength=n)
-    unreachable = (plans.outcomes == Outcome.UNREACHABLE) | ((plans.outcomes != Outcome.TIMED_OUT) & (counts == 0))
+    sought = np.bincount(found.options.owner, minlength=n)  # what is accepted today, but with no guarantee, is left out
+    nothing = (counts == 0) & np.array([i in made.refused or sought[i] == 0 for i in range(n)], dtype=bool)
+    unreachable = (plans.outcomes == Outcome.UNREACHABLE) | ((plans.outcomes != Outcome.TIMED_OUT) & nothing)
     late = plans.outcomes == Outcome.TIMED_OUT
     status = np.select([late, unreachable, made.reached], [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
     message = np.full(n, "", dtype=object)
@@ -141,9 +158,41 @@ def status_of_each(
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
+    if request.aim == "guarantee":
+        _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
+    for i, count in zip(blocked.tolist(), _count_withheld(strategy, applicants.take(blocked)), strict=True):
+        if count:
+            message[i] += (
+                f". Not offered, with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')} "
+                "(`rare: offer` in the schema offers them)"
+            )
     return status, message
+
+
+def _name_obstacles(
+    strategy: Strategy, found: Found, made: Delivered, request: PlanRequest, fragile: Flags, message: Texts
+) -> None:
+    """Add to the messages of fragile plans what keeps them from the level, where that is not the person's row."""
+    if strategy.shortage:
+        message[fragile] = strategy.shortage
+        return
+    if not fragile.any():
+        return
+    words = obstacles(made.ambiguity, found.options, len(message), request)
+    for i in np.flatnonzero(fragile).tolist():
+        if words[i]:
+            message[i] = f"{message[i]}. {words[i]}"
+
+
+def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
+    """How many values each applicant is not offered for want of training rows, (N,)."""
+    space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
+    for f, feature in space.categorical:
+        own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
+        total += count_withheld(feature)[own]
+    return [int(count) for count in total]
 
 
 def _refusals(reasons: list[str] | None) -> str:
@@ -188,11 +237,12 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         ]
     run.advance(n - len(declined))
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
-    found = strategy.build(applicants, request, run)
+    searched = strategy if request.aim == "guarantee" else strategy.expecting()
+    found = searched.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
     found = replace(found, plans=found.plans._replace(highest=_highest(found, made)))
-    rates = strategy.expected_rates(made.options.table, made.options.owner, found, run.n_jobs)
-    status[declined], message[declined] = status_of_each(strategy, applicants, found, made, request, run)
+    rates = strategy.expected_rates(made.options, len(applicants), run.n_jobs, found.fidelity)
+    status[declined], message[declined] = status_of_each(searched, applicants, found, made, request, run)
     highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     return assemble(table, declined, made, (status, message, highest, seconds), request, strategy.basis, rates)

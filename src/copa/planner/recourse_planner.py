@@ -17,6 +17,7 @@ from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
+from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.strategies import read_surrogate
@@ -30,11 +31,13 @@ from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
 
     from copa._core.archive import Budget
+    from copa.analysis.backtest import Backtest
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
@@ -55,16 +58,30 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         What the raw columns are and how they may change, or the file that says so. None infers kinds and ranges from
         the data given to `fit` and lets *every* column change: state what is immutable before you show a plan to
         anyone.
-    guarantee : float
-        Probability that an option must hold with, under every distribution of the ambiguity set.
+    guarantee : float or str
+        Probability that an option must hold with, under every distribution of the ambiguity set. "expected:0.9" plans
+        for the rate at which refits are expected to accept an option instead, which is no guarantee and costs less.
+    confidence : float
+        In today's data, which are one sample: with this confidence they flatter the score of an option by no more than
+        is allowed for (`radius="auto"`).
     guarantee_for : {"each", "all", "any"}
         Whether each option must hold with it, all of them together, or at least one.
+    family : {"unimodal", "any", "gaussian"}
+        What is assumed of the law of the next score: that it has one most likely value and others are rarer the
+        further away, nothing beyond its mean and spread, or that it is normal.
     radius : float or {"auto"}
-        How far the moments of the next models may be from those of retraining; "auto" estimates it from bootstrap
-        samples.
+        "auto" lets the mean of the next score be off by what the confidence asks for, or by what past versions have
+        moved (`history`), whichever is more. A number is the radius of the paper's ball of means and covariances.
     drift : {"auto", "cov"} or ndarray of shape (D, D), optional
-        Shape of the ambiguity set: the covariance of retraining ("cov"), a matrix, or the identity (None, the paper's).
-        "auto" is "cov" with `radius="auto"`, and None with a number.
+        Shape of the paper's ball, with a number for the radius: the covariance of retraining ("cov"), a matrix, or the
+        identity (None, the paper's, and "auto").
+    history : list of objects, optional
+        Older fitted models, oldest first, each with its own encoder: how far their scores moved from version to version
+        widens the set (`radius="auto"`).
+    history_data : list of (DataFrame, array_like), optional
+        The training data of older versions, oldest first, in place of the models: the model is cloned and refitted.
+    horizon : int
+        Retrainings that an option must survive, as far as the history shows so many.
     n_options : int
         Most options of a plan, up to 79.
     objective : {"level", "paper"}
@@ -84,16 +101,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     favourable : str, int, float or bool, optional
         The label a person wants; None is `classes_[1]`.
     moments : WeightMoments, optional
-        Of the classifier's parameters on the encoded columns, as scikit-learn has them; None retrains the model.
+        Of the classifier's parameters on the encoded columns, as scikit-learn has them, or `moments_` of another
+        planner; None retrains the model.
     surrogate : {"boundary", "lime"} or type
         How black boxes are planned for. "boundary" fits local linear surrogates at the decision boundary, and rests its
         guarantees on refits; "lime" is the paper's, fitted once around the applicant with an assumed covariance. A
         subclass of `copa.planner.BlackBoxStrategy` is a surrogate of your own.
     ambiguity : type, optional
-        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for. None is `MomentBall`,
-        all distributions with moments within `radius`.
+        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for. None is `LocationSet`
+        with `radius="auto"` and `MomentBall` with a number.
     n_models : int, optional
-        Refits for the moments. None is 1000 of a linear model and 40 of a black box (and half as many held out).
+        Refits for the moments; further ones, on thirds of the rows, give the expected rates. None is as many as the
+        kind of model affords: 1000 where they are refitted together, else 120.
     n_starts : int
         Rows that the search puts into each applicant's pool; more find better plans, in proportion to the time.
     time_limit : float, optional
@@ -147,10 +166,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         model: Any,
         *,
         schema: "FeatureSchema | str | Path | None" = None,
-        guarantee: float = 0.9,
+        guarantee: float | str = 0.9,
         guarantee_for: str = "each",
+        confidence: float = 0.95,
+        family: str = "unimodal",
         radius: Any = "auto",
         drift: Any = "auto",
+        history: "Sequence[Any] | None" = None,
+        history_data: "Sequence[Any] | None" = None,
+        horizon: int = 4,
         n_options: int = 5,
         objective: str = "level",
         cost: "str | Cost" = "l1",
@@ -173,8 +197,13 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.schema = schema
         self.guarantee = guarantee
         self.guarantee_for = guarantee_for
+        self.confidence = confidence
+        self.family = family
         self.radius = radius
         self.drift = drift
+        self.history = history
+        self.history_data = history_data
+        self.horizon = horizon
         self.n_options = n_options
         self.objective = objective
         self.cost = cost
@@ -220,7 +249,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
             schema = settings.read_schema(self.schema, table, model.columns)
-            fitted = kind.fit(model, schema, table, y, settings.FitSettings.of(self))
+            how = settings.FitSettings.of(self)
+            fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
             self.fitted_ = fitted
         self.fitted_for_ = settings.as_fitted(self)
@@ -314,6 +344,44 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         given = self._external(plans, applicants)
         return correct_plans(self._strategy(), given, correction, self._request(), self._execution())
 
+    def backtest(
+        self,
+        X: "pd.DataFrame | None" = None,
+        y: Any = None,
+        *,
+        history_data: "Sequence[Any] | None" = None,
+        history: "Sequence[Any] | None" = None,
+        **options: Any,
+    ) -> "Backtest":
+        """Plan as of each past version of the model, ask the later ones, and say whether the promises were kept.
+
+        As of each version, a planner with these settings is fitted to that version's data, with the versions before it
+        as its history. Without older data, halves of the rows are planned on and the other halves are asked, which
+        forecasts averages and certifies nothing.
+
+        Parameters
+        ----------
+        X : DataFrame, optional
+            Training data of the model in force, the newest version; None if they are the last of `history_data`.
+        y : array_like of shape (n,), optional
+            Their labels.
+        history_data : sequence of tuple of DataFrame and array_like, optional
+            Training data (X, y) of the older versions, oldest first; None is the planner's own setting.
+        history : sequence of object, optional
+            Fitted models that belong to `history_data`; None fits the model again to each.
+        **options : object
+            `names`, `horizon`, `first`, `n_applicants`, `n_refits` and `n_splits` of
+            `copa.analysis.backtest.run_backtest`.
+
+        Returns
+        -------
+        Backtest
+        """
+        from copa.analysis.backtest import run_backtest
+
+        known = getattr(self, "history_data", None) if history_data is None else history_data
+        return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
+
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
 
@@ -369,8 +437,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _request(self) -> PlanRequest:
         weight = DIVERSITY_WEIGHTS[self.objective] if self.diversity_weight is None else self.diversity_weight
+        aim, level = settings.read_guarantee(self.guarantee)
         return PlanRequest(
-            guarantee=float(self.guarantee),
+            aim=aim,
+            guarantee=level,
             guarantee_for=self.guarantee_for,
             n_options=int(self.n_options),
             objective=self.objective,
@@ -397,9 +467,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     @property
     def moments_(self) -> WeightMoments:
-        """Moments of the next models' parameters, turned towards the favourable label."""
-        ambiguity = self._fitted().ambiguity(int(self.n_options))
-        return WeightMoments(ambiguity.mean, ambiguity.cov)
+        """Moments of the next models' parameters, turned towards the favourable label; `moments=` takes them back."""
+        return self._fitted().moments(int(self.n_options))
 
     @property
     def radius_(self) -> float:

@@ -1,6 +1,7 @@
 """What the planner was told, for those who go by it."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import isabstract
 from time import perf_counter
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.reading import is_number, read_number, read_word
+from copa._core.reading import is_number, read_number, read_share, read_word
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
@@ -17,12 +18,16 @@ from copa.schema.feature import is_absent
 from copa.search.cost import Cost, read_cost
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate", "ambiguity")
+AT_FIT = (
+    *("model", "schema", "threshold", "favourable", "cost", "radius", "drift", "moments", "surrogate", "ambiguity"),
+    *("confidence", "family", "history", "history_data", "horizon"),
+)
+EXPECTED = "expected:"  # what a guarantee that is only an expected rate begins with
 PLAIN = (str, int, float, bool, np.generic)
 
 
@@ -30,10 +35,15 @@ PLAIN = (str, int, float, bool, np.generic)
 class FitSettings:
     """What `fit` goes by; a change of one of these takes effect at the next `fit`."""
 
-    ambiguity: type[AmbiguitySet]
+    ambiguity: type[AmbiguitySet] | None
+    family: str
+    confidence: float
     moments: WeightMoments | None
     radius: Any
     drift: Any
+    history: Sequence[Any] | None
+    history_data: Sequence[Any] | None
+    horizon: int
     cost: Cost
     n_models: int | None
     seed: int
@@ -46,6 +56,11 @@ class FitSettings:
         values = {f.name: getattr(planner, f.name) for f in fields(cls) if f.name not in {"seed", "cost", "ambiguity"}}
         cost, ambiguity = read_cost(planner.cost), read_ambiguity(planner.ambiguity)
         return cls(seed=planner.random_state or 0, cost=cost, ambiguity=ambiguity, **values)
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether the radius is to follow from the confidence and the history, and is not a number."""
+        return isinstance(self.radius, str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +128,41 @@ def read_time_limit(value: Any) -> float:
     return float(value)
 
 
-def read_ambiguity(value: Any) -> type[AmbiguitySet]:
-    """A class of ambiguity sets; the moment ball where nothing is said."""
+def read_guarantee(value: Any) -> tuple[str, float]:
+    """What a plan aims at, "guarantee" or "expected", and the probability: from 0.9, or from "expected:0.9"."""
+    if not isinstance(value, str):
+        return "guarantee", read_share(value, "guarantee")
+    number = value.removeprefix(EXPECTED)
+    try:
+        level = float(number) if number != value else math.nan
+    except ValueError:
+        level = math.nan
+    if not 0.0 < level < 1.0:
+        raise InvalidInputError(
+            f"guarantee must be a probability, above 0 and below 1, or an expected rate such as 'expected:0.9', got "
+            f"{shown(value)}"
+        )
+    return "expected", level
+
+
+def read_history(models: Any, data: Any) -> None:
+    """Raise unless older models, or older training data, are sequences of such, and not both."""
+    if models is not None and data is not None:
+        raise InvalidInputError("give history (older models) or history_data (older training data), not both")
+    for value, name, what in (
+        (models, "history", "fitted models, oldest first"),
+        (data, "history_data", "pairs (X, y), oldest first"),
+    ):
+        if value is not None and (isinstance(value, str) or not isinstance(value, Sequence) or len(value) == 0):
+            raise InvalidInputError(f"{name} must be a list of {what}, got {shown(value)}")
+    if data is not None and any(not isinstance(pair, Sequence) or len(pair) != 2 for pair in data):
+        raise InvalidInputError("history_data must be a list of pairs (X, y), oldest first")
+
+
+def read_ambiguity(value: Any) -> type[AmbiguitySet] | None:
+    """A class of ambiguity sets; None where nothing is said."""
     if value is None:
-        return MomentBall
+        return None
     if isinstance(value, type) and issubclass(value, AmbiguitySet) and not isabstract(value):
         return value
     raise InvalidInputError(f"ambiguity must be a complete subclass of AmbiguitySet or None, got {shown(value)}")
@@ -135,7 +181,7 @@ def read_drift(value: Any) -> Any:
 
 
 def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
-    """Return the schema with the spreads of the data; inferred from the model's columns where none is given."""
+    """Return the schema with spreads and support of the data; inferred from the model's columns where none is given."""
     if is_absent(given):
         schema = FeatureSchema.infer(table[list(columns)])
     elif isinstance(given, FeatureSchema):
@@ -143,6 +189,7 @@ def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> 
     else:
         read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
         schema = read(given).with_spreads(table)
+    schema = schema.with_support(table)
     messages = [message for message in schema.check(table) if message]
     if len(messages) > len(table) // 2:
         raise InvalidInputError(

@@ -29,12 +29,15 @@ class TrainingData(NamedTuple):
         The columns of the features in the dtypes of their kinds, without rows.
     n_incomplete : int
         Rows of the file that were left out, because a cell is empty.
+    beside : Series of N entries or None
+        Another column, that of the dates or versions of the rows.
     """
 
     features: "pd.DataFrame"
     labels: Any
     template: "pd.DataFrame"
     n_incomplete: int
+    beside: "pd.Series[Any] | None" = None
 
 
 def read_training_data(
@@ -43,6 +46,7 @@ def read_training_data(
     model: Any = None,
     schema: FeatureSchema | None = None,
     drop: Sequence[str] = (),
+    beside: str | None = None,
 ) -> TrainingData:
     """Read features and labels.
 
@@ -57,14 +61,18 @@ def read_training_data(
         The same, where the model does not say it.
     drop : sequence of str
         Columns to leave out.
+    beside : str, optional
+        A column to read that is no feature.
     """
+    drop = [*drop, beside] if beside is not None else drop
     own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
     columns = [name for name in table.names if name != target and name not in drop] if own is None else [*map(str, own)]
     columns = [*columns, *(name for name in (schema.names if schema else ()) if name not in columns)]
     if not columns:
         raise DataError(f"{table.path} has no column besides the label {shown(target)}; there is nothing to learn from")
     expected = (schema_kinds(schema) if schema else {}) | _model_kinds(model)
-    frame, kinds = read_table(table, [*dict.fromkeys([*columns, target])], expected)
+    more = [] if beside is None else [beside]
+    frame, kinds = read_table(table, [*dict.fromkeys([*columns, target, *more])], expected)
     _require_numbers(frame, kinds, schema)
     complete = frame.notna().all(axis=1)
     if complete.mean() < 0.5:
@@ -75,7 +83,9 @@ def read_training_data(
         )
     rows = frame[complete].reset_index(drop=True)
     template = template_of({name: kinds[name] for name in columns})
-    return TrainingData(rows[columns], _read_labels(rows[target], target), template, len(frame) - len(rows))
+    labels = _read_labels(rows[target], target)
+    extra = None if beside is None else rows[beside]
+    return TrainingData(rows[columns], labels, template, len(frame) - len(rows), extra)
 
 
 def schema_kinds(schema: FeatureSchema) -> dict[str, str]:

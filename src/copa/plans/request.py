@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from copa._core.reading import is_whole, read_word
+from copa._core.reading import is_number, is_whole, read_word
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
@@ -12,6 +12,7 @@ from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
+AIMS = ("guarantee", "expected")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
 
 Record = TypeVar("Record")
@@ -39,6 +40,9 @@ class PlanRequest:
         Weight of validity in the paper's objective.
     margin : float
         Least mean score in the paper's objective.
+    aim : {"guarantee", "expected"}
+        What the probability is asked of: the guarantee of options, or the rate at which refits are expected to accept
+        them, which is no guarantee.
 
     Examples
     --------
@@ -55,11 +59,12 @@ class PlanRequest:
     diversity_weight: float | None = None
     validity_weight: float = 0.5
     margin: float = 0.1
+    aim: str = "guarantee"
 
     def __post_init__(self) -> None:
         for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES)):
+        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("aim", AIMS)):
             read_word(getattr(self, name), known, name)
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
@@ -92,6 +97,12 @@ class PlanBasis:
         What the ambiguity set is about: the parameters of the next model, the scores that refits of a black box give
         these very rows, the parameters of a linear surrogate for it around the applicant, or scores of these rows whose
         covariance is assumed and not estimated.
+    confidence : float, optional
+        In today's data, where the ambiguity set follows from it; None where the radius was given.
+    reliability : float, optional
+        Share of today's scores that another sample is expected to find; None where it was not estimated.
+    n_rows, n_columns : int, optional
+        Size of the training data: rows, and columns as the model encodes them.
 
     Examples
     --------
@@ -107,9 +118,13 @@ class PlanBasis:
     radius_source: str
     schema: FeatureSchema
     subject: str = "parameters"
+    confidence: float | None = None
+    reliability: float | None = None
+    n_rows: int | None = None
+    n_columns: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("favourable", "threshold"):
+        for name in ("favourable", "threshold", "confidence", "reliability", "n_rows", "n_columns"):
             object.__setattr__(self, name, plain(getattr(self, name)))
         read_word(self.subject, SUBJECTS, "subject")
         if not isinstance(self.schema, FeatureSchema):
@@ -118,6 +133,14 @@ class PlanBasis:
             raise InvalidInputError(f"favourable must be a label, text or a number, got {shown(self.favourable)}")
         if not (self.threshold is None or isinstance(self.threshold, (int, float))):
             raise InvalidInputError(f"threshold must be a number or None, got {shown(self.threshold)}")
+        for name in ("confidence", "reliability"):
+            value = getattr(self, name)
+            if not (value is None or (is_number(value) and 0.0 <= value <= 1.0)):
+                raise InvalidInputError(f"{name} must be a number from 0 to 1, or None, got {shown(value)}")
+        for name in ("n_rows", "n_columns"):
+            value = getattr(self, name)
+            if not (value is None or (is_whole(value) and value >= 0)):
+                raise InvalidInputError(f"{name} must be a whole number, or None, got {shown(value)}")
         if not isinstance(self.radius_source, str):
             raise InvalidInputError(f"radius_source must be text, got {shown(self.radius_source)}")
 
@@ -130,9 +153,9 @@ class PlanTerms(PlanBasis, PlanRequest):
 
     Parameters
     ----------
-    guarantee, guarantee_for, n_options, objective, cost, diversity_weight, validity_weight, margin : object
+    guarantee, guarantee_for, n_options, objective, cost, diversity_weight, validity_weight, margin, aim : object
         See `PlanRequest`.
-    favourable, threshold, radius_source, schema, subject : object
+    favourable, threshold, radius_source, schema, subject, confidence, reliability, n_rows, n_columns : object
         See `PlanBasis`.
 
     Examples

@@ -8,7 +8,8 @@ from copa.plans.changes import Change
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
-from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.tested import tested_rule
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord
@@ -28,10 +29,10 @@ SUBJECTS = {
     "assumed": "the scores that the next model gives these rows (with an assumed covariance)",
 }
 MOMENTS = {
-    "parameters": "the next models' mean and covariance",
-    "scores": "the mean and covariance of the scores that the next models give these rows",
-    "surrogate": "the local surrogate is true, and the mean and covariance of its parameters",
-    "assumed": "the mean and covariance of the scores that the next models give these rows (covariance assumed)",
+    "parameters": "the next models' {}",
+    "scores": "the {} of the scores that the next models give these rows",
+    "surrogate": "the local surrogate is true, and the {} of its parameters",
+    "assumed": "the {} of the scores that the next models give these rows (covariance assumed)",
 }
 
 # Options that a guarantee is about.
@@ -174,10 +175,16 @@ def tried_words(plan: "PlanRecord") -> str:
     if rates is None or plan.n_options == 0:
         return ""
     shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
+    both = f"; {float(rates.all_share[0]):.0%} accept all of them" if plan.n_options > 1 else ""
+    words = (
+        f"Expected rate: of {counted(rates.n_models, 'refit')} that nothing was chosen by, {', '.join(shares)}{both}. "
+        "This is a frequency, not a guarantee."
+    )
+    if math.isnan(float(rates.fidelity[0])):
+        return words
     return (
-        f"Of {counted(rates.n_models, 'held-out refit')}, {', '.join(shares)}; {float(rates.all_share[0]):.0%} accept "
-        "all of them. This is a frequency, not a guarantee. Near these options the local surrogate used by the search "
-        f"agrees with the model on {float(rates.fidelity[0]):.0%} of rows."
+        f"{words} Near these options the local surrogate used by the search agrees with the model on "
+        f"{float(rates.fidelity[0]):.0%} of rows."
     )
 
 
@@ -185,6 +192,8 @@ def request_words(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
     if request.level is None:
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
+    if request.aim == "expected":
+        return f"Asked for is an expected rate of {request.level:g} for {WHOM[request.guarantee_for]}, not a guarantee."
     return f"The guarantee asked for is at least {request.level:g} for {WHOM[request.guarantee_for]}."
 
 
@@ -195,7 +204,20 @@ def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
-        f"and say nothing about others. {answer}{rule}. Effort is in units of the features' spreads."
+        f"and say nothing about others. {expectation(basis)}{answer}{rule}. "
+        "Effort is in units of the features' spreads."
+    )
+
+
+def expectation(basis: PlanBasis) -> str:
+    """Say what to expect of guarantees that follow from a confidence, and how that was tested; "" for others."""
+    if basis.confidence is None:
+        return ""
+    tested = tested_rule(basis.confidence)
+    return (
+        "What to expect: a model that is trained the same way on as many new rows from the same population accepts an "
+        f"option with probability at least its guarantee. {'' if tested is None else tested.in_words() + ' '}"
+        "It is the training sample that is lucky or not: where it is not, its options fail together. "
     )
 
 
@@ -226,27 +248,36 @@ def percent(share: float) -> str:
 
 def condition(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     """The condition under which every probability of a report holds, as half of a sentence."""
-    if not is_moment_ball(ambiguity):
+    if ambiguity.radius_words() is None:
         return f"if {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()}"
     if ambiguity.radius == 0.0:
-        return f"if {MOMENTS[basis.subject]} are exactly the estimated ones"
+        moments = MOMENTS[basis.subject].format("mean and covariance")
+        return f"if {moments} are exactly the estimated ones{_form(ambiguity)}"
     before, after = around_radius(ambiguity, basis)
     return f"{before} {rounded_radius(ambiguity.radius)}{after}"
 
 
 def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
     """What stands before and after a radius, where the numbers of a report hold at it."""
-    if not is_moment_ball(ambiguity):
+    words = ambiguity.radius_words()
+    if words is None:
         return f"for a {type(ambiguity).__name__} of radius", ""
-    unit = "" if ambiguity.drift is None else ", measured in units of the drift between models"
-    return f"if {MOMENTS[basis.subject]} stay within radius", f" of the estimated ones{unit}"
+    moments, after = words
+    stay = "stay" if " and " in moments else "stays"
+    return f"if {MOMENTS[basis.subject].format(moments)} {stay} within radius", f"{after}{_form(ambiguity)}"
+
+
+def _form(ambiguity: AmbiguitySet) -> str:
+    """What is assumed of the form of a score's distribution, to follow what is said of its moments."""
+    return f", and {ambiguity.laws.in_words}" if ambiguity.laws.in_words else ""
 
 
 def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if request.level is None:
         return "none", "the options minimise the paper's weighted sum"
-    return f"at least {request.level:g}", f"for {WHOM[request.guarantee_for]}"
+    what = " (expected rate, not a guarantee)" if request.aim == "expected" else ""
+    return f"at least {request.level:g}{what}", f"for {WHOM[request.guarantee_for]}"
 
 
 def favourable(basis: PlanBasis) -> tuple[str, str]:

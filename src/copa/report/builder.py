@@ -178,11 +178,16 @@ def _page(**content: Any) -> str:
     """Fill the page in; only its own scripts run, and nothing is loaded from anywhere, whatever it may contain."""
     from copa import __version__
 
+    scripts, policy = page_scripts()
+    return render("report/templates/page.html.j2", version=__version__, scripts=scripts, policy=policy, **content)
+
+
+def page_scripts() -> tuple[list[str], str]:
+    """The scripts of a page, and the policy that lets only these run."""
     scripts = [plotly_script(), files("copa.report").joinpath("assets", "report.js").read_text(encoding="utf-8")]
     digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-    return render("report/templates/page.html.j2", version=__version__, scripts=scripts, policy=policy, **content)
+    return scripts, f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
 
 
 def plotly_script() -> str:

@@ -30,14 +30,14 @@ Figure = dict[str, Any]
 def radius_figure(curves: "RadiusCurves", level: float | None) -> Figure:
     """Guarantees against the radius of the ambiguity set; the script adds the line of the slider."""
     hover = "radius %{x:.3g}: at least %{y:.3f}"
-    data = [_kind_line(kind, _numbers(curves.radii, 6), _floored(curves.lower(kind)), hover) for kind in curves.kinds]
+    data = [_kind_line(kind, numbers(curves.radii, 6), _floored(curves.lower(kind)), hover) for kind in curves.kinds]
     if len(data) == 1:
         data[0]["name"] = "the option"
-    return _figure(
+    return figure(
         data,
-        xaxis=_axis("radius of the ambiguity set", range=[0, float(curves.radii[-1])]),
-        yaxis=_axis("holds with at least", range=[0, 1.03]),
-        shapes=[] if level is None else [_level_line(level, "y", "x")],
+        xaxis=axis("radius of the ambiguity set", range=[0, float(curves.radii[-1])]),
+        yaxis=axis("holds with at least", range=[0, 1.03]),
+        shapes=[] if level is None else [level_line(level, "y", "x")],
         showlegend=len(data) > 1,
     )
 
@@ -46,13 +46,13 @@ def guarantees_figure(guarantees: "pd.DataFrame", level: float | None) -> Figure
     """Share of the plans that reach a guarantee, for each, any and all options."""
     hover = "%{y:.0%} of the menus reach %{x:.2f}"
     shares = {kind: reached_shares(values) for kind, values in guarantees.items()}
-    data = [_kind_line(str(kind), _numbers(x), _numbers(y), hover) for kind, (x, y) in shares.items()]
+    data = [_kind_line(str(kind), numbers(x), numbers(y), hover) for kind, (x, y) in shares.items()]
     lowest = float(guarantees.to_numpy().min())
-    return _figure(
+    return figure(
         data,
-        xaxis=_axis("guarantee of at least", range=[max(0.0, np.floor(10.0 * lowest) / 10.0 - 0.1), 1]),
-        yaxis=_axis("share of menus", range=[0, 1.03], tickformat=".0%"),
-        shapes=[] if level is None else [_level_line(level, "x", "y")],
+        xaxis=axis("guarantee of at least", range=[max(0.0, np.floor(10.0 * lowest) / 10.0 - 0.1), 1]),
+        yaxis=axis("share of menus", range=[0, 1.03], tickformat=".0%"),
+        shapes=[] if level is None else [level_line(level, "x", "y")],
         showlegend=True,
     )
 
@@ -60,29 +60,29 @@ def guarantees_figure(guarantees: "pd.DataFrame", level: float | None) -> Figure
 def efforts_figure(efforts: Array) -> Figure:
     """How many plans have a cheapest option of which effort."""
     counts, edges = np.histogram(efforts, bins=BINS)
-    bars = _trace(
+    bars = trace(
         "bar",
-        _numbers(0.5 * (edges[:-1] + edges[1:])),
+        numbers(0.5 * (edges[:-1] + edges[1:])),
         counts.tolist(),
         "%{y} menus from %{customdata[0]:.2f} to %{customdata[1]:.2f}",
-        width=_numbers(np.diff(edges)),
+        width=numbers(np.diff(edges)),
         marker={"color": BLUE, "line": {"color": "#ffffff", "width": 1}},
         customdata=np.round(np.column_stack([edges[:-1], edges[1:]]), 2).tolist(),
     )
-    return _figure([bars], xaxis=_axis("effort of the cheapest option"), yaxis=_axis("menus", rangemode="tozero"))
+    return figure([bars], xaxis=axis("effort of the cheapest option"), yaxis=axis("menus", rangemode="tozero"))
 
 
 def features_figure(names: list[str], shares: Array) -> Figure:
     """Share of the options that change each column."""
     bars = _row_bars(shares, BLUE, "%{x:.1%} of the options")
-    shares_axis = _axis("share of options", tickformat=".0%", rangemode="tozero", nticks=6)
+    shares_axis = axis("share of options", tickformat=".0%", rangemode="tozero", nticks=6)
     return _named_rows([bars], names, per_row=24, xaxis=shares_axis)
 
 
 def attribution_figure(names: list[str], change: Array) -> Figure:
     """What the worst case takes from, or adds to, the score of an option, part by part."""
     bars = _row_bars(change, [VERMILLION if value < 0.0 else GREY for value in change.tolist()], "%{x:+.3f}")
-    change_axis = _axis("change of score", zeroline=True, zerolinecolor=GREY, nticks=6)
+    change_axis = axis("change of score", zeroline=True, zerolinecolor=GREY, nticks=6)
     return _named_rows([bars], names, xaxis=change_axis)
 
 
@@ -97,28 +97,28 @@ def frontier_figure(levels: Array, effort: Array, own: tuple[float, float]) -> F
         Guarantee and effort of the plan at hand.
     """
     line = _frontier_line(levels, effort, "guarantee %{x}: effort %{y:.2f}", name="least effort found")
-    point = _trace(
+    point = trace(
         "scatter",
         _floored([own[0]]),
-        _numbers([own[1]], 3),
+        numbers([own[1]], 3),
         "this plan: guarantee %{x:.3f}, effort %{y:.2f}",
         mode="markers",
         name="this plan",
         marker={"size": 14, "symbol": "diamond", "color": ORANGE, "line": {"color": "#3b3b3b", "width": 1.5}},
     )
-    efforts = _axis("least effort", rangemode="tozero")
-    return _figure([line, point], xaxis=_axis("guarantee"), yaxis=efforts, showlegend=True)
+    efforts = axis("least effort", rangemode="tozero")
+    return figure([line, point], xaxis=axis("guarantee"), yaxis=efforts, showlegend=True)
 
 
 def overall_frontier_figure(frontier: "Frontier", level: float) -> Figure:
     """Median of the least effort at each level, over the applicants who reach it, and how many do."""
     hover = "level %{x}: median effort %{y:.2f}, reached by %{customdata}"
     reached = [f"{count} of {len(frontier.effort)}" for count in frontier.n_reached.tolist()]
-    return _figure(
+    return figure(
         [_frontier_line(frontier.levels, frontier.medians, hover, customdata=reached)],
-        xaxis=_axis("guarantee asked for"),
-        yaxis=_axis("least effort (median)", rangemode="tozero"),
-        shapes=[_level_line(level, "x", "y")],
+        xaxis=axis("guarantee asked for"),
+        yaxis=axis("least effort (median)", rangemode="tozero"),
+        shapes=[level_line(level, "x", "y")],
     )
 
 
@@ -126,19 +126,19 @@ def groups_figure(groups: "pd.DataFrame") -> Figure:
     """Least effort by group (as `compare_groups` returns them): median, middle half, and the range."""
     boxes = []
     for k, quartiles in enumerate(groups[[0.0, 0.25, 0.5, 0.75, 1.0]].to_numpy()):
-        ends = zip(("lowerfence", "q1", "median", "q3", "upperfence"), _numbers(quartiles, 3), strict=True)
+        ends = zip(("lowerfence", "q1", "median", "q3", "upperfence"), numbers(quartiles, 3), strict=True)
         style = {"line": {"color": BLUE, "width": 1.5}, "fillcolor": "rgba(0,114,178,.18)", "width": 0.5}
         box = {"type": "box", "orientation": "h", "y": [k], "hoverinfo": "x", **style}
         boxes.append(box | {name: [value] for name, value in ends})
-    return _named_rows(boxes, list(groups.index), per_row=38, xaxis=_axis("effort", rangemode="tozero", nticks=6))
+    return _named_rows(boxes, list(groups.index), per_row=38, xaxis=axis("effort", rangemode="tozero", nticks=6))
 
 
 def corrections_figure(names: list[str], before: Array, after: Array) -> Figure:
     """L* of every plan before and after its correction."""
     rows = list(range(len(names)))
-    lines = _trace(
+    lines = trace(
         "scatter",
-        [x for a, b in zip(_numbers(before), _numbers(after), strict=True) for x in (a, b, None)],
+        [x for a, b in zip(numbers(before), numbers(after), strict=True) for x in (a, b, None)],
         [y for row in rows for y in (row, row, None)],
         mode="lines",
         line={"color": GREY, "width": 1.5},
@@ -146,9 +146,9 @@ def corrections_figure(names: list[str], before: Array, after: Array) -> Figure:
     )
     sides = (("before", before, "circle-open", VERMILLION), ("after", after, "circle", BLUE))
     dots = [
-        _trace(
+        trace(
             "scatter",
-            _numbers(values),
+            numbers(values),
             rows,
             f"{name}: at least %{{x:.3f}}",
             mode="markers",
@@ -158,7 +158,7 @@ def corrections_figure(names: list[str], before: Array, after: Array) -> Figure:
         for name, values, symbol, colour in sides
     ]
     lowest = float(min(before.min(), after.min()))
-    least = _axis("all hold with at least", range=[max(-0.02, lowest - 0.05), 1.02], nticks=6)
+    least = axis("all hold with at least", range=[max(-0.02, lowest - 0.05), 1.02], nticks=6)
     return _named_rows([lines, *dots], names, xaxis=least, showlegend=True)
 
 
@@ -167,17 +167,17 @@ def plain_text(text: Any) -> str:
     return escape(visible(text), quote=False)
 
 
-def _numbers(values: Any, digits: int = 4) -> list[float | None]:
+def numbers(values: Any, digits: int = 4) -> list[float | None]:
     """Numbers as JSON holds them, None where there is none."""
     return [round(float(v), digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=np.float64)]
 
 
 def _floored(probabilities: Any) -> list[float | None]:
     """Guarantees with three digits, never higher."""
-    return _numbers(np.floor(1000.0 * np.asarray(probabilities)) / 1000.0)
+    return numbers(np.floor(1000.0 * np.asarray(probabilities)) / 1000.0)
 
 
-def _trace(kind: str, x: list[Any], y: list[Any], hover: str = "", **style: Any) -> Figure:
+def trace(kind: str, x: list[Any], y: list[Any], hover: str = "", **style: Any) -> Figure:
     """Numbers drawn in one style, and what a pointer over them says."""
     words = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}
     return {"type": kind, "x": x, "y": y, **words, **style}
@@ -185,30 +185,30 @@ def _trace(kind: str, x: list[Any], y: list[Any], hover: str = "", **style: Any)
 
 def _kind_line(kind: str, x: list[Any], y: list[Any], hover: str) -> Figure:
     line = {"color": KIND_COLOURS[kind], "dash": KIND_DASHES[kind], "width": 2.5}
-    return _trace("scatter", x, y, hover, mode="lines", name=KIND_NAMES[kind], line=line)
+    return trace("scatter", x, y, hover, mode="lines", name=KIND_NAMES[kind], line=line)
 
 
 def _frontier_line(levels: Array, effort: Array, hover: str, **more: Any) -> Figure:
     style = {"mode": "lines+markers", "line": {"color": BLUE, "width": 2.5}, "marker": {"size": 7}}
-    return _trace("scatter", _numbers(levels), _numbers(effort, 3), hover, **style, **more)
+    return trace("scatter", numbers(levels), numbers(effort, 3), hover, **style, **more)
 
 
 def _row_bars(values: Array, colour: Any, hover: str) -> Figure:
     rows = list(range(len(values)))
-    return _trace("bar", _numbers(values), rows, hover, orientation="h", marker={"color": colour})
+    return trace("bar", numbers(values), rows, hover, orientation="h", marker={"color": colour})
 
 
-def _axis(title: str = "", **settings: Any) -> Figure:
+def axis(title: str = "", **settings: Any) -> Figure:
     """An axis with a title; nothing on it moves when a finger slides over the page."""
     return {"title": {"text": title}, "fixedrange": True, **settings}
 
 
-def _figure(data: list[Figure], height: int = 280, **layout: Any) -> Figure:
+def figure(data: list[Figure], height: int = 280, **layout: Any) -> Figure:
     """A figure as the page's script draws it."""
     return {"data": data, "layout": {"height": height, "bargap": 0.35, **layout}}
 
 
-def _level_line(level: float, here: str, across: str) -> Figure:
+def level_line(level: float, here: str, across: str) -> Figure:
     """A line across the figure at the level asked for."""
     ends = {f"{here}0": level, f"{here}1": level, f"{across}0": 0, f"{across}1": 1, f"{across}ref": "paper"}
     return {"type": "line", "line": {"color": GREY, "width": 1.5, "dash": "dash"}, **ends}
@@ -223,5 +223,5 @@ def _named_rows(data: list[Figure], names: list[str], per_row: int = 26, **layou
         "ticktext": wide,
         "range": [len(names) - 0.4, -0.6],
     }
-    rows = _axis() | ticks | {"automargin": True, "showgrid": False, "zeroline": False}
-    return _figure(data, height=100 + per_row * len(names), yaxis=rows, **layout) | {"narrow": narrow}
+    rows = axis() | ticks | {"automargin": True, "showgrid": False, "zeroline": False}
+    return figure(data, height=100 + per_row * len(names), yaxis=rows, **layout) | {"narrow": narrow}

@@ -11,7 +11,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
-from copa._core.reading import read_flag, read_number, read_word
+from copa._core.reading import read_count, read_flag, read_number, read_word
 from copa._core.records import FrozenMap
 from copa._core.words import listed, nearest, require_known, shown
 from copa.exceptions import InvalidInputError
@@ -27,6 +27,7 @@ from copa.tables.cells import (
 )
 
 NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
+NO_COUNTS: FrozenMap[Scalar, int] = FrozenMap({})
 
 
 def is_absent(value: Any) -> bool:
@@ -102,6 +103,21 @@ def read_labels(
     return FrozenMap(read)
 
 
+def read_support(support: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> FrozenMap[Scalar, int]:
+    """Read how many training rows have a value, for some of the known ones, in their order."""
+    if is_absent(support):
+        return NO_COUNTS
+    if not isinstance(support, Mapping):
+        raise InvalidInputError(f"{where} must be a mapping from a value to its training rows, got {shown(support)}")
+    read: dict[int, int] = {}
+    for key, count in support.items():
+        position = _position(as_scalar(key, where), values, index, where)
+        if position in read:
+            raise InvalidInputError(f"{where} has two entries for {shown(values[position])}; keep one of them")
+        read[position] = read_count(count, f"{where} of {shown(key)}", least=0)
+    return FrozenMap({values[position]: read[position] for position in sorted(read)})
+
+
 def _read_words(words: Any, where: str) -> str:
     if not isinstance(words, str) or not words.strip() or len(words.splitlines()) != 1:
         raise InvalidInputError(
@@ -122,16 +138,18 @@ def _position(value: Scalar, values: tuple[Scalar, ...], index: ValueIndex, wher
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
 Direction = Literal["both", "increase", "decrease"]
+Rare = Literal["withhold", "offer"]
 
 NUMERIC_KINDS = ("numeric", "integer")
 CATEGORICAL_KINDS = ("ordinal", "categorical", "binary")
 KINDS = NUMERIC_KINDS + CATEGORICAL_KINDS
 DIRECTIONS = ("both", "increase", "decrease")
+RARE = ("withhold", "offer")
 # Defaults that depend on the kind, and fields that mean nothing for it.
 KIND_DEFAULTS = {"integer": {"step": 1.0}, "categorical": {"spread": 1.0}, "binary": {"spread": 1.0}}
 FOREIGN = {
-    "numeric": ("values", "allowed", "transitions"),
-    "integer": ("values", "allowed", "transitions"),
+    "numeric": ("values", "allowed", "transitions", "rare", "withheld", "support"),
+    "integer": ("values", "allowed", "transitions", "rare", "withheld", "support"),
     "ordinal": ("step",),
     "categorical": ("step", "lower", "upper"),
     "binary": ("step", "lower", "upper"),
@@ -172,11 +190,18 @@ class Feature:
         What people call the column; its own name if nothing is said.
     labels : mapping
         What people call its values, where that is not the value itself: from a value to words.
+    rare : {"withhold", "offer"}
+        Whether values with too little support, fewer than 15 training rows, are offered to those who do not have them.
+    withheld : tuple
+        Values that no option moves to: those with too little support, filled in when a planner is fitted
+        (`FeatureSchema.with_support`), and any that are given.
+    support : mapping
+        From each value with too little support to its number of training rows; filled in when a planner is fitted.
 
     Notes
     -----
     `title` and `labels` are for sentences and cards only: no option, check or table depends on them.
-    Staying is always possible, whatever `direction`, `step`, `allowed` and `transitions` say.
+    Staying is always possible, whatever `direction`, `step`, `allowed`, `transitions` and `withheld` say.
 
     Examples
     --------
@@ -203,6 +228,9 @@ class Feature:
     spread: float | None = None
     title: str = ""
     labels: Mapping[Scalar, str] = NO_LABELS
+    rare: Rare = "withhold"
+    withheld: tuple[Scalar, ...] = ()
+    support: Mapping[Scalar, int] = NO_COUNTS
     index: ValueIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -210,7 +238,7 @@ class Feature:
             raise InvalidInputError(f"the name of a column must be text, got {shown(self.name)}; rename it")
         where = f"column {self.name!r}:"
         self._set("kind", read_word(self.kind, KINDS, f"{where} kind"))
-        for name, read in (("immutable", read_flag), ("direction", _read_direction)):
+        for name, read in (("immutable", read_flag), ("direction", _read_direction), ("rare", _read_rare)):
             given = getattr(self, name)
             self._set(name, FIELD_DEFAULTS[name] if is_absent(given) else read(given, f"{where} {name}"))
         for name in ("lower", "upper", "step", "weight", "spread"):
@@ -225,6 +253,8 @@ class Feature:
         self._set("transitions", read_transitions(self.transitions, values or (), index, f"{where} transitions"))
         self._set("title", read_title(self.title, f"{where} title"))
         self._set("labels", read_labels(self.labels, values, index, f"{where} labels"))
+        self._set("withheld", read_some_of(self.withheld, values or (), index, f"{where} withheld") or ())
+        self._set("support", read_support(self.support, values or (), index, f"{where} support"))
         for name, default in KIND_DEFAULTS.get(self.kind, {}).items():
             self._set(name, default if getattr(self, name) is None else getattr(self, name))
         self._require_what_the_kind_needs(where)
@@ -236,7 +266,7 @@ class Feature:
     def _require_what_the_kind_needs(self, where: str) -> None:
         """Raise if a field is missing that the kind needs, or one is given that means nothing for it."""
         for name in FOREIGN[self.kind]:
-            if getattr(self, name) is not None:
+            if getattr(self, name) != FIELD_DEFAULTS[name]:
                 raise InvalidInputError(f"{where} {name} means nothing for kind {self.kind!r}; leave it out")
         if self.kind == "categorical" and self.direction != "both":
             raise InvalidInputError(
@@ -334,3 +364,7 @@ FIELD_DEFAULTS = {f.name: f.default for f in fields(Feature) if f.name in FIELDS
 
 def _read_direction(value: Any, where: str) -> str:
     return read_word(value, DIRECTIONS, where)
+
+
+def _read_rare(value: Any, where: str) -> str:
+    return read_word(value, RARE, where)

@@ -14,6 +14,7 @@ from copa.schema.feature import Feature, is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
+from copa.schema.support import support_fields
 from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
@@ -142,6 +143,34 @@ class FeatureSchema:
         table = read_table(X, self.names)
         found = {f.name: {"spread": spread_of(f, table[f.name])} for f in self.features if f.spread is None}
         return self.replace(found)
+
+    def with_support(self, X: "pd.DataFrame") -> "FeatureSchema":
+        """Return a copy in which values that fewer than 15 training rows have are withheld: no option moves to them.
+
+        An applicant who has such a value may keep it. Nothing is withheld in an immutable column, or where the schema
+        says `rare: offer`; the latter still records how many rows there are, in `support`. A planner does this when it
+        is fitted.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The training data.
+
+        Returns
+        -------
+        FeatureSchema
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = pd.DataFrame({"home": ["rent"] * 40 + ["own"] * 20 + ["boat"] * 2})
+        >>> home = FeatureSchema.infer(seen).with_support(seen)["home"]
+        >>> home.withheld, home.support
+        (('boat',), {'boat': 2})
+        """
+        table = read_table(X, self.names)
+        open_columns = [f for f in self.features if f.is_categorical and not f.immutable]
+        return self.replace({f.name: support_fields(f, table[f.name]) for f in open_columns})
 
     def replace(
         self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]

@@ -95,6 +95,8 @@ def possible_moves(feature: Feature) -> Flags:
     moves = np.ones((len(values), len(values)), dtype=np.bool_)
     if feature.allowed is not None:
         moves &= np.array([value in feature.allowed for value in values])
+    if feature.withheld:
+        moves &= np.array([value not in feature.withheld for value in values])
     for origin, targets in (feature.transitions or {}).items():
         moves[feature.index.position(origin)] &= np.array([value in targets for value in values])
     if feature.direction == "increase":

@@ -22,6 +22,7 @@ from copa.exceptions import InvalidInputError
 from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, read_table
 from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
+from copa.schema.support import why_withheld
 from copa.tables.cells import Scalar
 
 if TYPE_CHECKING:
@@ -223,6 +224,8 @@ def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tu
     start, got = _said(feature, own), _said(feature, new)
     if feature.allowed is not None and values[there] not in feature.allowed:
         yield "allowed", f"may only change to {_listed(feature, feature.allowed)}", got
+    if values[there] in feature.withheld:
+        yield "withheld", f"{got} {why_withheld(feature, values[there])}", ""
     if feature.transitions is not None and values[here] in feature.transitions:
         targets = feature.transitions[values[here]]
         if values[there] not in targets:

@@ -98,7 +98,7 @@ def _require_unique_keys(root: Any) -> None:
 FORMAT = "copa_schema"
 VERSION = 1
 ENTRIES = ("format", "version", "columns", "rules", "max_changes")
-MAPPINGS = ("transitions", "labels")  # fields whose keys are values of the column
+MAPPINGS = ("transitions", "labels", "support")  # fields whose keys are values of the column
 SUFFIXES = (".yaml", ".yml", ".json")
 LARGEST = 20_000_000  # bytes of a file
 

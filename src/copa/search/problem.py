@@ -183,7 +183,7 @@ def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = 
     space : ActionSpace
     table : DataFrame
     released : bool
-        Take all limits away, to see what stands in the way.
+        Take all limits away, to see what stands in the way; only values that are withheld stay so.
     """
     n, n_numeric = len(table), len(space.numeric)
     rows = np.empty((n, len(space.columns)))
@@ -200,8 +200,8 @@ def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = 
         codes = column_codes(feature, table[feature.name])
         rows[:, f] = space.starts[f] + np.maximum(codes, 0)
         flags = allowed[:, space.starts[f] : space.starts[f + 1]]
-        if not released:
-            flags[:] = limits.categorical[feature.name]
+        offered = [value not in feature.withheld for value in feature.values or ()]
+        flags[:] = (limits.categorical[feature.name] | offered) if released else limits.categorical[feature.name]
         flags[codes < 0] = np.arange(flags.shape[1]) == 0
     return Regions(rows, lower, upper, allowed)
 

@@ -4,53 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
-from copa._core.reading import read_number
+from copa._core.reading import read_number, read_word
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-
-Exponents = npt.NDArray[np.int32]
-NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
-
-
-class Scores(NamedTuple):
-    """Moments of the options' scores, each option in a unit of its own, a power of two, in which it is of size one.
-
-    The bounds depend on the proportions of an option's mean, roots and reach only. In these units no square of them is
-    lost, however small the option and the parameters that it meets.
-
-    Attributes
-    ----------
-    means : ndarray of shape (..., J)
-        Nominal means.
-    roots : ndarray of shape (..., J, D)
-        Rows whose inner products are the nominal covariances.
-    reach_roots : ndarray of shape (..., J, D)
-        Rows whose lengths are the reaches.
-    exponents : ndarray of shape (..., J)
-        The units: the scores are these times 2**exponent.
-    """
-
-    means: Array
-    roots: Array
-    reach_roots: Array
-    exponents: Exponents
-
-    @property
-    def spreads(self) -> Array:
-        """Nominal standard deviations, (..., J)."""
-        lengths: Array = np.linalg.norm(self.roots, axis=-1)
-        return lengths
-
-    @property
-    def reaches(self) -> Array:
-        """How far the whole radius can move each score, (..., J)."""
-        lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
-        return lengths
+from copa.uncertainty.families import FAMILIES, Family
+from copa.uncertainty.score_units import Exponents, Scores, split_digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +33,9 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    What is printed beside guarantees says which distributions are meant (`in_words`).
+    A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
+    distribution is (`worst_moments`) or how its guarantee changes (`guarantee_slopes`). What is printed beside
+    guarantees says which distributions are meant (`in_words`, `radius_words`).
 
     Parameters
     ----------
@@ -82,6 +47,9 @@ class AmbiguitySet(ABC):
         Size of the set, at least 0.
     drift : ndarray of shape (D, D) or None
         Shape of the set, positive semidefinite; None for the identity.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution (`copa.uncertainty.families`). A set of your own may
+        ignore it.
 
     Attributes
     ----------
@@ -111,6 +79,7 @@ class AmbiguitySet(ABC):
     cov: Array
     radius: float
     drift: Array | None = None
+    family: str = "any"
     cov_root: Array = field(init=False, repr=False)
     drift_root: Array | None = field(init=False, repr=False, default=None)
 
@@ -123,7 +92,7 @@ class AmbiguitySet(ABC):
                 array.setflags(write=False)
 
     @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> Self:
+    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None, family: str = "any", **own: Any) -> Self:
         """Check what the caller gave and build the set.
 
         Parameters
@@ -132,11 +101,15 @@ class AmbiguitySet(ABC):
         cov : array_like of shape (D, D)
         radius : float
         drift : array_like of shape (D, D), optional
+        family : {"any", "unimodal", "gaussian"}
+        **own
+            Fields that the class has beside these.
 
         Raises
         ------
         InvalidInputError
-            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, or a negative radius.
+            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius or an unknown
+            family.
         """
         mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)
@@ -145,7 +118,7 @@ class AmbiguitySet(ABC):
         if drift is not None:
             drift = as_symmetric(drift, "drift", mean.size)
             require_size(drift, "drift", largest=LARGEST**2)
-        return cls(mean, cov, read_number(radius, "radius"), drift)
+        return cls(mean, cov, read_number(radius, "radius"), drift, read_word(family, [*FAMILIES], "family"), **own)
 
     def same_as(self, other: "AmbiguitySet") -> bool:
         """Whether another set is of the same kind and holds the same distributions, to the last bit of its fields."""
@@ -164,10 +137,26 @@ class AmbiguitySet(ABC):
         """
         return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
 
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say which moments may be off by the radius, and what follows its number; None for `in_words` alone.
+
+        Examples
+        --------
+        >>> from copa.uncertainty import MomentBall
+        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
+        ('mean and covariance', ' of the estimated ones')
+        """
+        return None
+
     @property
     def dimension(self) -> int:
         """Number of parameters D, the intercept included."""
         return self.mean.size
+
+    @property
+    def laws(self) -> Family:
+        """The family, as what it says of a score."""
+        return FAMILIES[self.family]
 
     @abstractmethod
     def level_coefficients(self, level: float) -> tuple[float, float]:
@@ -176,6 +165,44 @@ class AmbiguitySet(ABC):
     @abstractmethod
     def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
         """Return the least probability of a positive score over the set; the arguments broadcast."""
+
+    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return the greatest probability of a positive score over the set: one minus the guarantee of its opposite.
+
+        It is 1 for a set that is not `two_sided`.
+        """
+        if self.two_sided:
+            return 1.0 - self.guarantee(np.negative(mean), std, reach)
+        return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the guarantee also holds for the opposite of an option, so that it bounds from above as well."""
+        return False
+
+    def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
+        """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
+        return None
+
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:  # noqa: ARG002
+        """Return the derivatives of `guarantee` by its three arguments, None if they are not known.
+
+        Asked for where the guarantee is positive; zero elsewhere.
+        """
+        return None
+
+    @property
+    def has_worst_case(self) -> bool:
+        """Whether the distribution that an option's guarantee is attained by is known, and is in the set."""
+        return self.worst_moments(1.0, 0.0, 0.0) is not None
+
+    @property
+    def in_ball(self) -> bool:
+        """Whether it holds only distributions of the `MomentBall` with these moments, radius and drift, at once.
+
+        Then the ball's bounds hold in it, and its guarantee holds for every mixture of options as for one of them.
+        """
+        return False
 
     def option_guarantees(self, points: Array) -> Array:
         """Return the guarantee of each option by itself, (M,), the same to the last bit in any batch.
@@ -196,12 +223,15 @@ class AmbiguitySet(ABC):
         scores = self.scores(points[:, None])  # one product per row: the same to the last bit in any batch
         return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
 
-    def joint_guarantees(self, each: Array) -> tuple[Array, Array, Array]:
+    def joint_guarantees(self, each: Array, points: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002
         """Bounds of plans from the guarantees of their options, whatever the set.
 
         Parameters
         ----------
         each : ndarray of shape (..., J)
+            Guarantees of the options.
+        points : ndarray of shape (..., J, D)
+            The options, for sets that know more of several than their guarantees say.
 
         Returns
         -------
@@ -219,7 +249,7 @@ class AmbiguitySet(ABC):
         as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
         """
         mean, cov_root, drift_root, radius, units = self._in_units
-        digits, sizes = _split(points)
+        digits, sizes = split_digits(points)
         sizes = sizes + units
         exponents = sizes.max(axis=-1)
         scaled = np.ldexp(digits, sizes - exponents[..., None])
@@ -234,9 +264,9 @@ class AmbiguitySet(ABC):
         exponents of the units are returned last.
         """
         rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
-        radius, size = _split(np.asarray(self.radius))
+        radius, size = split_digits(np.asarray(self.radius))
         of_mean, of_cov, of_drift = (
-            _split(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
+            split_digits(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
         )
         units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
         drift_root = np.ldexp((np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T.copy()
@@ -248,8 +278,8 @@ class MomentBall(AmbiguitySet):
     """All distributions whose moments are within `radius` of (mean, cov): the paper's Gelbrich ball.
 
     The distance is Gelbrich's (paper, Def. 2) after theta -> drift^{-1/2} theta; `drift=None` is the paper's ball.
-    Nothing is assumed of the form of the distributions. The bounds of several options are exact
-    (`copa.validity_bounds`).
+    With the family "any" nothing is assumed of the form of the distributions, and the bounds of several options are
+    exact (`copa.validity_bounds`).
 
     Parameters
     ----------
@@ -261,6 +291,8 @@ class MomentBall(AmbiguitySet):
         Largest Gelbrich distance from the nominal moments, at least 0.
     drift : ndarray of shape (D, D), optional
         Shape of the ball, positive semidefinite; None for the identity.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
 
     Examples
     --------
@@ -274,59 +306,109 @@ class MomentBall(AmbiguitySet):
     (1.0, 1.414)
     """
 
+    @property
+    def in_ball(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
+    @property
+    def two_sided(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
         if not is_moment_ball(self):
             return super().in_words()
+        form = f", and in which {self.laws.in_words}" if self.laws.in_words else ""
         if self.radius == 0.0:
-            return "whose mean and covariance are the estimated ones exactly"
+            return f"whose mean and covariance are the estimated ones exactly{form}"
         shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
-        return f"whose mean and covariance are within a distance of {self.radius:.3g} of the estimated ones, {shape}"
+        within = f"within a distance of {self.radius:.3g} of the estimated ones"
+        return f"whose mean and covariance are {within}, {shape}{form}"
+
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say that mean and covariance may be off, and in which unit."""
+        if not is_moment_ball(self):
+            return super().radius_words()
+        unit = "" if self.drift is None else ", measured in units of the drift between models"
+        return "mean and covariance", f" of the estimated ones{unit}"
 
     def level_coefficients(self, level: float) -> tuple[float, float]:
-        """Return (b, c) = (k, sqrt(1 + k^2)), k = sqrt(level / (1 - level)).
+        """Return (b, c) = (k, sqrt(1 + k^2)), with the ratio k that the family asks for.
 
-        The moments of a score fill the disc of radius `reach` around (mean, std), and Cantelli's inequality asks for
-        mean >= k std at each of them.
+        The moments of a score fill the disc of radius `reach` around (mean, std), and the family asks for
+        mean >= k std at each of them; Cantelli's inequality, of the family "any", with k = sqrt(level / (1 - level)).
         """
-        return math.sqrt(level / (1.0 - level)), 1.0 / math.sqrt(1.0 - level)
+        k = self.laws.ratio(level)
+        return k, 1.0 / math.sqrt(1.0 - level) if self.family == "any" else math.hypot(1.0, k)
 
     def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return sin^2(max(0, atan2(mean, std) - asin(min(1, reach / hypot(mean, std))))).
+        """Return what the family makes of sin^2(max(0, atan2(mean, std) - asin(min(1, reach / hypot(mean, std))))).
 
         Cantelli's mean^2 / (mean^2 + std^2) where the reach is 0, and zero as soon as mean <= reach (docs/theory.md,
-        "One option").
+        "One option"). Another family converts it ("Families and sets").
         """
-        length = np.hypot(mean, std)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
-        angle = np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
+        angle = _worst_angle(mean, std, reach)
         lower: Array = np.sin(angle) ** 2
-        return lower
+        return lower if self.family == "any" else self.laws.level(lower)
+
+    def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
+        """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
+        if not is_moment_ball(self):
+            return super().worst_moments(mean, std, reach)
+        if not mean > reach:
+            return mean - reach, std
+        angle, length = float(_worst_angle(mean, std, reach)), math.hypot(mean, std)
+        tangent = math.sqrt(max(0.0, (length - reach) * (length + reach)))
+        return tangent * math.sin(angle), tangent * math.cos(angle)
+
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:
+        """Return the derivatives by the angle of the worst moments, and of that angle by the three arguments."""
+        if not is_moment_ball(self):
+            return super().guarantee_slopes(mean, std, reach)
+        mean, std, reach = (np.asarray(number, dtype=np.float64) for number in (mean, std, reach))
+        angle, square = _worst_angle(mean, std, reach), np.hypot(mean, std) ** 2
+        holds = angle > 0.0
+        square = np.where(holds, square, 1.0)
+        tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
+        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.square(np.sin(angle))), 0.0)
+        return (
+            turn * (std + reach * mean / tangent) / square,
+            turn * (reach * std / tangent - mean) / square,
+            -turn / tangent,
+        )
+
+
+def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguity: AmbiguitySet | None) -> AmbiguitySet:
+    """Return the set that a caller gave, or the moment ball of the moments that it gave instead."""
+    if ambiguity is None:
+        return MomentBall.read(mean, cov, radius, drift, family)
+    if not isinstance(ambiguity, AmbiguitySet):
+        raise InvalidInputError(f"ambiguity must be an AmbiguitySet or None, got {shown(ambiguity)}")
+    if mean is not None or cov is not None or drift is not None:
+        raise InvalidInputError("give mean, cov and drift, or an ambiguity set that has its own, not both")
+    return ambiguity
+
+
+def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
+    """Least atan2(mean, std) over the disc of radius `reach` around (mean, std); zero where mean <= reach."""
+    length = np.hypot(mean, std)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
+    return np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
 
 
 def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
-    """Whether a set is a moment ball that has the ball's own guarantee: the set that the exact bounds are about."""
+    """Whether a set is a moment ball that has the ball's own guarantee."""
     return isinstance(ambiguity, MomentBall) and type(ambiguity).guarantee is MomentBall.guarantee
 
 
-def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
-    """Return the set if files know it; else raise an error that says what to do instead."""
-    if not is_moment_ball(ambiguity):
-        raise InvalidInputError(
-            f"files hold plans and proofs of a MomentBall only, and this is a {type(ambiguity).__name__}: keep its "
-            "plans as a table or as JSON without certificates, check them here with `certificate.verify()`, or plan "
-            "with a MomentBall"
-        )
-    return ambiguity
+def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
+    """Whether a set is the paper's: a moment ball of the family "any", in which the bounds of plans are exact."""
+    return is_moment_ball(ambiguity) and ambiguity.family == "any"
 
 
 def _equal(one: Any, other: Any) -> bool:
     """Whether two values of a field, numbers or arrays, are equal."""
     return one is other if one is None or other is None else bool(np.array_equal(one, other))
-
-
-def _split(array: Array) -> tuple[Array, Exponents]:
-    """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
-    digits, exponents = np.frexp(array)
-    return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)

@@ -76,6 +76,7 @@ class WeightMoments:
 
     mean: Array
     cov: Array
+    oriented: bool = False
 
     def __post_init__(self) -> None:
         mean = as_vector(self.mean, "mean").copy()

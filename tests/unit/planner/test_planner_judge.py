@@ -113,7 +113,7 @@ def test_who_may_come_into_a_range_keeps_the_value_where_that_asks_for_less():
 @pytest.mark.parametrize("kind", ["linear", "products", "forest"])
 def test_a_value_that_the_encoder_never_saw_is_named_when_the_planner_is_fitted(kind):
     table, _ = borrowers()
-    home = {"kind": "categorical", "values": ["rent", "own", "boat"]}
+    home = {"kind": "categorical", "values": ["rent", "own", "boat"], "rare": "offer"}
     schema = FeatureSchema.infer(table, features={"home": home})
     with pytest.raises(InvalidInputError, match=r"'boat'") as raised:
         planner_for(kind, schema)

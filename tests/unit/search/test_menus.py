@@ -1,6 +1,6 @@
 """The compiled search against enumeration: every row that an applicant may take, and every plan of such rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -229,3 +229,21 @@ def test_a_column_makes_room_for_another_where_a_rule_ties_them():
 def test_a_value_of_the_grid_that_is_only_just_enough_is_taken():
     # From 1.9992 on the level is reached; the next whole number is 2, and 3 would be too much.
     assert only_option(by_hand({"a": (1.0, 0.0)}, -2.0 + 0.0075)) == ([2.0], [2.0])
+
+
+def test_withheld_levels_are_out_of_reach_as_the_enumeration_has_it():
+    n_withheld = n_met = 0
+    for problem in tiny_problems(N_PROBLEMS, SEED, N_APPLICANTS):
+        choices = [feature.name for feature in problem.schema.features if feature.is_categorical]
+        schema = problem.schema.replace({name: {"rare": "withhold"} for name in choices}).with_support(problem.table)
+        n_withheld += sum(len(feature.withheld) for feature in schema.features)
+        less = replace(problem, schema=schema)  # the enumeration asks its judge, the search its regions
+        searcher = Searcher(less)
+        for i, answer in enumerate(searcher.plans(problem.guarantee, 2, weight=WEIGHT)):
+            case = Case(searcher, i, everything_in_reach(less, problem.applicants.iloc[[i]]))
+            assert case.tied or answer.outcome == case.outcome
+            if answer.outcome == "met":
+                n_met += 1
+                assert is_among(answer.places, case.good).all()
+    assert n_withheld >= 20
+    assert n_met >= 20

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from inspect import isabstract
 from typing import Any
 
+from copa._core.reading import read_word
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.planner.strategies.base import Strategy
@@ -28,8 +29,13 @@ def read_surrogate(value: Any) -> type[BlackBoxStrategy]:
     )
 
 
+STORED: dict[str, type[Strategy]] = {cls.kind: cls for cls in (Linear, FeatureMap, Boundary, Lime)}
+
+
 def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:
-    """The strategy of a saved planner."""
-    if content["version"] == Linear.file_version:
+    """The strategy of a saved planner; files of copa 0.3 do not name it."""
+    if "strategy" in content:
+        return STORED[read_word(content["strategy"], tuple(STORED), "the strategy of a saved planner")]
+    if content["version"] == 1:
         return FeatureMap if content.get("curved", False) else Linear
     return Lime if content.get("refits") is None else Boundary

@@ -1,7 +1,7 @@
 """`Strategy`: what a planner knows of one kind of model, and how it plans with it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,6 +20,8 @@ from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
 from copa.search.problem import ActionSpace, read_regions
 from copa.search.rows import make_room, write_rows
 from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.uncertainty.weight_moments import WeightMoments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from copa._core.formats import Archive
     from copa.planner.settings import Execution, FitSettings
+    from copa.uncertainty.history import Drift
 
 Flags = npt.NDArray[np.bool_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
@@ -50,6 +53,12 @@ class Strategy(ABC):
         The columns that may change.
     radius_source : str
         Where the radius comes from, in words.
+    confidence : float or None
+        In today's data, where the ambiguity set follows from it.
+    reliability : float or None
+        Share of today's scores that another sample is expected to find (`uncertainty.reliability`).
+    n_rows : int or None
+        Rows of the training data.
 
     Examples
     --------
@@ -76,12 +85,12 @@ class Strategy(ABC):
     """Whether an encoded row is a sum over columns. Corrections of points, the paper's objective and an attribution by
     column need that."""
 
-    file_version: ClassVar[int] = 2
-    """Of a saved planner, see `strategies.storage`."""
-
     model: Model
     space: ActionSpace
     radius_source: str
+    confidence: float | None = None
+    reliability: float | None = None
+    n_rows: int | None = None
 
     @classmethod
     @abstractmethod
@@ -166,14 +175,44 @@ class Strategy(ABC):
             for level, best in zip(levels, plans.highest, strict=True)
         ]
 
+    def expecting(self) -> "Strategy":
+        """The strategy whose ambiguity set is the one law that is expected of the next model, to search by it.
+
+        Its levels are expected rates, averaged over training data, and no guarantees.
+        """
+        raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
+
+    def moments(self, n_options: int) -> WeightMoments:
+        """Nominal moments of the ambiguity set, towards the favourable label and cut off."""
+        ambiguity = self.ambiguity(n_options)
+        return WeightMoments(ambiguity.mean, ambiguity.cov, oriented=True)
+
+    def spreads(self, points: Array) -> Array:  # noqa: ARG002 - for strategies that estimate them
+        """Standard deviations of retraining of the scores of points (M, D), in the units of the model's score, (M,)."""
+        raise InvalidInputError(f"{type(self).__name__} says nothing of how scores vary; leave out the history")
+
+    def widened(self, drift: "Drift", horizon: int) -> "Strategy":  # noqa: ARG002 - for strategies that can
+        """The same state with an ambiguity set that allows for the moves of past versions."""
+        raise InvalidInputError(f"{type(self).__name__} cannot allow for a history; leave it out")
+
     def expected_rates(
         self,
-        options: "pd.DataFrame",  # noqa: ARG002 - for strategies with held-out refits
-        owner: Indices,  # noqa: ARG002
-        found: "Found",  # noqa: ARG002
+        options: "Options",  # noqa: ARG002 - for strategies with held-out refits
+        n_applicants: int,  # noqa: ARG002
         n_jobs: int | None,  # noqa: ARG002
+        fidelity: Array | None = None,  # noqa: ARG002
     ) -> HeldOutRates | None:
-        """Shares of held-out refits that accept the options delivered; None where there are no such refits."""
+        """Shares of refits that accept options and that nothing was chosen by; None where there are no such refits.
+
+        Parameters
+        ----------
+        options : Options
+        n_applicants : int
+            Whose options they are.
+        n_jobs : int or None
+        fidelity : ndarray of shape (N,), optional
+            See `Found`.
+        """
         return None
 
     def nearest_rows(
@@ -244,6 +283,27 @@ class Strategy(ABC):
             radius_source=self.radius_source,
             schema=self.schema,
             subject=self.subject,
+            confidence=self.confidence,
+            reliability=self.reliability,
+            n_rows=self.n_rows,
+            n_columns=self.n_columns,
+        )
+
+    @property
+    def n_columns(self) -> int | None:
+        """Columns of the training data, as the model encodes them; None where it says nothing of that."""
+        return None
+
+    @property
+    def shortage(self) -> str:
+        """Why the training data are too few for a guarantee, whatever the level; "" where they are enough."""
+        if self.reliability is None or self.reliability >= LEAST_RELIABILITY:
+            return ""
+        columns = "" if self.n_columns is None else f" for {self.n_columns} columns"
+        return (
+            f"too few data for this level: {self.n_rows} rows{columns}. Of a score that half of them find, the other "
+            f"half finds so little that a model on all rows is {self.reliability:.2f} reliable, and "
+            f"{LEAST_RELIABILITY:g} is needed"
         )
 
     @property
@@ -360,12 +420,46 @@ class Found:
     fidelity: Array | None = None
 
 
+def reference_applicants(strategy: Strategy, X: "pd.DataFrame", n: int) -> Applicants:
+    """Up to n declined rows of the training data that the schema finds good, spread over the table."""
+    good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
+    declined = good[~strategy.model.accepts(X.iloc[good])]
+    few = declined[np.unique(np.linspace(0, len(declined) - 1, n).astype(int))] if len(declined) else declined
+    return Applicants.read(strategy, X.iloc[few].reset_index(drop=True))
+
+
 def out_of_reach(request: PlanRequest, highest: float) -> str:
     """Say that no option was found at the level asked for, and the highest level that was."""
+    what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
     return (
-        f"accepted today, but a guarantee of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
+        f"accepted today, but {what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
         f"the highest that was found for an option is {rounded_down(highest)}"
     )
+
+
+def obstacles(ambiguity: AmbiguitySet, options: "Options", n_applicants: int, request: PlanRequest) -> list[str]:
+    """Say for each applicant whether it is the radius or the family that keeps its surest option from the level.
+
+    Parameters
+    ----------
+    ambiguity : AmbiguitySet
+    options : Options
+        What was found.
+    n_applicants : int
+    request : PlanRequest
+    """
+    others = {}
+    if ambiguity.radius > 0.0:
+        others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
+    if ambiguity.family != "gaussian":
+        others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
+    words: list[list[str]] = [[] for _ in range(n_applicants)]
+    for what, other in others.items():
+        best = np.zeros(n_applicants)
+        np.maximum.at(best, options.owner, other.option_guarantees(options.points))
+        for i in np.flatnonzero(best >= request.guarantee).tolist():
+            words[i].append(f"{what} an option would have {rounded_down(best[i])}")
+    return [f"What stands in the way is {'; and '.join(found)}" if found else "" for found in words]
 
 
 def write_options(

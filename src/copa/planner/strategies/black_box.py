@@ -59,6 +59,8 @@ class BlackBoxStrategy(Strategy):
         Of the rows that are drawn.
     ambiguity_class : type
         Class of the ambiguity set.
+    family : str
+        What it assumes of the law of a score.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class BlackBoxStrategy(Strategy):
     radius: float
     seed: int
     ambiguity_class: type[AmbiguitySet] = MomentBall
+    family: str = "any"
 
     @classmethod
     def fit(cls, model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings) -> Self:
@@ -95,7 +98,15 @@ class BlackBoxStrategy(Strategy):
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
-        return cls(model=model, space=space, seed=settings.seed, ambiguity_class=settings.ambiguity, **learned)
+        return cls(
+            model=model,
+            space=space,
+            seed=settings.seed,
+            ambiguity_class=settings.ambiguity or MomentBall,
+            family=settings.family,
+            n_rows=len(X),
+            **learned,
+        )
 
     @classmethod
     def learn(
@@ -114,7 +125,7 @@ class BlackBoxStrategy(Strategy):
     def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions of standardised scores of plans with up to so many options."""
         ball = standard_ball(n_options, self.radius)
-        return self.ambiguity_class.read(ball.mean, ball.cov, ball.radius, ball.drift)
+        return self.ambiguity_class.read(ball.mean, ball.cov, ball.radius, ball.drift, family=self.family)
 
     def encode(self, table: "pd.DataFrame") -> Array:
         """What the model says of rows, to see whether it can read them, (N, 1)."""

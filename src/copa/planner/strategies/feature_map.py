@@ -20,6 +20,7 @@ from copa.planner.strategies.exploration import (
     search_one,
     signed_guarantee,
 )
+from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.parametric import Parametric
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
@@ -28,6 +29,7 @@ from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import Draws, rows_around
 from copa.search.problem import as_levels
 from copa.search.run import Goals
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,7 @@ REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
 SPARE = 0.02  # of what is missing to certainty is asked for in addition: a first-order model is not quite phi
 SCATTERED, FOLLOWED = 96, 4  # rows drawn around an applicant; of the surest and of the cheapest ones this many
+DRAWN = 256  # rows around an applicant, of which halves of the data choose
 SEED = 0  # of these draws: the same for everyone
 BATCH_SIZE = 128  # applicants at a time
 
@@ -65,6 +68,30 @@ class FeatureMap(Parametric):
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
         return Found(plans, write_options(self, applicants, plans, run.n_jobs))
+
+    def chooser(self, applicants: Applicants) -> Chooser:
+        """The cheapest row at the level among rows drawn around each applicant, or the surest of them."""
+        draws = Draws.make(DRAWN, self.space, SEED)
+        owner = np.repeat(np.arange(len(applicants)), DRAWN)
+        rows = Rows(owner, rows_around(self.space, applicants.regions, applicants.regions.own, draws, reach=2.0))
+        good = rows.allowed(self.space, applicants)
+        rows = Rows(owner[good], rows.values[good])
+        points = self.encode(rows.frame(self.space, applicants))
+        effort = self.space.effort(applicants.regions.own[rows.owner], rows.values)
+
+        def choose(half: AmbiguitySet) -> Array:
+            lower = signed_guarantee(half, *half.option_moments(points))
+            chosen = []
+            for i in np.flatnonzero(applicants.encoded @ half.mean < self.floor):
+                mine = np.flatnonzero(rows.owner == i)
+                reached = mine[lower[mine] >= LEVEL]
+                if len(reached):
+                    chosen.append(reached[np.argmin(effort[reached])])
+                elif len(mine) and lower[mine].max() > 0.0:
+                    chosen.append(mine[np.argmax(lower[mine])])
+            return points[chosen]
+
+        return choose
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from copa.models.encoding import NotLinearError
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.base import ROUNDING, Applicants, Found, Options, out_of_reach, write_options
 from copa.planner.strategies.feature_map import FeatureMap
+from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.parametric import Parametric
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
@@ -20,6 +21,7 @@ from copa.search.nearest import find_nearest_rows
 from copa.search.problem import read_regions
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +106,29 @@ class Linear(Parametric):
             n_jobs=run.n_jobs,
             deadline=run.deadline,
         )
+
+    def chooser(self, applicants: Applicants) -> Chooser:
+        """The cheapest row at the level, by the search itself."""
+        columns = len(self.space.columns)
+
+        def choose(half: AmbiguitySet) -> Array:
+            some = applicants.take(np.flatnonzero(applicants.encoded @ half.mean < self.floor))
+            shape = half.cov if half.drift is None else half.drift
+            space = replace(self.space, mean=half.mean, cov=half.cov, drift=shape, theta=half.mean)
+            plans = search_plans(
+                space,
+                some.regions,
+                some.encoded,
+                some.slack,
+                Goals(half, np.full(len(some), LEVEL), np.full(len(some), self.floor)),
+                n_options=1,
+                diversity_weight=0.0,
+                multipliers=np.ones((1, columns)),
+            )
+            owner, option = plans.positions
+            return relaxed_rows(space, some.regions.own[owner], some.encoded[owner], plans.options[owner, option])
+
+        return choose
 
     def _relaxed(self, applicants: Applicants, plans: FoundPlans) -> tuple[Array, Indices]:
         """The plans before their values were rounded to steps, (M, D)."""

@@ -1,24 +1,34 @@
 """Models that are linear in their encoded columns: what is known of the next parameters, and how it is stored."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from copa._core.arrays import Array, Indices, as_symmetric
+from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
-from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.base import Applicants, Options, Strategy
+from copa.planner.strategies.next_parameters import (
+    Chooser,
+    confidence_words,
+    estimate_reliability,
+    expected_law,
+    learn_parameters,
+    shrunk,
+)
 from copa.planner.strategies.storage import require_parts
+from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
-from copa.uncertainty import WeightMoments, resampling_radius, retrained_parameters
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty import WeightMoments
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.history import Drift
+from copa.uncertainty.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +37,6 @@ if TYPE_CHECKING:
 
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
 SAFE_SHARE = 1e-6
-N_MODELS = 1000  # refits for the moments where nothing is said
-LARGEST_SAMPLES = 50  # bootstrap samples for the radius; one for every REFITS_PER_SAMPLE of the planner's refits
-REFITS_PER_SAMPLE = 20
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
 ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
@@ -46,30 +53,99 @@ class Parametric(Strategy):
         The distributions of the next parameters, turned towards the favourable label.
     floor : float
         Least score with which today's model must accept.
+    thirds : ndarray of shape (T, D)
+        Parameters of refits on thirds of the rows, which the options are tried on and nothing is chosen by.
     """
 
     subject: ClassVar[str] = "parameters"
-    file_version: ClassVar[int] = 1
 
     model: LinearModel
     parameters: AmbiguitySet
     floor: float
+    thirds: Array
 
     @classmethod
     def fit(
         cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> "Parametric":
-        """Probe what each column does, and estimate the moments of the next parameters and the radius."""
+        """Probe what each column does, and learn what is known of the next parameters."""
         encoded = model.encode(X)
         encoding = cls.probe(model, schema, X)
-        parameters, source = _fit_parameters(model, encoded, y, settings)
-        return cls(
+        known = learn_parameters(model, schema, encoded, X, y, settings)
+        strategy = cls(
             model=model,
-            space=_space(schema, encoding, model, parameters, settings.cost),
-            parameters=parameters,
-            radius_source=source,
+            space=_space(schema, encoding, model, known.ambiguity, settings.cost),
+            parameters=known.ambiguity,
+            radius_source=known.source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
+            thirds=known.refits.thirds,
+            n_rows=len(X),
         )
+        if not settings.by_rule:
+            return strategy
+        b = estimate_reliability(strategy, known.refits, X)
+        strategy = strategy.with_set(shrunk(known.ambiguity, b, settings.confidence))
+        return replace(
+            strategy,
+            reliability=b,
+            confidence=settings.confidence,
+            radius_source=confidence_words(settings.confidence, b, known.refits),
+        )
+
+    def with_set(self, ambiguity: AmbiguitySet) -> Self:
+        """The same state with another ambiguity set."""
+        shape = np.eye(ambiguity.dimension) if ambiguity.drift is None else ambiguity.drift
+        space = replace(self.space, mean=ambiguity.mean, cov=ambiguity.cov, drift=shape)
+        return replace(self, parameters=ambiguity, space=space)
+
+    def moments(self, n_options: int) -> WeightMoments:  # noqa: ARG002 - the parameters are the same for all plans
+        """Mean and covariance before the mean shrank to its reliable part."""
+        mean, b = self.parameters.mean, self.reliability
+        if b is not None:
+            mean = mean / b if b > 0.0 else self.model.theta
+        return WeightMoments(mean, self.parameters.cov, oriented=True)
+
+    def spreads(self, points: Array) -> Array:
+        """Square roots of x' cov x."""
+        return np.asarray(np.linalg.norm(points @ self.parameters.cov_root, axis=1))
+
+    def widened(self, drift: Drift, horizon: int) -> Self:
+        """The same state, whose means may move as far as those of past versions, if that is further."""
+        moved, radius = drift.radius(horizon), self.parameters.radius
+        decides = f"drift, {moved:.3g}" if moved > radius else f"confidence, {radius:.3g}"
+        source = (
+            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, and "
+            f"{drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases"
+        )
+        widest = replace(self.parameters, radius=max(moved, radius))
+        return replace(self.with_set(widest), radius_source=source)
+
+    def expecting(self) -> Self:
+        """The same state with the normal law of a model on fresh data: around today's, with twice the covariance."""
+        return self.with_set(expected_law(self.model.theta, self.parameters.cov))
+
+    def expected_rates(
+        self,
+        options: Options,
+        n_applicants: int,
+        n_jobs: int | None,  # noqa: ARG002 - one product
+        fidelity: Array | None = None,
+    ) -> HeldOutRates | None:
+        """Shares of the refits on thirds that accept options."""
+        if len(self.thirds) == 0:
+            return None
+        accepted = (options.points[:, None] @ self.thirds.T)[:, 0].T >= 0.0  # one product per row
+        unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
+        return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
+
+    @abstractmethod
+    def chooser(self, applicants: Applicants) -> Chooser:
+        """How rows are chosen for applicants by other parameters than today's, to see how reliable a choice is."""
+
+    @property
+    def n_columns(self) -> int:
+        """Encoded columns."""
+        return self.model.theta.size - 1
 
     @classmethod
     @abstractmethod
@@ -104,6 +180,10 @@ class Parametric(Strategy):
         content = {
             "floor": self.floor,
             "curved": not self.additive,
+            "set": describe_set(self.parameters),
+            "confidence": self.confidence,
+            "reliability": self.reliability,
+            "n_rows": self.n_rows,
             "lines": [feature.name for feature in self.space.numeric],
             "choices": [feature.name for _, feature in self.space.categorical],
         }
@@ -115,6 +195,8 @@ class Parametric(Strategy):
         }
         if self.parameters.drift is not None:
             arrays["drift"] = self.parameters.drift
+        if len(self.thirds):
+            arrays["thirds"] = self.thirds
         return Archive(content, arrays)
 
     @classmethod
@@ -134,16 +216,20 @@ class Parametric(Strategy):
                 f"the planner in {path} was fitted with another model: its parameters differ from those of the one "
                 "given. Fit a new planner for this model"
             )
-        ball = MomentBall.read(arrays["mean"], arrays["cov"], content["radius"], arrays.get("drift"))
+        ambiguity = unpack_set(content.get("set", {}), dict(arrays) | {"radius": content["radius"]})
         encoding = _stored_encoding(schema, content, arrays["directions"])
         strategy = cls(
             model=linear,
-            space=_space(schema, encoding, linear, ball, read_cost(f"l{content['power']}")),
-            parameters=ball,
+            space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}")),
+            parameters=ambiguity,
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
+            thirds=arrays.get("thirds", np.zeros((0, linear.theta.size))),
+            **{name: content.get(name) for name in ("confidence", "reliability", "n_rows")},
         )
-        return strategy, {"radius": ball.radius, "drift": ball.drift}
+        if strategy.confidence is not None:
+            return strategy, {"radius": "auto", "family": ambiguity.family}
+        return strategy, {"radius": ambiguity.radius, "drift": ambiguity.drift, "family": ambiguity.family}
 
 
 def _space(
@@ -161,67 +247,3 @@ def _stored_encoding(schema: FeatureSchema, content: dict[str, Any], directions:
         categorical[name] = directions[start:end]
         start = end
     return Encoding(numeric, categorical)
-
-
-def _fit_parameters(model: LinearModel, encoded: Array, y: Any, settings: FitSettings) -> tuple[AmbiguitySet, str]:
-    """Estimate the distributions of the next parameters, and say where their radius comes from.
-
-    Parameters
-    ----------
-    model : LinearModel
-    encoded : ndarray of shape (n, D)
-        The training data as the classifier sees them.
-    y : array-like of shape (n,) or None
-    settings : FitSettings
-    """
-    rng = np.random.default_rng(settings.seed)
-    n_models = N_MODELS if settings.n_models is None else settings.n_models
-    labels = None if y is None else model.read_labels(y, len(encoded))
-    estimator = base_classifier(model.classifier)
-    moments = settings.moments
-    if moments is None:
-        refits = retrained_parameters(
-            estimator,
-            encoded[:, 1:],
-            _required(labels),
-            n_models=n_models,
-            random_state=rng,
-            n_jobs=settings.n_jobs,
-        )
-        moments = WeightMoments.from_samples(refits)
-    elif moments.mean.size != encoded.shape[1]:
-        raise InvalidInputError(
-            f"moments must be of the model's {encoded.shape[1]} parameters (the intercept and one for each encoded "
-            f"column), got {moments.mean.size}"
-        )
-    drift = _drift(settings.drift, settings.radius, moments)
-    radius, source = settings.radius, "given"
-    if isinstance(radius, str):
-        n_samples = min(LARGEST_SAMPLES, max(10, n_models // REFITS_PER_SAMPLE))
-        radius = resampling_radius(
-            estimator,
-            encoded[:, 1:],
-            _required(labels),
-            moments,
-            drift=drift,
-            n_samples=n_samples,
-            n_models=REFITS_PER_SAMPLE,
-            random_state=rng,
-            n_jobs=settings.n_jobs,
-        )
-        unit = "" if drift is None else " standard deviations of retraining"
-        source = f"from {n_samples} bootstrap samples: {radius:.3g}{unit}"
-    return settings.ambiguity.read(model.oriented(moments.mean), moments.cov, radius, drift), source
-
-
-def _required(labels: Any) -> Any:
-    if labels is None:
-        raise InvalidInputError("y is needed to retrain the model; or give the moments of its parameters (moments=...)")
-    return labels
-
-
-def _drift(drift: Any, radius: Any, moments: WeightMoments) -> Array | None:
-    """The shape of the ambiguity set: the covariance of retraining, the identity, or what was given."""
-    if isinstance(drift, str):
-        return moments.cov if drift == "cov" or isinstance(radius, str) else None
-    return None if drift is None else as_symmetric(drift, "drift", moments.mean.size)

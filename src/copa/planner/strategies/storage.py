@@ -20,11 +20,12 @@ FORMAT = Format(
     "copa-planner",
     what="a saved planner",
     content="planner.json",
-    versions=(1, 2),  # of files for linear models, which older copies of copa read as well, and of the others
-    arrays=r"theta|mean|cov|directions|drift|scores|rows/.+",
+    versions=(1, 2, 3),  # 1 and 2 are those of copa 0.3, for linear models and for the others
+    arrays=r"theta|mean|cov|directions|drift|thirds|scores|rows/.+",
     members=r"refits/[0-9]{4,6}\.(?:skops|npz)",
     digest=False,
 )
+VERSION = 3
 damaged = FORMAT.damaged
 WHOLE, DIFFERENCES = "skops", "npz"
 FEWEST = 2  # refits that a planner has for the moments, and held out

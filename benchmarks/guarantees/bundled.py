@@ -1,0 +1,182 @@
+"""What later models keep on the bundled data: the default, that of version 0.3, and a plain margin.
+
+A third of the rows (35 %) trains the model; the others are the population that later models come from: each is the whole
+pipeline, encoder included, fitted to as many of these rows as the model had. An option is kept if at least the level's
+share of the later models accept it. `python -m benchmarks.guarantees.bundled [--quick]` prints the tables of
+docs/guarantees.md.
+"""
+
+import argparse
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from threadpoolctl import threadpool_limits
+
+import copa
+from copa.models import LinearModel
+
+DATA = {
+    "German": copa.datasets.load_german,
+    "South German": copa.datasets.load_south_german,
+    "Student": copa.datasets.load_student,
+}
+SHARE = 0.35  # of the rows, for training
+SAME = {"n_options": 3, "n_starts": 8, "n_jobs": 1, "random_state": 0, "progress": False}
+
+
+@dataclass(frozen=True)
+class Split:
+    """A training sample, the model fitted to it, those whom it declines, and later models."""
+
+    data: object
+    train: np.ndarray
+    model: object
+    declined: pd.DataFrame
+    later: list
+
+
+def pipeline(data, C):
+    levels = [f.name for f in data.schema.features if f.is_categorical]
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), levels), remainder=StandardScaler())
+    return make_pipeline(encoder, LogisticRegression(C=C, max_iter=1000))
+
+
+def split(data, C, seed, n_later, n_applicants):
+    """One training sample, and models on others."""
+    X, y = data.features, np.asarray(data.favourable)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    n_train = round(SHARE * len(X))
+    train, rest = order[:n_train], order[n_train:]
+    model = pipeline(data, C).fit(X.iloc[train], y[train])
+    declined = X.iloc[rest][~model.predict(X.iloc[rest])].head(n_applicants)
+    later = []
+    while len(later) < n_later:
+        rows = rng.choice(rest, n_train, replace=False)
+        if 0 < y[rows].sum() < n_train:
+            later.append(clone(model).fit(X.iloc[rows], y[rows]))
+    return Split(data, train, model, declined, later)
+
+
+def planners(case, level, n_models):
+    """The default, the default of version 0.3 and a plan without any robustness, fitted."""
+    X, y = case.data.features.iloc[case.train], np.asarray(case.data.favourable)[case.train]
+    same = SAME | {"schema": case.data.schema}
+    known = LinearModel.read(case.model, X.columns)
+    encoded = known.encode(X)[:, 1:]
+    moments = copa.WeightMoments.from_retraining(known.classifier, encoded, y, n_models=n_models, random_state=0)
+    radius = copa.resampling_radius(
+        known.classifier, encoded, y, moments, drift=moments.cov, n_samples=max(10, n_models // 20), random_state=0
+    )
+    old = {"family": "any", "moments": moments, "radius": radius, "drift": "cov"}
+    none = {"family": "any", "moments": moments, "radius": 0.0}
+    return {
+        "default": copa.RecoursePlanner(case.model, guarantee=level, n_models=n_models, **same).fit(X, y),
+        "0.3": copa.RecoursePlanner(case.model, guarantee=level, **old, **same).fit(X, y),
+        "none": copa.RecoursePlanner(case.model, guarantee=1e-6, **none, **same).fit(X, y),
+    }
+
+
+def rates(case, options):
+    """Share of the later models that accept each option."""
+    if len(options) == 0:
+        return np.zeros(0)
+    return np.mean([model.predict(options) for model in case.later], axis=0)
+
+
+def margin_batch(case, target, common, n_models):
+    """Plans whose scores today exceed a constant, at the mean effort `target` over the applicants `common`."""
+    X, y = case.data.features.iloc[case.train], np.asarray(case.data.favourable)[case.train]
+    theta = LinearModel.read(case.model, X.columns).theta
+    low, high, best = 0.0, 20.0, None
+    for _ in range(12):
+        margin = 0.5 * (low + high)
+        mean = theta.copy()
+        mean[0] -= margin
+        certain = copa.WeightMoments(mean, 1e-12 * np.eye(theta.size), oriented=True)
+        planner = copa.RecoursePlanner(
+            case.model, schema=case.data.schema, guarantee=0.5, moments=certain, radius=0.0, **SAME
+        ).fit(X)
+        batch = planner.plan(case.declined)
+        served = [i for i in common if batch.status[i] == "ok"]
+        effort = mean_effort(batch, served) if len(served) >= 0.7 * len(common) else np.inf
+        if effort <= target:
+            low, best = margin, batch
+        else:
+            high = margin
+    return best
+
+
+def mean_effort(batch, applicants):
+    """Mean over applicants of the mean effort of their options."""
+    return float(np.mean([batch.effort[batch.owner == i].mean() for i in applicants])) if len(applicants) else np.nan
+
+
+def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
+    """Rows of the table for one data set and penalty."""
+    data, found = DATA[name](), []
+    for seed in seeds:
+        case = split(data, C, seed, n_later, n_applicants)
+        if len(case.declined) == 0:
+            continue
+        for level in levels:
+            made = planners(case, level, n_models)
+            batches = {rule: planner.plan(case.declined) for rule, planner in made.items()}
+            base = batches["none"]
+            ok = np.flatnonzero(batches["default"].status == "ok")
+            if len(ok):
+                batches["margin"] = margin_batch(case, mean_effort(batches["default"], ok), ok, n_models) or base
+            for rule, batch in batches.items():
+                served = np.flatnonzero(batch.status == "ok")
+                flags = np.isin(batch.owner, served)
+                accepted = rates(case, batch.options[flags])
+                common = [i for i in served if base.status[i] == "ok"]
+                expected = np.nan if batch.held_out is None else batch.held_out.option_share[flags].mean()
+                found.append(
+                    {
+                        "data": name, "C": C, "seed": seed, "level": level, "rule": rule,
+                        "reliability": made["default"].fitted_.reliability,
+                        "applicants": len(batch), "ok": len(served), "fragile": int((batch.status == "fragile").sum()),
+                        "options": int(flags.sum()), "kept": float((accepted >= level).sum()),
+                        "rate": float(accepted.mean()) if len(accepted) else np.nan,
+                        "worst_tenth": float(np.sort(accepted)[: max(1, len(accepted) // 10)].mean()) if len(accepted) else np.nan,
+                        "expected": expected,
+                        "effort": mean_effort(batch, common) / mean_effort(base, common) if common else np.nan,
+                    }
+                )  # fmt: skip
+    return found
+
+
+def table(rows):
+    """Kept, rates and efforts by data set, penalty, level and rule."""
+    frame = pd.DataFrame(rows)
+    groups = frame.groupby(["data", "C", "level", "rule"], sort=False)
+    sums = groups[["applicants", "ok", "fragile", "options", "kept"]].sum()
+    means = groups[["rate", "worst_tenth", "expected", "effort", "reliability"]].mean()
+    sums["kept"] /= sums["options"].clip(lower=1)
+    return sums.join(means).round(3)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, default=6)
+    quick = parser.parse_args()
+    size = {"n_later": 40 if quick.quick else 100, "n_applicants": 15 if quick.quick else 30, "levels": (0.9,) if quick.quick else (0.9, 0.95)}
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        for name in DATA:
+            for C in (0.1, 1.0):
+                rows = measure(name, C, seeds=range(quick.seeds), n_models=200 if quick.quick else 1000, **size)
+                print(table(rows).to_string(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

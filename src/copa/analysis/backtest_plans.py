@@ -1,0 +1,191 @@
+"""The versions of a backtest, and what was promised as of each of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.words import listed
+from copa.analysis.backtest_record import Start
+from copa.exceptions import CopaError, InvalidInputError
+from copa.models.base import Model, best_of
+from copa.uncertainty.retraining import draw_with_both_classes, refit
+from copa.uncertainty.versions import read_dated, refit_versions, require_list
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.plans import PlanBatch
+
+SMALLEST_LEVEL = 1e-4  # of a plan that is not robust: today's model must accept, and hardly more is asked
+NOT_ROBUST = {
+    "guarantee": SMALLEST_LEVEL,
+    "guarantee_for": "each",
+    "radius": 0.0,
+    "drift": "auto",
+    "objective": "level",
+    "n_models": 20,  # such a plan hardly goes by them
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A version of the model, and the data it was trained on.
+
+    Attributes
+    ----------
+    name : str
+    estimator : object
+        Fitted.
+    features : DataFrame
+    labels : ndarray of shape (n,)
+    """
+
+    name: str
+    estimator: Any
+    features: "pd.DataFrame"
+    labels: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Promises:
+    """Options that were promised as of a version, M of them.
+
+    Attributes
+    ----------
+    start : Start
+    position : int
+        Of the version.
+    like : Model
+        The model in force then.
+    options : DataFrame
+    owner : ndarray of shape (M,)
+    centre, reach : ndarray of shape (M,)
+        Of the options' scores in the ambiguity set.
+    """
+
+    start: Start
+    position: int
+    like: Model
+    options: "pd.DataFrame"
+    owner: Any
+    centre: Array
+    reach: Array
+
+
+def only_data(given: Sequence[Any]) -> tuple[Any, Any]:
+    """The one set of training data that there is, or what is needed."""
+    if not given:
+        raise InvalidInputError(
+            "a backtest takes the training data of the versions, history_data=[(X, y), ...] oldest first, or without a "
+            "history X and y, which are split"
+        )
+    return read_dated(given[0], 1, None)
+
+
+def read_versions(
+    planner: Any, history_data: Sequence[Any], present: Sequence[Any], history: Sequence[Any] | None, names: Any
+) -> list[Version]:
+    """All versions, oldest first."""
+    pairs = [*history_data, *present]
+    known = [str(k) for k in range(1, len(pairs) + 1)] if names is None else [str(name) for name in names]
+    if len(known) != len(pairs) or len(set(known)) != len(known):
+        raise InvalidInputError(f"names must be {len(pairs)} different ones, one per version, got {listed(known)}")
+    data = [read_dated(given, name, None) for name, given in zip(known, pairs, strict=True)]
+    if history is not None:
+        require_list(history, "history")
+        if len(history) != len(history_data):
+            raise InvalidInputError(
+                f"history must have one model for each of the {len(history_data)} sets of data, got {len(history)}"
+            )
+    older = refit_versions(planner.model, history_data) if history is None else list(history)
+    estimators = [*older, *([planner.model] if present else [])]
+    return [Version(name, estimator, *own) for name, estimator, own in zip(known, estimators, data, strict=True)]
+
+
+def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[Version]:
+    """Random halves of the data, two after another: the one to plan on, and the one to ask."""
+    from copa.uncertainty.refits import keep_penalty_per_row
+
+    X, y = data
+    rng = np.random.default_rng([planner.random_state or 0, 3])
+    target = (y == y[0]).astype(np.float64)
+    estimator = best_of(planner.model)
+    named = hasattr(estimator, "feature_names_in_")
+    columns = [str(name) for name in estimator.feature_names_in_] if named else list(X.columns)
+    settings = keep_penalty_per_row(estimator, 0.5)
+
+    def draw() -> Any:
+        order = rng.permutation(len(X))
+        return np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
+
+    pairs = []
+    for k in range(1, n_splits + 1):
+        halves = draw_with_both_classes(draw, target, "halves of the rows")
+        for name, rows in zip((f"split {k}", f"the rest of split {k}"), halves, strict=True):
+            own = X.iloc[rows]
+            model = refit(estimator, own[columns] if named else own[columns].to_numpy(), y[rows], settings)
+            pairs.append(Version(name, model, own, y[rows]))
+    return pairs
+
+
+def as_of(planner: Any, version: Version, older: Sequence[Any], **changes: Any) -> Any:
+    """A planner with the same settings, fitted to a version's data, that knows the older versions only."""
+    settings = planner.get_params(deep=False)
+    settings |= {"model": version.estimator, "moments": None, "progress": False, "time_limit": None}
+    if hasattr(planner, "fitted_") and planner.fitted_.radius_source != "given":
+        settings |= {"radius": "auto", "drift": "auto"}  # a planner from a file has the numbers that it was fitted with
+    if "history" in settings:
+        settings |= {"history": list(older) or None, "history_data": None}
+    fresh = type(planner)(**(settings | {name: value for name, value in changes.items() if name in settings}))
+    try:
+        return fresh.fit(version.features, version.labels)
+    except CopaError as error:
+        raise type(error)(f"as of version {version.name}: {error}") from error
+
+
+def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: int, *, dated: bool) -> Promises:
+    """Plan for declined applicants of a version's data."""
+    version, older = versions[t], [other.estimator for other in versions[:t]] if dated else []
+    made = as_of(planner, version, older)
+    model = made.fitted_.model
+    declined = np.flatnonzero(~model.accepts(version.features))
+    rng = np.random.default_rng([planner.random_state or 0, t, 4])
+    chosen = np.sort(rng.choice(declined, min(n_applicants, len(declined)), replace=False))
+    people = version.features.iloc[chosen].reset_index(drop=True)
+    batch = made.plan(people)
+    plain = as_of(planner, version, [], **NOT_ROBUST).plan(people)
+    served = batch.status == "ok"
+    both = served & (plain.counts > 0)
+    own = served[batch.owner]
+    points, owner = batch.points[own], batch.owner[own]
+    scores = batch.ambiguity.scores(points)
+    unit = np.ldexp(1.0, scores.exponents)
+    rates = batch.held_out
+    start = Start(
+        version=version.name,
+        n_older=len(older),
+        n_applicants=len(people),
+        n_served=int(served.sum()),
+        n_options=int(own.sum()),
+        guaranteed=_average(batch.option_lower[own]),
+        expected=None if rates is None else _average(rates.option_share[own]),
+        effort=_average(_plan_means(batch)[both]),
+        plain_effort=_average(_plan_means(plain)[both]),
+        radius=float(batch.ambiguity.radius),
+        radius_source=str(made.radius_source_),
+    )
+    options = batch.options[own].reset_index(drop=True)
+    return Promises(start, t, model, options, owner, scores.means * unit, scores.reaches * unit)
+
+
+def _average(values: Array) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _plan_means(batch: "PlanBatch") -> Array:
+    """Mean effort of the options of each plan, (N,); NaN without options."""
+    sums = np.bincount(batch.owner, weights=batch.effort, minlength=len(batch))
+    return np.asarray(sums / np.where(batch.counts > 0, batch.counts, np.nan))

@@ -1,0 +1,54 @@
+"""A fitted strategy, widened by what older versions of the model have shown."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copa.planner.settings import Execution, FitSettings
+from copa.planner.strategies.base import Strategy, reference_applicants
+from copa.plans.request import PlanRequest
+from copa.search.run import price_multipliers
+from copa.uncertainty.history import Drift, measure_drift, refit_versions, version_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_REFERENCES = 40  # declined rows of the training data whose options the versions are asked about
+REQUEST = PlanRequest(guarantee=0.9, guarantee_for="each", n_options=3, diversity_weight=2.0)
+N_STARTS = 4
+
+
+def widened_by_history(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings) -> Strategy:
+    """Ask the older versions about options for declined rows, and allow for the moves of their scores.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        Fitted without history.
+    X : DataFrame
+        The training data.
+    settings : FitSettings
+        With `history` or `history_data`, and `horizon`.
+    """
+    drift = measured_drift(strategy, X, settings)
+    return strategy if drift is None else strategy.widened(drift, settings.horizon)
+
+
+def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings) -> Drift | None:
+    """The moves of scores between versions; None where no version is given or nobody is declined."""
+    if settings.history is None and settings.history_data is None:
+        return None
+    applicants = reference_applicants(strategy, X, N_REFERENCES)
+    if len(applicants) == 0:
+        return None
+    multipliers = price_multipliers(N_STARTS, len(strategy.space.columns), settings.seed)
+    options = strategy.build(applicants, REQUEST, Execution(multipliers, settings.seed, settings.n_jobs)).options
+    rows, points = options.table, options.points
+    if len(rows) == 0:  # nothing can be promised; still, the versions may be asked about the rows as they are
+        rows = applicants.table
+        points = strategy.points(rows, np.arange(len(rows)), REQUEST.n_options, settings.n_jobs)
+    older = settings.history
+    if older is None:
+        older = refit_versions(strategy.model, settings.history_data or ())
+    scores = version_scores([*older, strategy.model.estimator], rows, strategy.model)
+    return measure_drift(scores, strategy.spreads(points), settings.horizon)

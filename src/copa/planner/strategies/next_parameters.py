@@ -1,0 +1,187 @@
+"""What is known of the parameters of the next model: their spread from refits, and how reliable today's are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array, as_symmetric
+from copa.exceptions import InvalidInputError
+from copa.models import LinearModel
+from copa.models.linear import base_classifier
+from copa.planner.settings import FitSettings
+from copa.planner.strategies.base import reference_applicants
+from copa.schema import FeatureSchema
+from copa.uncertainty import WeightMoments, retrained_parameters
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.rare_levels import spread_rare_levels
+from copa.uncertainty.refits import Refits, can_batch, refit_parameters
+from copa.uncertainty.reliability import confidence_radius, reliability
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner.strategies.parametric import Parametric
+
+N_MODELS = 1000  # refits on halves where nothing is said and they are refitted together
+N_SLOW_MODELS = 120  # and where they are refitted one by one
+THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
+N_SPLITS = 32  # into halves that choose and judge
+N_REFERENCES = 24  # declined rows of the training data that rows are chosen for
+LEVEL, CONFIDENCE = 0.9, 0.95  # that they are chosen at, whatever the planner is asked for
+
+Chooser = Callable[[AmbiguitySet], Array]
+"""From a set around the parameters of half of the rows to the points (M, D) that it would choose."""
+
+
+@dataclass(frozen=True, eq=False)
+class NextParameters:
+    """What retraining says of the next parameters.
+
+    Attributes
+    ----------
+    ambiguity : AmbiguitySet
+        Around them; by the rule before the reliability is known.
+    source : str
+        Where its radius comes from, in words.
+    refits : Refits
+    """
+
+    ambiguity: AmbiguitySet
+    source: str
+    refits: Refits
+
+
+def learn_parameters(
+    model: LinearModel, schema: FeatureSchema, encoded: Array, X: "pd.DataFrame", y: Any, settings: FitSettings
+) -> NextParameters:
+    """Refit the model, and put a set around its parameters: the paper's ball for a number, else that of the rule.
+
+    Parameters
+    ----------
+    model : LinearModel
+    schema : FeatureSchema
+        With the support of the training data.
+    encoded : ndarray of shape (n, D)
+        The training data as the classifier sees them.
+    X : DataFrame
+    y : array_like of shape (n,) or None
+    settings : FitSettings
+    """
+    labels = None if y is None else model.read_labels(y, len(encoded))
+    if labels is None and (settings.moments is None or settings.by_rule):
+        raise InvalidInputError(
+            "y is needed to retrain the model; or give the moments of its parameters (moments=...) and a number for "
+            "radius"
+        )
+    given = settings.moments
+    if given is not None and given.mean.size != encoded.shape[1]:
+        raise InvalidInputError(
+            f"moments must be of the model's {encoded.shape[1]} parameters (the intercept and one for each encoded "
+            f"column), got {given.mean.size}"
+        )
+    refits = _refits(model, X, labels, settings)
+    shape: Array | None
+    if settings.by_rule:
+        mean = model.theta if given is None else oriented_mean(model, given)
+        cov = (
+            given.cov
+            if given is not None
+            else spread_rare_levels(np.cov(refits.halves, rowvar=False), model, schema, X)
+        )
+        kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
+        radius, source = confidence_radius(settings.confidence, 1.0), ""
+    else:
+        moments = _retrained(model, encoded, labels, settings) if given is None else given
+        mean, cov = oriented_mean(model, moments), moments.cov
+        kind, shape = settings.ambiguity or MomentBall, _shape(settings.drift, moments)
+        radius, source = float(settings.radius), "given"
+    own = {"simultaneous": False} if kind is LocationSet else {}
+    return NextParameters(kind.read(mean, cov, radius, shape, family=settings.family, **own), source, refits)
+
+
+def oriented_mean(model: LinearModel, moments: WeightMoments) -> Array:
+    """The mean towards the favourable label and cut off, of moments that are so already or not."""
+    return moments.mean if moments.oriented else model.oriented(moments.mean)
+
+
+def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSettings) -> Refits:
+    """Refits on halves, for the rule, and on thirds."""
+    if labels is None:
+        nothing = np.zeros((0, model.theta.size))
+        return Refits(nothing, nothing, exact=True, n_rows=len(X))
+    together = can_batch(model)
+    n_halves = (N_MODELS if together else N_SLOW_MODELS) if settings.n_models is None else settings.n_models
+    n_thirds = THIRDS if together else SLOW_THIRDS
+    if settings.n_models is not None:
+        n_thirds = max(FEWEST_THIRDS, min(n_thirds, n_halves // 5))
+    n_halves = max(2 * N_SPLITS, n_halves + n_halves % 2) if settings.by_rule else 0
+    return refit_parameters(
+        model, X, labels, n_halves=n_halves, n_thirds=n_thirds, seed=settings.seed, n_jobs=settings.n_jobs
+    )
+
+
+def _retrained(model: LinearModel, encoded: Array, labels: Any, settings: FitSettings) -> WeightMoments:
+    """Moments of refits on halves of the encoded rows, as the paper has them."""
+    refits = retrained_parameters(
+        base_classifier(model.classifier),
+        encoded[:, 1:],
+        labels,
+        n_models=N_MODELS if settings.n_models is None else settings.n_models,
+        random_state=np.random.default_rng(settings.seed),
+        n_jobs=settings.n_jobs,
+    )
+    return WeightMoments.from_samples(refits)
+
+
+def _shape(drift: Any, moments: WeightMoments) -> Array | None:
+    """The shape of the paper's ball: the covariance of retraining, the identity, or what was given."""
+    if isinstance(drift, str):
+        return moments.cov if drift == "cov" else None
+    return None if drift is None else as_symmetric(drift, "drift", moments.mean.size)
+
+
+def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFrame") -> float:
+    """Let halves of the data choose rows for declined applicants, and ask the other halves.
+
+    Parameters
+    ----------
+    strategy : Parametric
+        With the set of the rule, around today's parameters.
+    refits : Refits
+        Complementary halves stand next to each other.
+    X : DataFrame
+        The training data.
+    """
+    applicants = reference_applicants(strategy, X, N_REFERENCES)
+    if len(applicants) == 0:
+        return 1.0  # nobody is declined: there is nothing to choose
+    choose = strategy.chooser(applicants)
+    today = replace(strategy.parameters, radius=confidence_radius(CONFIDENCE, 1.0))
+    chosen_by, asked = [], []
+    for first in range(0, 2 * N_SPLITS, 2):
+        own, other = refits.halves[first], refits.halves[first + 1]
+        points = choose(replace(today, mean=own, cov=2.0 * today.cov, drift=2.0 * today.cov))
+        chosen_by.append(points @ own)
+        asked.append(points @ other)
+    return reliability(np.concatenate(chosen_by), np.concatenate(asked))
+
+
+def shrunk(ambiguity: AmbiguitySet, b: float, confidence: float) -> AmbiguitySet:
+    """The set of the rule at a reliability: the mean shrinks to b of it, and what is unknown of it to its root."""
+    return replace(ambiguity, mean=b * ambiguity.mean, radius=confidence_radius(confidence, b))
+
+
+def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
+    """The law of a model on fresh data, averaged over data sets: normal, around today's, of twice the covariance."""
+    return LocationSet.read(theta, 2.0 * cov, 0.0, 2.0 * cov, family="gaussian", simultaneous=False)
+
+
+def confidence_words(confidence: float, b: float, refits: Refits) -> str:
+    """Where the radius of the rule comes from."""
+    return (
+        f"confidence {confidence:g} in today's {refits.n_rows} rows, at reliability {b:.2f} (from {N_SPLITS} splits "
+        f"into halves; {len(refits.halves)} refits)"
+    )

@@ -1,0 +1,198 @@
+"""A backtest as a page: what was promised as of earlier versions, and what the later ones said."""
+
+from typing import TYPE_CHECKING, Any
+
+from copa._core.html import render
+from copa._core.words import counted, rounded_down
+from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult
+from copa.exceptions import MissingPackageError
+from copa.report import figures
+from copa.report.builder import page_scripts
+
+if TYPE_CHECKING:
+    from copa.analysis.backtest_record import Start, Transition
+
+COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.VERMILLION)
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+DASHES = ("solid", "dash", "dot", "dashdot")
+HEADS = {
+    "horizon": ["retrainings ahead", "verdict", "promised", "accepted", "kept", "guarantee", "expected rate"],
+    "basis": ["inside the set", "below the set", "effort", "transitions", "promises", "highest level"],
+    "start": ["version", "older ones", "applicants", "with a plan", "options", "guarantee", "expected rate", "radius"],
+    "transition": ["from", "by", "retrainings", "promises", "accepted", "kept", "inside the set", "below the set"],
+}
+
+
+def backtest_page(backtest: Backtest) -> str:
+    """The page as one HTML document that needs no network.
+
+    Parameters
+    ----------
+    backtest : Backtest
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from copa.analysis.backtest_record import Backtest, Start, Transition
+    >>> from copa.report.backtest_page import backtest_page
+    >>> start = Start("2015", 0, 9, 9, 20, 0.9, None, 3.0, 1.5, 1.64, "confidence")
+    >>> said = Transition("2015", "2016", 1, 20, accepted=0.1, kept=None, inside=0.2, below=0.8)
+    >>> found = Backtest.judged(
+    ...     [said], kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", confidence=None,
+    ...     n_refits=0, starts=(start,), max_horizon=1,
+    ... )
+    >>> "not kept, first by version 2016" in backtest_page(found)
+    True
+    """
+    from copa import __version__
+
+    scripts, policy = page_scripts()
+    drawn = {"versions": versions_figure(backtest), "horizons": horizons_figure(backtest)}
+    n = len(backtest.versions) // 2 if backtest.kind == SPLITS else len(backtest.versions)
+    return render(
+        "report/templates/backtest.html.j2",
+        title=f"Backtest over {counted(n, 'split' if backtest.kind == SPLITS else 'version')}",
+        facts=_facts(backtest),
+        sentences=[backtest.in_words(result.horizon) for result in backtest.horizons],
+        broke_at=backtest.broke_at,
+        limits=backtest.limits,
+        splits=backtest.kind == SPLITS,
+        unit=backtest.unit,
+        heads=HEADS,
+        rows=[_row(result) for result in backtest.horizons],
+        basis=[_basis(result) for result in backtest.horizons],
+        starts=[_start(start) for start in backtest.starts],
+        sources=[(start.version, start.radius_source) for start in backtest.starts],
+        transitions=[_transition(transition) for transition in backtest.transitions],
+        data={"figures": drawn, "slider": None},
+        version=__version__,
+        scripts=scripts,
+        policy=policy,
+    )
+
+
+def plotly_figure(backtest: Backtest) -> Any:
+    """The figure by later version, for a notebook."""
+    try:
+        import plotly.graph_objects as plotly
+    except ImportError as error:
+        raise MissingPackageError("figures are drawn by plotly, which is not installed: pip install plotly") from error
+    return plotly.Figure(versions_figure(backtest))
+
+
+def versions_figure(backtest: Backtest) -> figures.Figure:
+    """Share of the promises that each later version accepts, a line for each horizon."""
+    names = list(dict.fromkeys(t.later for t in sorted(backtest.transitions, key=lambda t: _place(backtest, t.later))))
+    data = []
+    for k, result in enumerate(backtest.horizons):
+        own = [t for t in backtest.transitions if t.horizon == result.horizon]
+        own.sort(key=lambda t: _place(backtest, t.later))
+        style = {
+            "mode": "lines+markers",
+            "name": f"{result.horizon} ahead",
+            "line": {"color": COLOURS[k % 4], "dash": DASHES[k % 4], "width": 2},
+            "marker": {
+                "size": 9,
+                "symbol": [f"{SYMBOLS[k % 4]}{'' if t.broken else '-open'}" for t in own],
+            },
+            "customdata": [figures.plain_text(t.start) for t in own],
+        }
+        hover = f"%{{y:.3f}} of the {backtest.unit}s of %{{customdata}} accepted by %{{text}}"
+        x = [names.index(t.later) for t in own]
+        y = figures.numbers([t.accepted for t in own])
+        data.append(figures.trace("scatter", x, y, hover, text=[figures.plain_text(t.later) for t in own], **style))
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names)))}
+    ticks |= {"ticktext": [figures.plain_text(name) for name in names]}
+    return figures.figure(
+        data,
+        xaxis=figures.axis("later version") | ticks,
+        yaxis=figures.axis(f"share of {backtest.unit}s accepted", range=[-0.03, 1.05]),
+        shapes=[figures.level_line(backtest.guarantee, "y", "x")],
+        showlegend=len(data) > 1,
+    )
+
+
+def horizons_figure(backtest: Backtest) -> figures.Figure:
+    """Promised, accepted, kept and inside the ambiguity set, by horizon."""
+    shown = [result for result in backtest.horizons if result.accepted is not None]
+    lines = (
+        ("accepted", "accepted", figures.BLUE, "solid"),
+        ("kept", "kept by refits", figures.GREEN, "dash"),
+        ("inside", "inside the ambiguity set", figures.GREY, "dot"),
+    )
+    data = []
+    for name, words, colour, dash in lines:
+        own = [(result.horizon, getattr(result, name)) for result in shown if getattr(result, name) is not None]
+        if own:
+            style = {"mode": "lines+markers", "name": words, "line": {"color": colour, "dash": dash, "width": 2.5}}
+            x, y = [h for h, _ in own], figures.numbers([share for _, share in own])
+            data.append(figures.trace("scatter", x, y, f"{words}: %{{y:.3f}}", **style))
+    return figures.figure(
+        data,
+        xaxis=figures.axis("retrainings ahead", dtick=1),
+        yaxis=figures.axis("share", range=[-0.03, 1.05]),
+        shapes=[figures.level_line(backtest.guarantee, "y", "x")],
+        showlegend=True,
+    )
+
+
+def _place(backtest: Backtest, name: str) -> int:
+    return backtest.versions.index(name)
+
+
+def _facts(backtest: Backtest) -> list[tuple[str, str, str]]:
+    whom = {"each": "for each option", "all": "for all options of a plan", "any": "for at least one option of a plan"}
+    served = backtest.share_served
+    facts = [
+        ("Promised", f"{backtest.guarantee:g}", whom[backtest.guarantee_for]),
+        ("Planned as of", counted(len(backtest.starts), "split" if backtest.kind == SPLITS else "version"), ""),
+        ("Asked", counted(len(backtest.transitions), "time"), "pairs of an earlier and a later model"),
+        ("Refits of each later model", str(backtest.n_refits) if backtest.n_refits else "none", ""),
+    ]
+    if backtest.confidence is not None:
+        facts.insert(1, ("Confidence", f"{backtest.confidence:g}", "share of the options that should be kept"))
+    if served is not None:
+        facts.append(("Applicants with a plan", rounded_down(served), "share of those planned for; others got none"))
+    return facts
+
+
+def _share(value: float | None) -> str:
+    return "not known" if value is None else rounded_down(value)
+
+
+def _row(result: HorizonResult) -> list[str]:
+    shares = [result.promised, result.accepted, result.kept, result.guaranteed, result.expected]
+    verdict = result.verdict if result.broke_at is None else f"{result.verdict}, at {result.broke_at}"
+    return [str(result.horizon), verdict, *map(_share, shares)]
+
+
+def _basis(result: HorizonResult) -> list[str]:
+    effort = "not known" if result.effort is None else f"{result.effort:.2f}"
+    counts = [f"{result.n_transitions:,}", f"{result.n_promises:,}"]
+    return [
+        str(result.horizon),
+        _share(result.inside),
+        _share(result.below),
+        effort,
+        *counts,
+        _share(result.highest_level),
+    ]
+
+
+def _start(start: "Start") -> list[str]:
+    counts = [start.n_older, start.n_applicants, start.n_served, start.n_options]
+    return [start.version, *map(str, counts), _share(start.guaranteed), _share(start.expected), f"{start.radius:.3g}"]
+
+
+def _transition(transition: "Transition") -> list[str]:
+    shares = [transition.accepted, transition.kept, transition.inside, transition.below]
+    return [
+        transition.start,
+        f"{transition.later}{' (not kept)' if transition.broken else ''}",
+        str(transition.horizon),
+        f"{transition.n_promises:,}",
+        *map(_share, shares),
+    ]

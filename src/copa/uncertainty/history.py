@@ -1,0 +1,155 @@
+"""How far the scores of a model have moved between its versions: the drift that a promise must survive."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, as_floats, require_finite
+from copa._core.reading import read_count
+from copa._core.words import counted
+from copa.exceptions import InvalidInputError
+from copa.uncertainty.versions import refit_versions, version_scores
+
+__all__ = ["Drift", "measure_drift", "refit_versions", "version_scores"]
+
+QUANTILE = 0.95  # of the past moves; an observed move, and nothing between two of them
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """How far scores have moved over 1, 2, ... H retrainings, in standard deviations of retraining.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (H,)
+        95 % quantile of the moves over h retrainings; NaN where there are too few versions to see any.
+    n_versions : int
+        Versions V, the model in force included.
+    n_moves : ndarray of shape (H,)
+        Pairs of versions that are h retrainings apart, V - h or none.
+    n_rows : int
+        Reference rows whose scores were compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.uncertainty.history import measure_drift
+    >>> scores = np.array([[1.0, 2.0], [1.2, 2.1], [1.5, 2.6]])  # of two rows by three versions, oldest first
+    >>> drift = measure_drift(scores, spreads=np.array([0.1, 0.2]), horizon=4)
+    >>> drift.quantiles.round(2).tolist(), round(drift.radius(1), 2), round(drift.radius(4), 2)
+    ([3.0, 5.0, nan, nan], 3.0, 5.0)
+    >>> print(drift.in_words())
+    2 older versions show moves over 1 and 2 retrainings; nothing was seen over 3 or 4
+    """
+
+    quantiles: Array
+    n_versions: int
+    n_moves: npt.NDArray[np.int64]
+    n_rows: int
+
+    @property
+    def horizon(self) -> int:
+        """Retrainings H that were asked about."""
+        return len(self.quantiles)
+
+    @property
+    def n_measured(self) -> int:
+        """Longest horizon over which a move was seen, at most V - 1."""
+        return int((self.n_moves > 0).sum())
+
+    @property
+    def highest_level(self) -> float:
+        """Nothing above 1 - 1/V can be backtested with V versions."""
+        return 1.0 - 1.0 / self.n_versions
+
+    def radius(self, horizon: int | None = None) -> float:
+        """Largest drift over 1, ..., `horizon` retrainings, as far as they were seen; 0 where none was.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            Retrainings that a promise must survive; None for all H.
+        """
+        last = self.horizon if horizon is None else read_count(horizon, "horizon", most=self.horizon)
+        return float(self.quantiles[: min(last, self.n_measured)].max(initial=0.0))
+
+    def in_words(self, horizon: int | None = None) -> str:
+        """Say what was measured, and what was not.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            Retrainings that a promise must survive; None for all H.
+        """
+        last = self.horizon if horizon is None else read_count(horizon, "horizon", most=self.horizon)
+        seen = min(last, self.n_measured)
+        older = counted(self.n_versions - 1, "older version")
+        if seen == 0:
+            return f"no older version, so that no move over {_joined(range(1, last + 1), 'or')} {_noun(last)} was seen"
+        shows = "shows" if self.n_versions == 2 else "show"
+        words = f"{older} {shows} moves over {_joined(range(1, seen + 1), 'and')} {_noun(seen)}"
+        if seen < last:
+            words += f"; nothing was seen over {_joined(range(seen + 1, last + 1), 'or')}"
+        return words
+
+
+def _noun(number: int) -> str:
+    return "retraining" if number == 1 else "retrainings"
+
+
+def _joined(numbers: range, word: str) -> str:
+    """Numbers in a sentence: 1, 2 and 3."""
+    texts = [str(number) for number in numbers]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+
+
+def measure_drift(scores: Any, spreads: Any, horizon: int) -> Drift:
+    """Measure how far the scores of reference rows moved over 1, ..., `horizon` retrainings.
+
+    Parameters
+    ----------
+    scores : array_like of shape (V, M)
+        Of M reference rows by V versions, oldest first, the model in force last.
+    spreads : array_like of shape (M,)
+        Standard deviation of each row's score over refits, the unit of its moves. Rows that no refit moves have no
+        such unit, and are left out.
+    horizon : int
+        Retrainings H to look at.
+
+    Returns
+    -------
+    Drift
+        With the 95 % quantile of |score of version t + h - score of version t| / spread over all rows and all t, for
+        each h: the smallest observed move that at least 95 % of the moves do not exceed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.uncertainty.history import measure_drift
+    >>> drift = measure_drift(np.array([[0.0, 1.0], [0.5, 1.0]]), spreads=np.array([0.5, 0.5]), horizon=1)
+    >>> drift.quantiles.tolist(), drift.n_moves.tolist(), drift.highest_level
+    ([1.0], [1], 0.5)
+    """
+    table, units = as_floats(scores, "scores"), as_floats(spreads, "spreads")
+    last = read_count(horizon, "horizon")
+    if table.ndim != 2 or len(table) == 0:
+        raise InvalidInputError(f"scores must have shape (V, M) with V >= 1 versions, got {table.shape}")
+    if units.shape != table.shape[1:]:
+        raise InvalidInputError(f"spreads must have shape ({table.shape[1]},), one per row, got {units.shape}")
+    require_finite(table, "scores")
+    require_finite(units, "spreads")
+    moving = units > 0.0
+    n_versions, n_rows = len(table), int(moving.sum())
+    if n_versions > 1 and n_rows == 0:
+        raise InvalidInputError(
+            "the drift is counted in standard deviations of retraining, and no reference row has one above 0: no "
+            "refit changes any of their scores"
+        )
+    relative = table[:, moving] / units[moving]
+    quantiles, n_moves = np.full(last, np.nan), np.zeros(last, dtype=np.int64)
+    for h in range(1, min(last, n_versions - 1) + 1):
+        moves = np.abs(relative[h:] - relative[:-h])
+        quantiles[h - 1], n_moves[h - 1] = np.quantile(moves, QUANTILE, method="inverted_cdf"), len(moves)
+    return Drift(quantiles, n_versions, n_moves, n_rows)

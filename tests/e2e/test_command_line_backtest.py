@@ -1,0 +1,113 @@
+"""`copa backtest`: dated data in, verdict, table, JSON and page out."""
+
+import pandas as pd
+import pytest
+
+from copa.datasets import make_dated
+from e2e.command_runs import SEARCH, copa, json_of, refused
+
+QUICK = (
+    "--n-models",
+    "64",
+    "--n-applicants",
+    "25",
+    "--n-refits",
+    "4",
+    "--horizon",
+    "1",
+    "--random-state",
+    "0",
+    *SEARCH,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Loans of five quarters, the last of which is after a break, with dates beside the quarters."""
+    folder = tmp_path_factory.mktemp("dated")
+    loans = make_dated(5, break_at=4, break_size=1.5)
+    table = loans.table(250)
+    numbers = table["quarter"].str[-1].astype(int) * 3 - 1
+    dates = table["quarter"].str[:4] + "-" + numbers.map("{:02d}".format) + "-15"
+    table.assign(approved=dates).to_csv(folder / "loans.csv", index=False)
+    loans.schema.save(folder / "loans.yaml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def given(folder):
+    return folder / "loans.csv", "--target", "paid", "--schema", folder / "loans.yaml", "--drop", "approved", *QUICK
+
+
+def test_a_break_is_not_kept_and_named_on_the_terminal_and_on_the_page(folder, given):
+    page = folder / "page.html"
+    result = copa("backtest", *given, "--by", "quarter", "--report", page)  # exit code 0 although it is not kept
+    assert "not kept, first by version 2016Q1" in result.stdout
+    assert "verdict" in result.stdout
+    assert "No history shows a break that has not happened yet" in result.stdout
+    assert "Promises were not kept, first at 2016Q1." in page.read_text(encoding="utf-8")
+
+
+def test_json_is_the_whole_record_and_dates_are_put_into_periods(given):
+    by_dates = ["quarter" if argument == "approved" else argument for argument in given]
+    content = json_of("backtest", *by_dates, "--by", "approved", "--every", "quarter")
+    assert content["versions"] == ["2015Q1", "2015Q2", "2015Q3", "2015Q4", "2016Q1"]
+    assert content["format"] == "copa-backtest"
+    assert content["broke_at"] == "2016Q1"
+    assert [t["later"] for t in content["transitions"]] == ["2015Q3", "2015Q4", "2016Q1"]
+
+
+def test_a_bundle_brings_its_model_its_schema_and_its_settings(folder):
+    newest = pd.read_csv(folder / "loans.csv").query("quarter == '2015Q4'").drop(columns=["quarter", "approved"])
+    newest.to_csv(folder / "newest.csv", index=False)
+    bundle = folder / "bundle"
+    fit = ("--target", "paid", "--schema", folder / "loans.yaml", "--guarantee", "0.7", "--n-models", "64", *SEARCH)
+    copa("fit", folder / "newest.csv", *fit, "-o", bundle)
+    early = pd.read_csv(folder / "loans.csv").query("quarter < '2016Q1'")
+    early.to_csv(folder / "early.csv", index=False)
+    small = ("--n-applicants", "5", "--n-refits", "0", "--horizon", "2")
+    content = json_of("backtest", folder / "early.csv", "--by", "quarter", "--bundle", bundle, *small)
+    assert content["guarantee"] == 0.7
+    assert [h["horizon"] for h in content["horizons"]] == [1, 2]
+    assert content["starts"][0]["n_older"] == 1
+    assert "older version" in content["starts"][0]["radius_source"]
+
+
+def test_without_dates_the_rows_are_split_and_nothing_is_certified(folder, given):
+    one = pd.read_csv(folder / "loans.csv").query("quarter == '2015Q1'").drop(columns="quarter")
+    one.to_csv(folder / "one.csv", index=False)
+    result = copa("backtest", folder / "one.csv", *given[1:], "--guarantee", "0.6")
+    assert "forecast only" in result.stdout or "not kept" in result.stdout
+    assert "cannot certify one sample" in result.stdout
+    assert "the rows are split" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (["--by", "qarter"], 2, "has no column 'qarter'; did you mean 'quarter'?"),
+        (["--by", "income"], 1, "versions must be 2 to 100"),
+        (["--by", "job", "--every", "year"], 1, "column 'job' must hold dates such as 2024-03-31"),
+        (["--every", "year"], 2, "--every is about the dates in --by"),
+        (["--by", "paid"], 2, "--by and --target are the same column, 'paid'"),
+        (["--by", "quarter", "--report", "page.txt"], 2, "must end in .html"),
+        (["--by", "quarter", "--bundle", "b"], 2, "--bundle has a model and a schema"),
+        (["--by", "quarter", "--horizon", "0"], 2, "horizon must be a whole number of at least 1"),
+    ],
+)
+def test_wrong_use_is_one_line(given, more, code, message):
+    assert message in refused("backtest", *given, *more, code=code)
+
+
+def test_a_version_with_one_outcome_only_is_named(folder, given):
+    table = pd.read_csv(folder / "loans.csv")
+    table[(table["quarter"] != "2015Q2") | (table["paid"] == "yes")].to_csv(folder / "odd.csv", index=False)
+    message = refused("backtest", folder / "odd.csv", *given[1:], "--by", "quarter", code=1)
+    assert "version '2015Q2' has" in message
+    assert "all of them with the same 'paid'" in message
+
+
+def test_help_says_what_it_does():
+    text = copa("backtest", "--help").stdout
+    assert "ask the later ones" in " ".join(text.split())
+    assert all(option in text for option in ("--by", "--every", "--horizon", "--report", "--json"))

@@ -1,0 +1,37 @@
+"""Backtests written by hand, for tests of what is said of them."""
+
+from copa.analysis.backtest_record import Backtest, Start, Transition
+
+
+def start(version, n_options=100, **changes):
+    given = {
+        "n_older": 1, "n_applicants": 30, "n_served": 20, "n_options": n_options, "guaranteed": 0.92, "expected": 0.97,
+        "effort": 3.0, "plain_effort": 1.5, "radius": 1.64, "radius_source": "confidence 0.95",
+    } | changes  # fmt: skip
+    return Start(version=version, **given)
+
+
+def transition(begin, later, accepted=1.0, kept=None, n_promises=100, **changes):
+    given = {"horizon": later - begin, "inside": 0.5, "below": 0.25} | changes
+    return Transition(str(begin), str(later), n_promises=n_promises, accepted=accepted, kept=kept, **given)
+
+
+def backtest(transitions, n_versions=12, **changes):
+    begun = dict.fromkeys(t.start for t in transitions)
+    given = {
+        "kind": "versions", "versions": tuple(str(k) for k in range(1, n_versions + 1)), "guarantee": 0.9,
+        "guarantee_for": "each", "confidence": None, "n_refits": 0, "starts": tuple(start(name) for name in begun),
+        "max_horizon": max((t.horizon for t in transitions), default=1),
+    } | changes  # fmt: skip
+    return Backtest.judged(transitions, **given)
+
+
+def calm(n=11, **changes):
+    """Every version kept the promises of the one before."""
+    return backtest([transition(k, k + 1) for k in range(1, n + 1)], n + 1, **changes)
+
+
+def broken(at=8, n=10, horizon=2):
+    """From one version on, promises of the versions before are not kept."""
+    pairs = [(k, k + h) for k in range(1, n) for h in range(1, horizon + 1) if k + h <= n]
+    return backtest([transition(k, v, 0.2 if k < at <= v else 1.0) for k, v in pairs], n)

@@ -1,0 +1,250 @@
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import copa
+from copa import FeatureSchema
+from copa.analysis.backtest import _held, _transition, run_backtest
+from copa.analysis.backtest_plans import Promises, split_versions
+from copa.exceptions import InvalidInputError
+from copa.planner import RecoursePlanner
+from copa.uncertainty.history import refit_versions
+from copa.uncertainty.retraining import refit
+from unit.planner import loans
+
+COLUMNS = ["income", "debt", "grade"]
+FEW = {"n_applicants": 8, "n_refits": 0}
+FAST = loans.FAST | {"n_models": 64, "n_starts": 2, "n_options": 2}
+SCHEMA = FeatureSchema([loans.SCHEMA[name] for name in COLUMNS])
+
+
+def dated(n, rows=250, shift=0.0, at=None):
+    """Data of n versions; from one on, more is asked for."""
+    data = []
+    for k in range(n):
+        table = loans.people(rows, 20 + k).reset_index(drop=True)
+        lifted = table.assign(debt=table["debt"] + (shift if at is not None and k >= at else 0.0))
+        data.append((table[COLUMNS], loans.outcomes(lifted, 40 + k)))
+    return data
+
+
+def fitted(classifier=None):
+    (data,) = dated(1)
+    return make_pipeline(StandardScaler(), LogisticRegression() if classifier is None else classifier).fit(*data)
+
+
+def planner(model=None, **settings):
+    return copa.RecoursePlanner(fitted() if model is None else model, **FAST | {"schema": SCHEMA} | settings)
+
+
+@pytest.fixture(scope="module")
+def past():
+    return dated(4)
+
+
+def test_what_is_said_is_what_a_planner_of_that_time_and_the_later_models_say(past):
+    everybody = {"n_applicants": 1000, "n_refits": 0, "first": 3, "horizon": 1}
+    found = run_backtest(planner(), past, **everybody)
+    models = refit_versions(fitted(), past)
+    X, y = past[2]
+    then = planner(models[2], history=models[:2]).fit(X, y)
+    batch = then.plan(X[~models[2].predict(X)].reset_index(drop=True))
+    own = (batch.status == "ok")[batch.owner]
+    options, points, ambiguity = batch.options[own], batch.points[own], batch.ambiguity
+    (said,), (start,) = found.transitions, found.starts
+    assert (said.start, said.later, said.horizon, said.n_promises) == ("3", "4", 1, int(own.sum()))
+    assert said.accepted == models[3].predict(options).mean()
+    moved = models[3].decision_function(options) - points @ ambiguity.mean
+    reach = ambiguity.radius * np.sqrt(np.einsum("ij,jk,ik->i", points, ambiguity.cov, points))
+    assert said.inside == pytest.approx((np.abs(moved) <= reach).mean(), abs=1e-9)
+    assert said.below == pytest.approx((moved < -reach).mean(), abs=1e-9)
+    assert start.n_older == 2
+    assert (start.n_applicants, start.n_served) == (len(batch), int((batch.status == "ok").sum()))
+    assert start.guaranteed == batch.option_lower[own].mean()
+    assert start.expected == batch.held_out.option_share[own].mean()
+    assert (start.radius, start.radius_source) == (ambiguity.radius, then.radius_source_)
+    assert 0.0 < start.plain_effort < start.effort
+
+
+def test_as_of_each_version_only_the_versions_before_it_are_known(past, monkeypatch):
+    seen = []
+    fit = RecoursePlanner.fit
+
+    def spy(self, X, y):
+        if self.radius == "auto":
+            seen.append((X, y, self.model, self.history, self.history_data))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(RecoursePlanner, "fit", spy)
+    run_backtest(planner(), past, first=1, horizon=2, **FEW)
+    assert [len(history or ()) for *_, history, _ in seen] == [0, 1, 2]
+    for k, (X, y, model, history, data) in enumerate(seen):
+        assert X is past[k][0]
+        assert (y == past[k][1]).all()
+        assert data is None
+        assert [older is seen[j][2] for j, older in enumerate(history or ())] == [True] * k
+        assert not any(older is model for older in history or ())
+
+
+def test_every_pair_within_the_horizon_is_asked_once(past):
+    found = run_backtest(planner(), past, first=1, horizon=2, **FEW)
+    pairs = [(t.start, t.later, t.horizon) for t in found.transitions]
+    assert pairs == [("1", "2", 1), ("1", "3", 2), ("2", "3", 1), ("2", "4", 2), ("3", "4", 1)]
+    assert [r.n_transitions for r in found.horizons] == [3, 2]
+
+
+def test_without_saying_so_plans_begin_where_there_is_a_past_to_go_by(past):
+    assert [s.version for s in run_backtest(planner(), past, horizon=4, **FEW).starts] == ["2", "3"]
+    assert [s.version for s in run_backtest(planner(), past[:2], **FEW).starts] == ["1"]
+
+
+def test_the_newest_version_may_be_the_model_in_force(past):
+    *older, newest = past
+    strict = fitted(LogisticRegression(C=1e-6)).fit(newest[0], np.arange(250) < 10)
+    models = refit_versions(fitted(), older)
+    named = {"history": models, "names": ["a", "b", "c", "d"], "horizon": 1, "first": 3}
+    found = planner(strict).backtest(*newest, history_data=older, **named, **FEW | {"n_applicants": 30})
+    assert found.versions == ("a", "b", "c", "d")
+    assert found.transitions[0].accepted == 0.0  # this model accepts nobody
+    assert found.broke_at == "d"
+
+
+def test_models_beside_their_data_are_taken_as_they_are(past):
+    models = refit_versions(fitted(LogisticRegression(C=0.05)), past)
+    given = run_backtest(planner(), past, history=models, horizon=1, **FEW)
+    assert given.to_dict() == run_backtest(planner(models[0]), past, horizon=1, **FEW).to_dict()
+    assert given.to_dict() != run_backtest(planner(), past, horizon=1, **FEW).to_dict()
+
+
+def test_a_break_is_said_and_named():
+    found = run_backtest(planner(), dated(5, shift=40.0, at=4), first=3, horizon=2, **FEW | {"n_applicants": 30})
+    assert [r.verdict for r in found.horizons] == ["not kept", "not kept"]
+    assert found.broke_at == "5"
+    assert [t.broken for t in found.transitions] == [False, True, True]
+
+
+def test_refits_of_later_versions_are_fitted_to_samples_of_their_own_data(past, monkeypatch):
+    seen = []
+
+    def spy(estimator, rows, labels, settings):
+        seen.append((set(rows.index), len(rows)))
+        return refit(estimator, rows, labels, settings)
+
+    few = FEW | {"n_refits": 5, "first": 3, "horizon": 1}
+    monkeypatch.setattr("copa.analysis.backtest.refit", spy)
+    found = run_backtest(planner(), past, **few)
+    assert [n for _, n in seen] == [250] * 5
+    assert len({frozenset(rows) for rows, _ in seen}) == 5
+    assert all(0.55 < len(rows) / 250 < 0.72 for rows, _ in seen)  # drawn with replacement
+    assert 0.0 <= found.transitions[0].kept <= 1.0
+    assert found.n_refits == 5
+    assert run_backtest(planner(n_jobs=2), past, **few).to_dict() == found.to_dict()
+
+
+def test_an_option_is_kept_if_the_promised_share_of_refits_accepts_it():
+    start = SimpleNamespace(version="1")
+    promised = Promises(start, 0, None, None, np.array([0, 0, 1]), np.zeros(3), np.ones(3))
+    refits = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=bool)
+    made = partial(_transition, promised, "2", 1, refits[0], np.array([0.5, -2.0, 2.0]), refits)
+    assert made("each", 0.8).kept == pytest.approx(2 / 3)
+    assert made("each", 0.81).kept == pytest.approx(1 / 3)
+    assert made("any", 0.9).kept == 0.5
+    assert made("each", 0.8).accepted == pytest.approx(2 / 3)
+    assert (made("each", 0.8).inside, made("each", 0.8).below) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+
+
+def test_promises_of_whole_plans_are_counted_by_plan(past):
+    found = run_backtest(planner(guarantee_for="all", guarantee=0.5), past, first=3, horizon=1, **FEW)
+    assert found.transitions[0].n_promises == found.starts[0].n_served <= 8
+    assert found.unit == "plan"
+
+
+@pytest.mark.parametrize(("whom", "wanted"), [("each", [1, 0, 0, 1]), ("all", [0, 0, 1]), ("any", [1, 0, 1])])
+def test_all_and_any_are_about_the_options_of_one_plan(whom, wanted):
+    accepted = np.array([[1, 0, 0, 1]], dtype=bool)
+    assert _held(accepted, np.array([0, 0, 3, 5]), whom).astype(int).tolist() == [wanted]
+
+
+def test_the_planner_stays_as_it_is(past):
+    asked = planner()
+    before = asked.get_params(deep=False)
+    run_backtest(asked, past, horizon=1, first=3, **FEW)
+    assert all(asked.get_params(deep=False)[name] is value for name, value in before.items())
+    assert not hasattr(asked, "fitted_")
+
+
+def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
+    model = fitted()
+    planner(model).fit(*past[3]).save(tmp_path / "planner.zip")
+    loaded = RecoursePlanner.load(tmp_path / "planner.zip", model)
+    (start,) = run_backtest(loaded, past, first=3, horizon=1, **FEW).starts
+    assert start.radius != loaded.radius
+    assert "2 older versions" in start.radius_source
+
+
+def test_black_boxes_are_backtested_too(past):
+    tree = fitted(DecisionTreeClassifier(max_depth=3, random_state=0))
+    found = run_backtest(planner(tree, n_models=8, guarantee=0.6), past[:2], **FEW | {"n_refits": 3})
+    assert found.transitions[0].n_promises > 0
+    assert found.transitions[0].kept is not None
+
+
+def test_without_history_halves_are_planned_on_and_the_other_halves_asked(past):
+    found = planner(guarantee=0.6).backtest(*past[0], n_splits=3, **FEW)
+    assert found.kind == "splits"
+    assert [(t.start, t.later) for t in found.transitions] == [
+        (f"split {k}", f"the rest of split {k}") for k in (1, 2, 3)
+    ]
+    assert {s.n_older for s in found.starts} == {0}
+    assert "cannot certify one sample" in found.limits[0]
+    assert found.horizon(1).verdict in ("forecast only", "not kept")
+
+
+def test_halves_share_no_row_and_keep_the_penalty_per_row(past):
+    X, y = past[0]
+    X = X.assign(number=np.arange(len(X)))
+    pairs = split_versions(planner(fitted(LogisticRegression(C=0.2))), (X, y), 2)
+    for one, rest in (pairs[:2], pairs[2:]):
+        assert sorted([*one.features["number"], *rest.features["number"]]) == list(range(len(X)))
+        assert one.estimator[-1].C == rest.estimator[-1].C == 0.4
+    assert set(pairs[0].features["number"]) != set(pairs[2].features["number"])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: run_backtest(planner()), "a backtest takes the training data of the versions"),
+        (
+            lambda past: planner().backtest(*past[0], history=[fitted()]),
+            "planning as of an older version takes its training data",
+        ),
+        (lambda past: run_backtest(planner(), past, names=["a"]), "names must be 4 different ones"),
+        (lambda past: run_backtest(planner(), past, history=[1]), "history must have one model for each of the 4"),
+        (lambda past: run_backtest(planner(), past, first=4), "first must be a whole number from 1 to 3"),
+        (lambda past: run_backtest(planner(), past, horizon=0), "horizon must be a whole number of at least 1"),
+        (lambda past: run_backtest(planner(), past, n_refits=-1), "n_refits must be a whole number of at least 0"),
+        (lambda past: run_backtest(planner(), past[0][0]), "history_data must be a list of pairs"),
+        (
+            lambda past: run_backtest(planner(), [*past[:3], (past[3][0], np.ones(250, dtype=bool))]),
+            "the data of version 4 have 250 rows of one class only",
+        ),
+    ],
+)
+def test_what_cannot_be_backtested_is_said(past, make, message):
+    with pytest.raises(InvalidInputError, match=message):
+        make(past)
+
+
+def test_a_version_that_refuses_options_is_named():
+    tables = [loans.people(250, k) for k in (1, 2)]
+    tables[1] = tables[1][tables[1]["job"] != "nurse"]
+    data = [(table, loans.outcomes(table)) for table in tables]
+    model = loans.fitted_pipeline()
+    with pytest.raises(InvalidInputError, match=r"version 2 of the model refuses options .* Found unknown categories"):
+        run_backtest(planner(model, schema=loans.SCHEMA, radius=0.1), data, **FEW | {"n_applicants": 30})
