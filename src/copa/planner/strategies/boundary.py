@@ -1,6 +1,7 @@
 """Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -35,8 +36,17 @@ from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
 from copa.search.run import Goals
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.radius import fresh_data_radius
-from copa.uncertainty.score_retraining import draw_samples, require_clonable, retrain, score_points
+from copa.uncertainty.refit_scores import RefitScores
+from copa.uncertainty.score_retraining import (
+    draw_samples,
+    draw_thirds,
+    require_clonable,
+    retrain,
+    score_points,
+    standard_ball,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,24 +54,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-N_MODELS = 40  # refits for the moments where nothing is said
-HELD_OUT_SHARE = 0.5  # further refits, as a share of those for the moments
+N_MODELS = 40  # refits that the search goes by where nothing is said
+CERTIFYING = 1.5  # refits that certify, as a multiple of those
+HELD_OUT_SHARE = 0.5  # the same where the radius is a number: they only forecast
+# How much surer than the level options must look to the search's refits, in standard deviations, so that most of them
+# are certified by the others (benchmarks/black_boxes_fresh.py).
+MARGIN = 0.25
 FRESH = 8  # rows drawn beside each option to see how true its surrogate is
 BATCH_SIZE = 256  # applicants whose rows the models are queried about in one call
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Boundary(BlackBoxStrategy):
-    """A black box whose guarantees rest on refits; the radius counts standard deviations of retraining.
+    """A black box whose guarantees rest on refits.
 
     Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
+
+    With `radius="auto"` the refits are fits to random thirds of the rows, in two groups: the search goes by one, and
+    the other, by which nothing is chosen, certifies what was found (`RefitScores`). With a number, the refits are fits
+    to bootstrap samples, their moments are taken for the next model's up to the radius, in standard deviations of
+    retraining, and the other group only forecasts.
 
     Attributes
     ----------
     retrained : tuple of BlackBox
-        Fits of the same model to resampled data: the moments of the next models' scores come from them.
+        Fits of the same model to resampled data, which the search goes by.
     held_out : tuple of BlackBox
-        Further fits, by which the options are tried and nothing is chosen.
+        Further fits, by which nothing is chosen.
+    reliability : float or None
+        Share of a chosen option's score that other rows keep; None where the radius is a number.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -69,6 +90,7 @@ class Boundary(BlackBoxStrategy):
 
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
+    reliability: float | None = None
 
     @classmethod
     def learn(
@@ -80,19 +102,43 @@ class Boundary(BlackBoxStrategy):
         if y is None:
             raise InvalidInputError("y is needed to retrain the model: guarantees rest on how its answers vary")
         target = (model.read_labels(y, len(X)) == model.favourable).astype(np.float64)
-        n_held_out = max(2, round(HELD_OUT_SHARE * n_models))
-        samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))
+        certify = isinstance(settings.radius, str) and settings.ambiguity is MomentBall
+        n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
+        rng = np.random.default_rng(settings.seed)
+        samples = (draw_thirds if certify else draw_samples)(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
             fits = retrain(model, X, y, samples, seed=settings.seed + 1, n_jobs=settings.n_jobs, advance=advance)
         require_readable([model, *fits], space, X)
+        refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
+        if certify:
+            source = f"none; certified by {n_held_out} refits on thirds of the rows"
+            return {"radius": 0.0, "radius_source": source, "reliability": 1.0, **refits}
         radius, source = settings.radius, "given"
         if isinstance(radius, str):
             radius = fresh_data_radius(n_models)
             source = (
                 f"for a model trained on fresh data, known from {n_models} refits: {radius:.3g} standard deviations"
             )
-        refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         return {"radius": float(radius), "radius_source": source, **refits}
+
+    def ambiguity(self, n_options: int) -> AmbiguitySet:
+        """The distributions of the scores that the next model gives options."""
+        return super().ambiguity(n_options) if self.reliability is None else self._certifying
+
+    @cached_property
+    def _certifying(self) -> RefitScores:
+        assert self.reliability is not None  # noqa: S101 - as `ambiguity` has it
+        return RefitScores.of(len(self.held_out), self.reliability)
+
+    @cached_property
+    def search_set(self) -> AmbiguitySet:
+        """What the search goes by: the moments of the scores of its own refits, and a margin."""
+        return self.ambiguity(1) if self.reliability is None else standard_ball(1, MARGIN)
+
+    @property
+    def kept(self) -> float:
+        """Share of the mean score that the search counts on."""
+        return 1.0 if self.reliability is None else self.reliability
 
     def points(
         self,
@@ -102,8 +148,10 @@ class Boundary(BlackBoxStrategy):
         n_jobs: int | None = None,
         encoded: Array | None = None,  # noqa: ARG002 - a score is not enough
     ) -> Array:
-        """Rows as points of the ambiguity set, by the moments of their scores over the refits."""
-        return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
+        """Rows as points of the ambiguity set: the held-out refits' scores, or the moments of the others' scores."""
+        if self.reliability is None:
+            return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
+        return np.ascontiguousarray(score_all(self.held_out, rows, n_jobs).T)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on surrogates, and choose among the rows met by what the models say of them."""
@@ -116,6 +164,8 @@ class Boundary(BlackBoxStrategy):
             return found
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        if self.reliability is not None:
+            plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
         return Found(plans, write_options(self, applicants, plans, run.n_jobs), fidelity=fidelity)
 
     def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
@@ -203,14 +253,14 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and `refocus` make it
         applicants, request = self.applicants, self.request
         plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
-        level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), self.strategy.ambiguity(1)
+        level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), self.strategy.search_set
 
         def work(some: slice) -> None:
             for i in range(*some.indices(len(applicants))):
                 mine = known.take(np.flatnonzero(known.owner == i))
                 if len(mine.owner) == 0:
                     continue
-                space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
+                space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]), self.strategy.kept)
                 goals = Goals(ambiguity, np.array([level]), np.array([self.floors[i] + ROUNDING]))
                 here = applicants.take([i])
                 plans.put([i], search_one(space, here, here.encoded, goals, request, self.run, request.n_options))
@@ -236,8 +286,8 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         """Query the refits about rows too; the moments of their scores give each row its guarantee."""
         strategy = self.strategy
         scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.run.n_jobs)
-        spread = scores.std(axis=0, ddof=1)
-        lower = signed_guarantee(strategy.ambiguity(1), scores.mean(axis=0), spread, strategy.radius * spread)
+        mean, spread = strategy.kept * scores.mean(axis=0), scores.std(axis=0, ddof=1)
+        lower = signed_guarantee(strategy.search_set, mean, spread, strategy.search_set.radius * spread)
         return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)
 
     def _find_boundary(self) -> Samples:
@@ -316,8 +366,8 @@ def fit_surrogate(known: ScoredByRefits, centres: Array) -> LocalFit:
     return fit_locally(known.points, np.vstack([known.scores, known.refit_scores.T]), nearness)
 
 
-def _linearised(space: ActionSpace, fit: LocalFit) -> ActionSpace:
-    """The action space with the moments of the surrogates."""
+def _linearised(space: ActionSpace, fit: LocalFit, kept: float) -> ActionSpace:
+    """The action space with the moments of the surrogates, the mean times what is kept of it."""
     others = fit.weights[1:]
     cov = np.cov(others, rowvar=False) + fit.cov
-    return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+    return replace(space, mean=kept * others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
