@@ -28,6 +28,9 @@ from copa.objective import PlanArrays, build_plans, plan_objective
 from copa.plans import Plan, PlanBatch
 from copa.schema import Feature, FeatureSchema, LinearRule
 from copa.uncertainty import (
+    AmbiguitySet,
+    LocationSet,
+    MomentBall,
     WeightMoments,
     calibrate_radius,
     estimate_drift,
@@ -45,6 +48,7 @@ _deprecation.find_renamed_modules()
 __version__ = "0.4.0"
 
 __all__ = [
+    "AmbiguitySet",
     "BallCertificate",
     "Bounds",
     "Certificate",
@@ -57,6 +61,8 @@ __all__ = [
     "FeatureSchema",
     "InvalidInputError",
     "LinearRule",
+    "LocationSet",
+    "MomentBall",
     "Plan",
     "PlanArrays",
     "PlanBatch",

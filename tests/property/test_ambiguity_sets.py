@@ -61,8 +61,9 @@ def test_a_higher_level_asks_for_more(kind, low, high):
 @pytest.mark.parametrize("kind", SETS)
 @given(rows=st.lists(st.tuples(means, means), min_size=1, max_size=5))
 def test_bounds_of_plans_from_the_options_keep_their_order(kind, rows):
-    each = a_set(kind).option_guarantees(np.array(rows) + 0.01)
-    all_lower, any_lower, all_upper = a_set(kind).joint_guarantees(each)
+    points = np.array(rows) + 0.01
+    each = a_set(kind).option_guarantees(points)
+    all_lower, any_lower, all_upper = a_set(kind).joint_guarantees(each, points)
     assert 0.0 <= all_lower <= each.min() + 1e-12
     assert each.max() == any_lower
     assert all_upper == 1.0

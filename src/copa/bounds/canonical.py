@@ -16,7 +16,7 @@ import numpy.typing as npt
 from copa._core.arrays import LARGEST, SMALLEST, Array, Indices, as_floats, require_finite, require_size
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 
 def read_points(points: Any, dimension: int) -> Array:
@@ -121,7 +121,7 @@ class CanonicalPlan:
     frames: Array
 
 
-def align(points: Array, ball: MomentBall, coordinates: Array) -> CanonicalPlan:
+def align(points: Array, ball: AmbiguitySet, coordinates: Array) -> CanonicalPlan:
     """Bring a plan into the coordinates in which its directions are nearest to the given ones.
 
     Parameters

@@ -22,7 +22,7 @@ from copa.bounds.canonical import (
 )
 from copa.bounds.worst_case import WorstCase
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, is_exact, require_ball
 
 FORMAT = "copa.certificate"
 VERSION = 1
@@ -120,8 +120,7 @@ class Certificate:
             If the data are out of range, or no plan and covariance at all.
         """
         self._require_sound_numbers()
-        lower, any_lower, all_upper = self.ambiguity.joint_guarantees(self.option_lower())
-        return Verification(float(lower), 1.0, float(any_lower), float(all_upper))
+        return self._by_options()
 
     def option_lower(self) -> Array:
         """Worst-case probability that each option holds by itself, recomputed from the data, (J,)."""
@@ -212,6 +211,16 @@ class Certificate:
         except InvalidInputError as error:
             raise CertificateError(f"the certificate proves nothing: {error}") from error
 
+    def _by_options(self) -> Verification:
+        """What the guarantees of the single options prove."""
+        means, roots, reaches, _ = score_moments(self.points, self.ambiguity)
+        moments = (means, np.linalg.norm(roots, axis=1), reaches)
+        each = self.ambiguity.guarantee(*moments)
+        lower, any_lower, all_upper = self.ambiguity.joint_guarantees(each, self.points)
+        upper = max(float(lower), float(each.min())) if self.ambiguity.has_worst_case else 1.0
+        most = float(self.ambiguity.upper_limit(*moments).min())
+        return Verification(float(lower), upper, float(any_lower), min(float(all_upper), most))
+
     def _guarantees(self, points: Array) -> Array:
         """Worst-case probabilities of single options (J, D), in the verifier's own arithmetic."""
         means, roots, reaches, _ = score_moments(points, self.ambiguity)
@@ -224,17 +233,20 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallCertificate(Certificate):
-    """A plan, the `MomentBall` it was judged in, and the numbers that prove its bounds.
+    """A plan, the ambiguity set it was judged in, and the numbers that prove its bounds in the ball around the set.
 
     L* is bounded from below by any M >= 0 and g >= 0 with M + g v_j v_j' >= e e' for all options, and from above by
     any W_j >= 0 with sum W_j <= I and sum v_j' W_j v_j <= radius^2 (docs/theory.md). Stored are M, the product
     radius^2 g that the bound pays, and the W_j in the frames of the options, where small radii lose no digits.
+    In a set that is a part of the ball, of another family or a `LocationSet`, L* of the ball is a valid bound, and the
+    set's own guarantees may prove more.
 
     Parameters
     ----------
     points : ndarray of shape (J, D)
         The options.
-    ambiguity : MomentBall
+    ambiguity : AmbiguitySet
+        A `MomentBall`, or another set that lies in one (`in_ball`).
     directions : ndarray of shape (J, n)
         Unit vectors that name the coordinates of M and W_j.
     matrix : ndarray of shape (n, n)
@@ -259,7 +271,6 @@ class BallCertificate(Certificate):
     array([0.143, 0.053])
     """
 
-    ambiguity: MomentBall
     directions: Array
     matrix: Array
     penalty: float
@@ -313,11 +324,18 @@ class BallCertificate(Certificate):
         self._require_sound_numbers()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)
         all_upper = 1.0 - self._mixture_holds(self.upper_mixture, sign=-1.0)
+        if not is_exact(self.ambiguity):
+            # A set inside the ball has the ball's L*, and what its own guarantees say of options and mixtures.
+            alone = self._by_options()
+            any_lower, all_upper = max(any_lower, alone.any_lower), min(all_upper, alone.all_upper)
         if (score_moments(self.points, self.ambiguity)[0] <= 0.0).any():
             # The mean itself does not accept an option (paper, Prop. 1, and docs/theory.md, Claim 7).
             return Verification(0.0, 0.0, any_lower, all_upper)
         plan = self.aligned()
         lower = max(0.0, self._proven_lower(plan))
+        if not is_exact(self.ambiguity):
+            lower = max(lower, alone.lower)
+            return Verification(lower, max(lower, alone.upper), any_lower, all_upper)
         upper = min(1.0, self._proven_upper(plan), float(self.option_lower().min()))
         return Verification(lower, max(lower, upper), any_lower, all_upper)
 

@@ -10,7 +10,7 @@ from copa._core.arrays import Array
 from copa._core.records import Positions, segment_rows
 from copa.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, is_moment_ball, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball
 
 NOBODY: tuple[None, ...] = (None,)
 
@@ -48,7 +48,7 @@ class ProvenPlans:
         return len(self.points)
 
     def __getitem__(self, k: int) -> Certificate:
-        if self.proofs is None or not is_moment_ball(self.ambiguity):
+        if self.proofs is None or not self.ambiguity.in_ball:
             return Certificate(self.points[k], self.ambiguity)
         numbers: dict[str, Any] = {name: getattr(self.proofs, array)[k] for array, name in FIELDS.items()}
         return BallCertificate(self.points[k], self.ambiguity, **(numbers | {"penalty": float(numbers["penalty"])}))

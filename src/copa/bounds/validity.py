@@ -11,11 +11,12 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
-from copa._core.threads import for_each_chunk, interruption
+from copa._core.threads import for_each_chunk
+from copa.bounds.ball_problem import BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
-from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, MomentBall, Scores, is_moment_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, Scores, is_exact
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 TIGHT = 1e-6  # a gap up to this is "tight"
@@ -309,7 +310,7 @@ def bound_batch(
         For more options than `solve_time` allows.
     """
     n_plans, n_options, dimension = points.shape
-    if is_moment_ball(ambiguity):
+    if ambiguity.in_ball:
         require_solvable(n_options, dimension)
         # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
         # thread, where Ctrl-C ends their compilation.
@@ -320,7 +321,7 @@ def bound_batch(
     def work(chunk: slice) -> None:
         parts[chunk.start] = _bound_chunk(ambiguity, points[chunk], tolerance)
 
-    in_kernels = min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
+    in_kernels = ambiguity.in_ball and min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
     for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels)
     if not parts:
         return ValidityBounds.vacuous(0, n_options)
@@ -330,13 +331,13 @@ def bound_batch(
 def _bound_chunk(ambiguity: AmbiguitySet, plans: Array, tolerance: float) -> ValidityBounds:
     """Bounds of some plans (N, J, D), solved one after another."""
     started = perf_counter()
-    bounds, proofs = bound_scores(ambiguity, ambiguity.scores(plans), tolerance)
+    bounds, proofs = bound_scores(ambiguity, plans, ambiguity.scores(plans), tolerance)
     bounds.seconds[:] = (perf_counter() - started) / len(plans)
     return replace(bounds, certificate=Certificates.of(ProvenPlans(plans, ambiguity, proofs)))
 
 
 def bound_scores(
-    ambiguity: AmbiguitySet, scores: Scores, tolerance: float = TOLERANCE
+    ambiguity: AmbiguitySet, plans: Array, scores: Scores, tolerance: float = TOLERANCE
 ) -> tuple[ValidityBounds, Proofs | None]:
     """Bounds of plans from the moments of their options' scores, however these were found.
 
@@ -344,8 +345,10 @@ def bound_scores(
     ----------
     ambiguity : AmbiguitySet
         Whose guarantee is meant; its moments play no part beside those of the scores.
+    plans : ndarray of shape (N, J, D)
+        The options, for a set that knows more of several than the moments of each say.
     scores : Scores
-        Of N plans of J options.
+        Of these N plans of J options.
     tolerance : float
         Gap between the two sides of L* at which a plan counts as solved.
 
@@ -354,58 +357,30 @@ def bound_scores(
     bounds : ValidityBounds
         Without certificates.
     proofs : Proofs or None
-        What certificates in a `MomentBall` are made of; None for another set, whose own functions prove its bounds.
+        What certificates in a ball are made of; None for a set that is not `in_ball`, whose own functions prove its
+        bounds.
     """
-    each = ambiguity.guarantee(scores.means, scores.spreads, scores.reaches)
+    moments = (scores.means, scores.spreads, scores.reaches)
+    each = ambiguity.guarantee(*moments)
     bounds = ValidityBounds.vacuous(*each.shape)
     bounds.option_lower[:] = each
-    if not is_moment_ball(ambiguity):
-        bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = ambiguity.joint_guarantees(each)
-        bounds.gap[:] = 1.0 - bounds.lower
-        bounds.weights[:] = 1.0 - each
-        return bounds, None
-    return bounds, _solve(scores, bounds, tolerance)
-
-
-def _solve(scores: Scores, bounds: ValidityBounds, tolerance: float) -> Proofs:
-    """Fill in the exact bounds of plans in a ball, given those of their options; return the proofs."""
-    from copa.bounds._kernels.lower import lower_bounds
-    from copa.bounds._kernels.mixture import surest_mixtures
-
-    means, roots, reach_roots, exponents = scores
-    n_plans, n_options, dimension = roots.shape
-    proofs, stop, each = Proofs.empty(n_plans, n_options, dimension), interruption(), bounds.option_lower
-    ceiling, fails = np.ones(n_plans), np.zeros(n_plans)
-    lower_bounds(
-        roots,
-        means,
-        scores.reaches,
-        tolerance,
-        stop,
-        proofs.directions,
-        np.empty_like(means),
-        proofs.matrices,
-        proofs.penalties,
-        proofs.blocks,
-        bounds.weights,
-        bounds.lower,
-        ceiling,
-    )
-    surest_mixtures(roots, reach_roots, means, stop, proofs.any_mixtures, bounds.any_lower)
-    surest_mixtures(roots, reach_roots, -means, stop, proofs.upper_mixtures, fails)
-    bounds.upper[:] = 1.0 - fails
-    for mixtures in (proofs.any_mixtures, proofs.upper_mixtures):
-        mixtures[:] = _in_given_units(mixtures, exponents)
-    # The three kinds of bounds are computed by three routes; where they meet, rounding must not reverse their order.
-    np.minimum(bounds.lower, each.min(axis=1), out=bounds.lower)
-    np.maximum(bounds.any_lower, each.max(axis=1), out=bounds.any_lower)
-    bounds.gap[:] = np.clip(ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
-    return proofs
-
-
-def _in_given_units(mixtures: Array, exponents: Exponents) -> Array:
-    """Weights (N, J) of options as the caller gave them, from those of options in units 2**exponent; at most 1."""
-    digits, sizes = np.frexp(mixtures)
-    sizes = np.where(digits > 0.0, sizes - exponents, np.int32(-(2**30)))
-    weights: Array = np.ldexp(digits, sizes - sizes.max(axis=1, keepdims=True))
-    return weights
+    solved = BallSolution.of(scores, tolerance) if ambiguity.in_ball else None
+    if is_exact(ambiguity) and solved is not None:
+        # Three routes to three kinds of bounds; where they meet, rounding must not reverse their order.
+        np.minimum(solved.lower, each.min(axis=1), out=bounds.lower)
+        np.maximum(solved.holds, each.max(axis=1), out=bounds.any_lower)
+        bounds.upper[:], bounds.weights[:] = 1.0 - solved.fails, solved.weights
+        bounds.gap[:] = np.clip(solved.ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
+        return bounds, solved.proofs
+    all_lower, any_lower, upper = ambiguity.joint_guarantees(each, plans)
+    upper = np.minimum(upper, ambiguity.upper_limit(*moments).min(axis=1))
+    if solved is not None:
+        holds, fails = solved.mixtures_in(ambiguity)
+        all_lower = np.minimum(np.maximum(all_lower, solved.lower), each.min(axis=1))
+        any_lower = np.maximum(any_lower, holds)
+        upper = np.minimum(upper, 1.0 - fails)
+    bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = all_lower, any_lower, upper
+    bounds.weights[:] = 1.0 - each
+    # Where each option's worst distribution is in the set, that of the least sure one is a limit to all together.
+    bounds.gap[:] = (np.maximum(all_lower, each.min(axis=1)) if ambiguity.has_worst_case else 1.0) - all_lower
+    return bounds, None if solved is None else solved.proofs

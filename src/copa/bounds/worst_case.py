@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.bounds.canonical import CanonicalPlan, score_moments, witness_matrices
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.gelbrich import gelbrich_distance
 
 # The covariance has to be carried by some mass. Where the attack would take all of it, this much is left over.
@@ -26,7 +26,7 @@ class Witness(Protocol):
         """Options, (J, D)."""
 
     @property
-    def ambiguity(self) -> MomentBall:
+    def ambiguity(self) -> AmbiguitySet:
         """The ball."""
 
     @property
@@ -155,7 +155,7 @@ def _attack_moments(certificate: Witness) -> Array:
     return 0.5 * (attacks + np.swapaxes(attacks, 1, 2))
 
 
-def _move_to_boundary(second: Array, point: Array, ball: MomentBall) -> Array:
+def _move_to_boundary(second: Array, point: Array, ball: AmbiguitySet) -> Array:
     """Second moments after moving a part along Q x, at least cost, onto the hyperplane x' theta = 0."""
     along = point if ball.drift is None else ball.drift @ point
     reach = ball.radius * (along @ point)

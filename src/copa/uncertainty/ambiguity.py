@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
-from copa._core.reading import read_number
+from copa._core.reading import read_number, read_word
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.families import FAMILIES, Family
 
 Exponents = npt.NDArray[np.int32]
 NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
@@ -70,7 +71,8 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    What is printed beside guarantees says which distributions are meant (`in_words`).
+    A set that knows the greatest probability too says so in `upper_limit`, one that knows where its worst distribution
+    is in `worst_moments`. What is printed beside guarantees says which distributions are meant (`in_words`).
 
     Parameters
     ----------
@@ -82,6 +84,9 @@ class AmbiguitySet(ABC):
         Size of the set, at least 0.
     drift : ndarray of shape (D, D) or None
         Shape of the set, positive semidefinite; None for the identity.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution (`copa.uncertainty.families`). A set of your own may
+        ignore it.
 
     Attributes
     ----------
@@ -111,6 +116,7 @@ class AmbiguitySet(ABC):
     cov: Array
     radius: float
     drift: Array | None = None
+    family: str = "any"
     cov_root: Array = field(init=False, repr=False)
     drift_root: Array | None = field(init=False, repr=False, default=None)
 
@@ -123,7 +129,7 @@ class AmbiguitySet(ABC):
                 array.setflags(write=False)
 
     @classmethod
-    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None) -> Self:
+    def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None, family: str = "any", **own: Any) -> Self:
         """Check what the caller gave and build the set.
 
         Parameters
@@ -132,11 +138,15 @@ class AmbiguitySet(ABC):
         cov : array_like of shape (D, D)
         radius : float
         drift : array_like of shape (D, D), optional
+        family : {"any", "unimodal", "gaussian"}
+        **own
+            Fields that the class has beside these.
 
         Raises
         ------
         InvalidInputError
-            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, or a negative radius.
+            For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius or an unknown
+            family.
         """
         mean = as_vector(mean, "mean").copy()
         require_size(mean, "mean", SMALLEST)
@@ -145,7 +155,7 @@ class AmbiguitySet(ABC):
         if drift is not None:
             drift = as_symmetric(drift, "drift", mean.size)
             require_size(drift, "drift", largest=LARGEST**2)
-        return cls(mean, cov, read_number(radius, "radius"), drift)
+        return cls(mean, cov, read_number(radius, "radius"), drift, read_word(family, [*FAMILIES], "family"), **own)
 
     def same_as(self, other: "AmbiguitySet") -> bool:
         """Whether another set is of the same kind and holds the same distributions, to the last bit of its fields."""
@@ -169,6 +179,11 @@ class AmbiguitySet(ABC):
         """Number of parameters D, the intercept included."""
         return self.mean.size
 
+    @property
+    def laws(self) -> Family:
+        """The family, as what it says of a score."""
+        return FAMILIES[self.family]
+
     @abstractmethod
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c): a level in [0, 1) is reached if and only if mean - b * std - c * reach >= 0."""
@@ -176,6 +191,30 @@ class AmbiguitySet(ABC):
     @abstractmethod
     def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
         """Return the least probability of a positive score over the set; the arguments broadcast."""
+
+    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return the greatest probability of a positive score over the set, 1 where it is not known.
+
+        A set whose guarantee holds for the opposite of an option as well has 1 - guarantee(-mean, std, reach).
+        """
+        return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
+
+    def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
+        """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
+        return None
+
+    @property
+    def has_worst_case(self) -> bool:
+        """Whether the distribution that an option's guarantee is attained by is known, and is in the set."""
+        return self.worst_moments(1.0, 0.0, 0.0) is not None
+
+    @property
+    def in_ball(self) -> bool:
+        """Whether it holds only distributions of the `MomentBall` with these moments, radius and drift, at once.
+
+        Then the ball's bounds hold in it, and its guarantee holds for every mixture of options as for one of them.
+        """
+        return False
 
     def option_guarantees(self, points: Array) -> Array:
         """Return the guarantee of each option by itself, (M,), the same to the last bit in any batch.
@@ -196,12 +235,15 @@ class AmbiguitySet(ABC):
         scores = self.scores(points[:, None])  # one product per row: the same to the last bit in any batch
         return scores.means[:, 0], scores.spreads[:, 0], scores.reaches[:, 0]
 
-    def joint_guarantees(self, each: Array) -> tuple[Array, Array, Array]:
+    def joint_guarantees(self, each: Array, points: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002
         """Bounds of plans from the guarantees of their options, whatever the set.
 
         Parameters
         ----------
         each : ndarray of shape (..., J)
+            Guarantees of the options.
+        points : ndarray of shape (..., J, D)
+            The options, for sets that know more of several than their guarantees say.
 
         Returns
         -------
@@ -248,8 +290,8 @@ class MomentBall(AmbiguitySet):
     """All distributions whose moments are within `radius` of (mean, cov): the paper's Gelbrich ball.
 
     The distance is Gelbrich's (paper, Def. 2) after theta -> drift^{-1/2} theta; `drift=None` is the paper's ball.
-    Nothing is assumed of the form of the distributions. The bounds of several options are exact
-    (`copa.validity_bounds`).
+    With the family "any" nothing is assumed of the form of the distributions, and the bounds of several options are
+    exact (`copa.validity_bounds`).
 
     Parameters
     ----------
@@ -261,6 +303,8 @@ class MomentBall(AmbiguitySet):
         Largest Gelbrich distance from the nominal moments, at least 0.
     drift : ndarray of shape (D, D), optional
         Shape of the ball, positive semidefinite; None for the identity.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
 
     Examples
     --------
@@ -274,40 +318,74 @@ class MomentBall(AmbiguitySet):
     (1.0, 1.414)
     """
 
+    @property
+    def in_ball(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
         if not is_moment_ball(self):
             return super().in_words()
+        form = f", and in which {self.laws.in_words}" if self.laws.in_words else ""
         if self.radius == 0.0:
-            return "whose mean and covariance are the estimated ones exactly"
+            return f"whose mean and covariance are the estimated ones exactly{form}"
         shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
-        return f"whose mean and covariance are within a distance of {self.radius:.3g} of the estimated ones, {shape}"
+        within = f"within a distance of {self.radius:.3g} of the estimated ones"
+        return f"whose mean and covariance are {within}, {shape}{form}"
 
     def level_coefficients(self, level: float) -> tuple[float, float]:
-        """Return (b, c) = (k, sqrt(1 + k^2)), k = sqrt(level / (1 - level)).
+        """Return (b, c) = (k, sqrt(1 + k^2)), with the ratio k that the family asks for.
 
-        The moments of a score fill the disc of radius `reach` around (mean, std), and Cantelli's inequality asks for
-        mean >= k std at each of them.
+        The moments of a score fill the disc of radius `reach` around (mean, std), and the family asks for
+        mean >= k std at each of them; Cantelli's inequality, of the family "any", with k = sqrt(level / (1 - level)).
         """
-        return math.sqrt(level / (1.0 - level)), 1.0 / math.sqrt(1.0 - level)
+        k = self.laws.ratio(level)
+        return k, 1.0 / math.sqrt(1.0 - level) if self.family == "any" else math.hypot(1.0, k)
 
     def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return sin^2(max(0, atan2(mean, std) - asin(min(1, reach / hypot(mean, std))))).
+        """Return what the family makes of sin^2(max(0, atan2(mean, std) - asin(min(1, reach / hypot(mean, std))))).
 
         Cantelli's mean^2 / (mean^2 + std^2) where the reach is 0, and zero as soon as mean <= reach (docs/theory.md,
-        "One option").
+        "One option"). Another family converts it ("Families and sets").
         """
-        length = np.hypot(mean, std)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
-        angle = np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
+        angle = _worst_angle(mean, std, reach)
         lower: Array = np.sin(angle) ** 2
-        return lower
+        return lower if self.family == "any" else self.laws.level(lower)
+
+    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return one minus the guarantee of the opposite option."""
+        if not is_moment_ball(self):
+            return super().upper_limit(mean, std, reach)
+        return 1.0 - self.guarantee(np.negative(mean), std, reach)
+
+    def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
+        """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
+        if not is_moment_ball(self):
+            return super().worst_moments(mean, std, reach)
+        if not mean > reach:
+            return mean - reach, std
+        angle, length = float(_worst_angle(mean, std, reach)), math.hypot(mean, std)
+        tangent = math.sqrt(max(0.0, (length - reach) * (length + reach)))
+        return tangent * math.sin(angle), tangent * math.cos(angle)
+
+
+def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
+    """Least atan2(mean, std) over the disc of radius `reach` around (mean, std); zero where mean <= reach."""
+    length = np.hypot(mean, std)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
+    return np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
 
 
 def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
-    """Whether a set is a moment ball that has the ball's own guarantee: the set that the exact bounds are about."""
+    """Whether a set is a moment ball that has the ball's own guarantee."""
     return isinstance(ambiguity, MomentBall) and type(ambiguity).guarantee is MomentBall.guarantee
+
+
+def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
+    """Whether a set is the paper's: a moment ball of the family "any", in which the bounds of plans are exact."""
+    return is_moment_ball(ambiguity) and ambiguity.family == "any"
 
 
 def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
