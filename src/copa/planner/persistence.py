@@ -16,6 +16,7 @@ from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
 from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.refit_scores import RefitScores
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
 NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity")
@@ -30,7 +31,7 @@ def pack_planner(planner: Any) -> bytes:
     """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
     fitted = planner._fitted()  # noqa: SLF001 - its own file format
     ambiguity = fitted.ambiguity(1)
-    _require_known(type(ambiguity), MomentBall)
+    _require_known(type(ambiguity), MomentBall, RefitScores)
     _require_known(type(fitted.space.cost), *COSTS.values())
     _require_known(read_surrogate(planner.surrogate), *SURROGATES.values())
     part = fitted.pack()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.reading import read_count, read_share
+from copa._core.reading import read_count
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -22,8 +22,8 @@ class RefitScores(AmbiguitySet):
     """Distributions of a score of which n held-out refits have drawn one value each, and the next model draws one more.
 
     A point is the vector of the n refits' scores of an option, (n,). The nominal moments turn it into their mean and
-    standard deviation (with n - 1), and of these the guarantee takes the ratio k = reliability * mean / std. If the
-    scores z_1, ..., z_n of the refits and that of the next model are exchangeable, then (docs/theory.md, "Black boxes")
+    standard deviation (with n - 1), and of these the guarantee takes the ratio k = mean / std. If the scores
+    z_1, ..., z_n of the refits and that of the next model are exchangeable, then (docs/theory.md, "Black boxes")
 
         P(next model refuses, and k is at least k0) <= r(k0) / (n + 1),
         r(k) = floor((n + 1) (n^2 - 1 + n k^2) / (n^2 - 1 + n (n + 1) k^2)).
@@ -31,8 +31,10 @@ class RefitScores(AmbiguitySet):
     It is Cantelli's inequality for n draws: its limit for many refits is 1 / (1 + k^2), and no option is certified
     above n / (n + 1), not even where all refits agree. No form of the distribution is assumed.
 
-    Exchangeable is what refits on fresh data would be. Those on parts of the rows at hand share these rows, and so do
-    the options, which were chosen by them: the reliability is what is left of the mean on other rows.
+    Exchangeable is what refits on fresh data would be. Those on parts of the rows at hand share these rows, and the
+    options were chosen by them. So the mean counts only by the share b that models on other rows keep of it, the
+    reliability: k = b * mean / std. Where scores are all or nothing (a tree's), such a mean says that (1 - b) / 2 of
+    the models refuse what the refits agree on. No spread of theirs shows it, so nothing is certified above (1 + b) / 2.
 
     Parameters
     ----------
@@ -72,29 +74,30 @@ class RefitScores(AmbiguitySet):
         n_refits : int
         reliability : float
         radius : float
-            How far the mean may be off, in standard deviations.
+            How far the mean may be off besides, in standard deviations.
 
         Examples
         --------
-        >>> RefitScores.of(40).level_coefficients(0.9)[0].__round__(2)
+        >>> round(RefitScores.of(40).level_coefficients(0.9)[0], 2)
         2.96
         """
         n = read_count(n_refits, "n_refits", least=FEWEST)
-        read_share(reliability, "reliability", or_one=True)
         cov = (np.eye(n) - 1.0 / n) / (n - 1.0)
         drift = cov.copy() if radius > 0.0 else None
         return cls(np.full(n, 1.0 / n), cov, float(radius), drift, reliability=float(reliability))
 
     @property
     def highest(self) -> float:
-        """The highest guarantee that n refits support, n / (n + 1)."""
-        return self.dimension / (self.dimension + 1.0)
+        """The highest guarantee in this set: n / (n + 1), or (1 + reliability) / 2 where that is less."""
+        return min(self.dimension / (self.dimension + 1.0), 0.5 * (1.0 + self.reliability))
 
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""
-        words = f"of which those of {self.dimension} held-out refits, that nothing was chosen by, are equally good draws"
+        words = (
+            f"of which those of {self.dimension} held-out refits, that nothing was chosen by, are equally good draws"
+        )
         if self.reliability < 1.0:
-            words += f", once their mean is multiplied by {self.reliability:.3g} (what other rows keep of it)"
+            words += f", once their mean is multiplied by {self.reliability:.3g}, what models on other rows keep of it"
         if self.radius > 0.0:
             words += f", and whose mean may be lower by {self.radius:.3g} standard deviations"
         return words
@@ -102,27 +105,27 @@ class RefitScores(AmbiguitySet):
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (k / reliability, 1 / reliability), k the smallest ratio at which the level is reached.
 
-        A level above n / (n + 1) has none: the coefficient is then larger than any ratio met (`OUT_OF_REACH`).
+        A level above `highest` has none: the coefficient is then larger than any ratio met (`OUT_OF_REACH`).
         """
         n, c = self.dimension, 1.0 / self.reliability
         may_refuse = int(np.floor((1.0 - level) * (n + 1.0) * (1.0 + COUNT_ROUNDING)))  # of n + 1
-        if may_refuse < 1:
+        if may_refuse < 1 or level > self.highest:
             return OUT_OF_REACH, c
-        # r(k) <= may_refuse if and only if k^2 is above this; the factor makes up for COUNT_ROUNDING in `guarantee`.
-        ratio = (n - 1.0) * max(n - may_refuse, 0) / (n * may_refuse)
-        return float(np.sqrt(ratio)) * (1.0 + 1e-9) * c, c
+        # r(k) <= may_refuse if and only if k is above this; the factor makes up for COUNT_ROUNDING in `guarantee`.
+        k = np.sqrt((n - 1.0) * max(n - may_refuse, 0) / (n * may_refuse)) * (1.0 + 1e-9)
+        return float(k) * c, c
 
     def guarantee(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return 1 - r(k) / (n + 1), k = (reliability * mean - reach) / std; zero where k is not positive."""
+        """Return 1 - r(k) / (n + 1), at most `highest`, with k = (reliability * mean - reach) / std; 0 if k <= 0."""
         n = self.dimension
         room = self.reliability * np.asarray(mean) - reach
         length = np.hypot(room, std)
         with np.errstate(invalid="ignore", divide="ignore"):
-            height, width = (room / length) ** 2, (np.asarray(std) / length) ** 2
-            most = (n + 1.0) * ((n**2 - 1.0) * width + n * height) / ((n**2 - 1.0) * width + n * (n + 1.0) * height)
+            height, width = (room / length) ** 2, (n**2 - 1.0) * (np.asarray(std) / length) ** 2
+            most = (n + 1.0) * (width + n * height) / (width + n * (n + 1.0) * height)
         most = np.where(room > 0.0, most, n + 1.0)
         may_refuse = np.clip(np.floor(most * (1.0 + COUNT_ROUNDING)), 1.0, n + 1.0)
-        lower: Array = (n + 1.0 - may_refuse) / (n + 1.0)
+        lower: Array = np.minimum((n + 1.0 - may_refuse) / (n + 1.0), self.highest)
         return lower
 
     def joint_guarantees(self, each: Array, points: Array) -> tuple[Array, Array, Array]:
@@ -143,7 +146,7 @@ class RefitScores(AmbiguitySet):
         """
         n = self.dimension
         least, largest = points.min(axis=-2), points.max(axis=-2)
-        refuse = np.rint((1.0 - each) * (n + 1.0)) - 1.0
+        refuse = np.ceil((1.0 - each) * (n + 1.0) - 1e-9) - 1.0
         by_count = 1.0 - (refuse.sum(axis=-1) + 1.0) / (n + 1.0)
         all_lower = np.minimum(np.maximum(self._of_scores(least), by_count), each.min(axis=-1))
         any_lower = np.maximum(self._of_scores(largest), each.max(axis=-1))

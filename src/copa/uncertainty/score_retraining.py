@@ -18,7 +18,14 @@ from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.retraining import draw_bootstrap, draw_subset, refit, subset_size, unfitted
+from copa.uncertainty.retraining import (
+    draw_bootstrap,
+    draw_subset,
+    draw_with_both_classes,
+    refit,
+    subset_size,
+    unfitted,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,14 +219,38 @@ def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> lis
     return [draw_bootstrap(target, rng) for _ in range(n_samples)]
 
 
-THIRD = 1.0 / 3.0
-
-
 def draw_thirds(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
     """Random thirds of the rows, without replacement, both classes in each.
 
     Around a fit to all n rows, fits to m of them vary by (n - m) / m times the variance of a fit to n fresh rows: with
     a third, as a model on fresh data varies around today's, both being samples.
     """
-    size = subset_size(target.size, THIRD)
+    size = subset_size(target.size, 1.0 / 3.0)
     return [draw_subset(target, size, rng) for _ in range(n_samples)]
+
+
+def draw_thirds_in_halves(target: Array, n_samples: int, n_sides: int, rng: np.random.Generator) -> list[Indices]:
+    """Random thirds, each within one half of a split of the rows: sample k in half k % n_sides, both classes in each.
+
+    Halves 2 i and 2 i + 1 are those of one split: a model fitted to rows of one has seen nothing of the other.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n,)
+    n_samples : int
+    n_sides : int
+        Number of halves, even.
+    rng : numpy.random.Generator
+    """
+    size = subset_size(target.size, 1.0 / 3.0)
+    halves: list[Indices] = []
+    for _ in range(n_sides // 2):
+        order = rng.permutation(target.size)
+        halves += [np.sort(order[: target.size // 2]), np.sort(order[target.size // 2 :])]
+
+    def draw(half: Indices) -> Indices:
+        few = min(size, half.size)
+        what = f"subsets of {few} out of {half.size} rows"
+        return draw_with_both_classes(lambda: np.sort(rng.choice(half, few, replace=False)), target, what)
+
+    return [draw(halves[k % n_sides]) for k in range(n_samples)]

@@ -16,11 +16,13 @@ from copa.models.storage import UntrustedTypesError, pack_estimator, storable, u
 if TYPE_CHECKING:
     import pandas as pd
 
+CERTIFIED = 3  # version of files of black boxes whose held-out refits certify
 FORMAT = Format(
     "copa-planner",
     what="a saved planner",
     content="planner.json",
-    versions=(1, 2),  # of files for linear models, which older copies of copa read as well, and of the others
+    # Of linear models, which older copies of copa read as well, of black boxes, and of those with held-out certificates
+    versions=(1, 2, CERTIFIED),
     arrays=r"theta|mean|cov|directions|drift|scores|rows/.+",
     members=r"refits/[0-9]{4,6}\.(?:skops|npz)",
     digest=False,
