@@ -21,11 +21,14 @@ from copa.bounds.canonical import (
     witness_matrices,
 )
 from copa.bounds.worst_case import WorstCase
+from copa.bounds.worst_option import worst_of_option
 from copa.exceptions import CertificateError, CopaError, InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, is_exact, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
+from copa.uncertainty.set_files import MOMENTS, set_from_json, set_to_json
 
 FORMAT = "copa.certificate"
-VERSION = 1
+VERSION = 1  # of certificates in the paper's set
+OTHER_SETS = 2  # of all others, which say what their set is
 
 # Rounding errors of the verifier itself, per row of a matrix and unit of its size: those of forming a block
 # (two products) and of a symmetric eigenvalue solver are each a small multiple of n eps |block|.
@@ -131,16 +134,14 @@ class Certificate:
         return 1.0 - self.option_lower()
 
     def worst_case(self) -> WorstCase:
-        """Distribution of the set under which all options hold with probability L* only.
+        """Distribution of the set under which the least sure option holds with its guarantee only.
 
         Raises
         ------
         InvalidInputError
-            If none is known: only a `MomentBall` has one.
+            If the set does not know where it is (`AmbiguitySet.worst_moments`).
         """
-        raise InvalidInputError(
-            f"the worst distribution of a {type(self.ambiguity).__name__} is not known, only that of a MomentBall"
-        )
+        return worst_of_option(self.points, self.ambiguity)
 
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers are kept to the last bit.
@@ -148,16 +149,18 @@ class Certificate:
         Raises
         ------
         InvalidInputError
-            If the set is no `MomentBall`: files know no other.
+            If the set is of a class that files do not know.
         """
-        ball = require_ball(self.ambiguity)
-        drift = None if ball.drift is None else ball.drift.tolist()
-        moments = {"mean": ball.mean.tolist(), "cov": ball.cov.tolist(), "radius": ball.radius, "drift": drift}
-        proof = {name: np.asarray(numbers).tolist() for name, numbers in self._proof().items()}
-        return json.dumps({"format": FORMAT, "version": VERSION, "points": self.points.tolist()} | moments | proof)
+        told = set_to_json(self.ambiguity)
+        if is_exact(self.ambiguity):
+            version, about = VERSION, told
+        else:
+            version, about = OTHER_SETS, {"set": told}
+        proof = {name: np.asarray(numbers).tolist() for name, numbers in self.proof().items()}
+        return json.dumps({"format": FORMAT, "version": version, "points": self.points.tolist()} | about | proof)
 
     @classmethod
-    def from_json(cls, text: str) -> "BallCertificate":
+    def from_json(cls, text: str) -> "Certificate":
         """Read a certificate written by `to_json`.
 
         Parameters
@@ -166,12 +169,14 @@ class Certificate:
 
         Returns
         -------
-        BallCertificate
+        Certificate
+            A `BallCertificate` where the set lies in a ball.
 
         Raises
         ------
         CertificateError
-            If the text is no certificate, of a newer version, or misses or mis-shapes a field.
+            If the text is no certificate, of a newer version or a set that is not known, or misses or mis-shapes a
+            field.
         """
         try:
             content = parse_json(text)
@@ -179,25 +184,29 @@ class Certificate:
             raise CertificateError(f"not a certificate: the text is not JSON ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: expected an object with format {FORMAT!r}")
-        if content.get("version") != VERSION:
+        version = content.get("version")
+        if version not in (VERSION, OTHER_SETS):
             raise CertificateError(
-                f"certificate version {content.get('version')!r} cannot be read, only {VERSION}; update COPA"
+                f"certificate version {version!r} cannot be read, only {VERSION} and {OTHER_SETS}; update COPA"
             )
         try:
-            ball = MomentBall.read(content["mean"], content["cov"], content["radius"], content.get("drift"))
-            return Certificate.from_numbers(content, ball)
+            told = {name: content.get(name) for name in MOMENTS if name in content}
+            ambiguity = set_from_json(told if version == VERSION else content["set"])
+            return Certificate.from_numbers(content, ambiguity)
         except KeyError as error:
             raise CertificateError(f"the certificate misses the field {error}") from error
         except CopaError as error:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
     @staticmethod
-    def from_numbers(content: Mapping[str, Any], ball: MomentBall) -> "BallCertificate":
-        """Read the points and numbers of a certificate in a ball that is known; a CopaError or KeyError if damaged."""
-        points = read_plan(content["points"], ball.dimension)
-        shapes = proof_shapes(len(points), ball.dimension)
+    def from_numbers(content: Mapping[str, Any], ambiguity: AmbiguitySet) -> "Certificate":
+        """Read the points and numbers of a certificate in a set that is known; a CopaError or KeyError if damaged."""
+        points = read_plan(content["points"], ambiguity.dimension)
+        if not ambiguity.in_ball:
+            return Certificate(points, ambiguity)
+        shapes = proof_shapes(len(points), ambiguity.dimension)
         proof: dict[str, Any] = {name: _stored(content, name, shape) for name, shape in shapes.items()}
-        return BallCertificate(points, ball, **(proof | {"penalty": float(proof["penalty"])}))
+        return BallCertificate(points, ambiguity, **(proof | {"penalty": float(proof["penalty"])}))
 
     def _require_sound_numbers(self) -> None:
         """Raise if there is nothing to prove (an invalid plan of a batch), or arithmetic could overflow on the way."""
@@ -205,7 +214,7 @@ class Certificate:
             require_plan(self.points)
             _require_roots(self.ambiguity)
             score_moments(self.points, self.ambiguity)
-            for numbers in self._proof().values():
+            for numbers in self.proof().values():
                 require_finite(np.asarray(numbers), "each number")
                 require_size(np.asarray(numbers), "each array")
         except InvalidInputError as error:
@@ -226,8 +235,8 @@ class Certificate:
         means, roots, reaches, _ = score_moments(points, self.ambiguity)
         return self.ambiguity.guarantee(means, np.linalg.norm(roots, axis=1), reaches)
 
-    def _proof(self) -> dict[str, Any]:
-        """The numbers of the proof by name."""
+    def proof(self) -> dict[str, Any]:
+        """The numbers of the proof by name; none where the set itself is all that is needed."""
         return {}
 
 
@@ -376,15 +385,21 @@ class BallCertificate(Certificate):
             return 0.0
 
     def option_weights(self) -> Array:
-        """The worst distribution's mass against each option, (J,), the paper's lambda_j."""
+        """The worst distribution's mass against each option, (J,): the paper's lambda_j, where the set is its ball."""
+        if not is_exact(self.ambiguity):
+            return super().option_weights()
         mass: Array = self.witness[:, -1, -1]
         return mass
 
     def worst_case(self) -> WorstCase:
-        """Distribution inside the ball under which all options hold with probability L* only."""
-        return WorstCase.from_certificate(self)
+        """Distribution inside the ball under which all options hold with probability L* only.
 
-    def _proof(self) -> dict[str, Any]:
+        In another set than the paper's ball, one under which the least sure option holds with its guarantee only.
+        """
+        return WorstCase.from_certificate(self) if is_exact(self.ambiguity) else super().worst_case()
+
+    def proof(self) -> dict[str, Any]:
+        """The numbers of the proof by name."""
         return {name: getattr(self, name) for name in PROOF}
 
 

@@ -10,7 +10,8 @@ from copa._core.arrays import Array
 from copa._core.records import Positions, segment_rows
 from copa.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.set_files import pack_set
 
 NOBODY: tuple[None, ...] = (None,)
 
@@ -118,7 +119,8 @@ def pack_certificates(
     Returns
     -------
     dict of str to ndarray
-        "rows/J": positions of the applicants with J options and a certificate; "field/J": the fields of `Proofs`.
+        "rows/J": positions of the applicants with J options and a certificate; "field/J": the fields of `Proofs`, where
+        the set needs them.
 
     Raises
     ------
@@ -127,15 +129,15 @@ def pack_certificates(
     """
     groups: dict[int, tuple[list[int], list[Certificate]]] = {}
     starts = np.cumsum(counts) - counts
-    ball = require_ball(ambiguity)
+    pack_set(ambiguity)  # or the error for a set that files do not know
     for i, certificate in enumerate(certificates):
         if certificate is None:
             continue
         own = points[starts[i] : starts[i] + counts[i]]
-        if not (np.array_equal(certificate.points, own) and ball.same_as(certificate.ambiguity)):
+        if not (np.array_equal(certificate.points, own) and ambiguity.same_as(certificate.ambiguity)):
             raise InvalidInputError(
-                f"the certificate at position {i} is about other options, or another ball, than the plans are; "
-                "certify the rows that are delivered"
+                f"the certificate at position {i} is about other options, or another ambiguity set, than the plans "
+                "are; certify the rows that are delivered"
             )
         rows, group = groups.setdefault(int(counts[i]), ([], []))
         rows.append(i)
@@ -143,12 +145,15 @@ def pack_certificates(
     arrays: dict[str, Any] = {}
     for n_options, (rows, group) in sorted(groups.items()):
         arrays[f"rows/{n_options}"] = np.array(rows, dtype=np.int64)
-        for name, attribute in FIELDS.items():
-            arrays[f"{name}/{n_options}"] = np.array([getattr(certificate, attribute) for certificate in group])
+        if ambiguity.in_ball:
+            for name, attribute in FIELDS.items():
+                arrays[f"{name}/{n_options}"] = np.array([getattr(certificate, attribute) for certificate in group])
     return arrays
 
 
-def unpack_certificates(arrays: Mapping[str, Any], points: Array, ball: MomentBall, counts: Positions) -> Certificates:
+def unpack_certificates(
+    arrays: Mapping[str, Any], points: Array, ambiguity: AmbiguitySet, counts: Positions
+) -> Certificates:
     """Read what `pack_certificates` returned; a ValueError says where its arrays do not fit."""
     sources: list[ProvenPlans | Sequence[Certificate | None]] = [NOBODY]
     source, place = np.zeros(len(counts), dtype=np.intp), np.zeros(len(counts), dtype=np.intp)
@@ -157,14 +162,20 @@ def unpack_certificates(arrays: Mapping[str, Any], points: Array, ball: MomentBa
         rows = np.asarray(arrays[key], dtype=np.intp)
         if not (counts[rows] == n_options).all():
             raise ValueError(f"certificates for {n_options} options belong to plans of another number of options")
-        proofs = Proofs(**{name: np.asarray(arrays[f"{name}/{n_options}"], dtype=np.float64) for name in FIELDS})
-        shapes = proof_shapes(n_options, ball.dimension)
-        for name, attribute in FIELDS.items():
-            if getattr(proofs, name).shape != (len(rows), *shapes[attribute]):
-                raise ValueError(f"certificates of {n_options} options have {name} of another shape")
-            getattr(proofs, name).setflags(write=False)
-        plans = points[segment_rows(rows, counts)].reshape(len(rows), n_options, ball.dimension)
+        proofs = _stored_proofs(arrays, n_options, len(rows), ambiguity.dimension) if ambiguity.in_ball else None
+        plans = points[segment_rows(rows, counts)].reshape(len(rows), n_options, ambiguity.dimension)
         plans.setflags(write=False)
         source[rows], place[rows] = len(sources), np.arange(len(rows))
-        sources.append(ProvenPlans(plans, ball, proofs))
+        sources.append(ProvenPlans(plans, ambiguity, proofs))
     return Certificates(sources, source, place)
+
+
+def _stored_proofs(arrays: Mapping[str, Any], n_options: int, n_plans: int, dimension: int) -> Proofs:
+    """The proofs of plans of one size, of the shapes that they must have."""
+    proofs = Proofs(**{name: np.asarray(arrays[f"{name}/{n_options}"], dtype=np.float64) for name in FIELDS})
+    shapes = proof_shapes(n_options, dimension)
+    for name, attribute in FIELDS.items():
+        if getattr(proofs, name).shape != (n_plans, *shapes[attribute]):
+            raise ValueError(f"certificates of {n_options} options have {name} of another shape")
+        getattr(proofs, name).setflags(write=False)
+    return proofs

@@ -1,4 +1,4 @@
-"""How the lower bound changes with the options: the envelope formula."""
+"""How the lower bound changes with the options: the envelope formula of L*, and the slopes of single options."""
 
 from typing import Any
 
@@ -6,21 +6,32 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.bounds.canonical import read_plan, witness_matrices
-from copa.bounds.certificate import BallCertificate
-from copa.bounds.validity import bound_batch
+from copa.bounds.certificate import BallCertificate, Certificate
+from copa.bounds.validity import ValidityBounds, bound_batch
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact, read_set
 
 # The witness is the gradient, and where L* is flat in it its error is the root of the gap: ask for as small a gap as
 # double precision gives.
 SHARP = 1e-12
+NEGLIGIBLE = 1e-12  # by which L* must be larger than Boole's bound to be another number
 
 
-def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: Any = None) -> tuple[float, Array]:
-    """Lower bound L* of one plan and its gradient with respect to the options.
+def lower_bound_gradient(
+    points: Any,
+    mean: Any = None,
+    cov: Any = None,
+    radius: Any = 0.0,
+    drift: Any = None,
+    *,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
+) -> tuple[float, Array]:
+    """Lower bound of one plan, that all options hold, and its gradient with respect to the options.
 
-    Where L* = 0 the gradient is zero. Where an optimal witness is not unique (duplicate options, for one) L* may have a
-    kink, and the vector returned is not promised to be a derivative.
+    Where the bound is 0 the gradient is zero. Where an optimal witness is not unique (duplicate options, for one) L*
+    may have a kink, and the vector returned is not promised to be a derivative. In a set in which the bound is the
+    larger of L* and Boole's, it is the gradient of the larger one.
 
     Parameters
     ----------
@@ -32,12 +43,21 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
         At least 0.
     drift : array_like of shape (D, D), optional
         Positive semidefinite; None for the identity.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
+    ambiguity : AmbiguitySet, optional
+        In place of all these.
 
     Returns
     -------
     value : float
         The proven lower bound.
     gradient : ndarray of shape (J, D)
+
+    Raises
+    ------
+    InvalidInputError
+        For bad input, or a set whose slopes are not known (`AmbiguitySet.guarantee_slopes`).
 
     Examples
     --------
@@ -48,13 +68,53 @@ def lower_bound_gradient(points: Any, mean: Any, cov: Any, radius: Any, drift: A
     >>> round(value, 3), gradient.round(3)
     (0.763, array([[-0.2,  0.1]]))
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    plan = read_plan(points, ball.dimension)
-    bounds = bound_batch(ball, plan[None], n_jobs=1, tolerance=SHARP)[0]
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    plan = read_plan(points, known.dimension)
+    bounds = bound_batch(known, plan[None], n_jobs=1, tolerance=SHARP)[0]
     value = float(bounds.lower)
     if value <= 0.0:
         return 0.0, np.zeros_like(plan)
-    return value, envelope(bounds.certificate)
+    return value, lower_slope(bounds)
+
+
+def lower_slope(bounds: ValidityBounds) -> Array:
+    """Gradient of the lower bound of one plan, (J, D), from its bounds and their certificate.
+
+    Of Boole's 1 - sum_j (1 - g_j), before it is cut at zero, where the bound is not larger; else of L*.
+    """
+    certificate = bounds.certificate
+    if not isinstance(certificate, Certificate):
+        raise InvalidInputError("a plan without options has no gradient")
+    if is_exact(certificate.ambiguity) or (
+        certificate.ambiguity.in_ball and bounds.lower > boole(bounds.option_lower) + NEGLIGIBLE
+    ):
+        return envelope(certificate)
+    return option_slopes(certificate.ambiguity, certificate.points)
+
+
+def boole(each: Array) -> Array:
+    """Boole's bound 1 - sum_j (1 - g_j) that all options hold, negative where it says nothing, from (..., J)."""
+    total: Array = 1.0 - (1.0 - each).sum(axis=-1)
+    return total
+
+
+def option_slopes(ambiguity: AmbiguitySet, points: Array) -> Array:
+    """Gradients (J, D) of the guarantees of single options (J, D), each with respect to its own."""
+    means, spreads = points @ ambiguity.mean, np.linalg.norm(points @ ambiguity.cov_root, axis=1)
+    along = points if ambiguity.drift is None else points @ ambiguity.drift
+    lengths = np.sqrt(np.maximum(np.einsum("jd,jd->j", along, points), 0.0))
+    slopes = ambiguity.guarantee_slopes(means, spreads, ambiguity.radius * lengths)
+    if slopes is None:
+        raise InvalidInputError(
+            f"the slopes of a {type(ambiguity).__name__} are not known: give it `guarantee_slopes`, or take a "
+            "MomentBall or LocationSet"
+        )
+    by_mean, by_spread, by_reach = slopes
+    by_spread = np.divide(by_spread, spreads, out=np.zeros_like(spreads), where=spreads > 0.0)
+    by_reach = np.divide(ambiguity.radius * by_reach, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    pull: Array = (points @ ambiguity.cov_root) @ ambiguity.cov_root.T
+    gradient: Array = np.outer(by_mean, ambiguity.mean) + by_spread[:, None] * pull + by_reach[:, None] * along
+    return gradient
 
 
 def envelope(certificate: Any) -> Array:

@@ -16,7 +16,7 @@ from copa.bounds.ball_problem import BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, Scores, is_exact
+from copa.uncertainty.ambiguity import AmbiguitySet, Scores, is_exact, read_set
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 TIGHT = 1e-6  # a gap up to this is "tight"
@@ -34,18 +34,20 @@ class ValidityBounds:
     Attributes
     ----------
     lower : float
-        L*: all options hold with at least this probability. Proven by the certificate.
+        All options hold with at least this probability, proven by the certificate: L* of the paper, or in another set
+        than its ball the larger of L* and Boole's bound.
     upper : float
         U*: all options hold with at most this probability.
     any_lower : float
         At least one option holds with at least this probability.
     gap : float
-        L* is proven to lie in [lower, lower + gap]; for another set than a `MomentBall`, one minus `lower`.
+        The least probability that all options hold is proven to lie in [lower, lower + gap]; one minus `lower` for a
+        set whose worst distributions are not known.
     option_lower : ndarray of shape (J,)
         Each option by itself holds with at least this probability.
     weights : ndarray of shape (J,)
         The worst distribution's mass against each option (the paper's lambda*): the largest breaks first. For another
-        set than a `MomentBall`, one minus the option's guarantee.
+        set than the paper's `MomentBall` of any distributions, one minus the option's guarantee.
     counts : int
         Number of options J.
     message : str
@@ -171,14 +173,16 @@ PER_OPTION = ("option_lower", "weights")
 
 def validity_bounds(
     points: Any,
-    mean: Any,
-    cov: Any,
+    mean: Any = None,
+    cov: Any = None,
     radius: Any = 0.0,
     drift: Any = None,
     *,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
     n_jobs: int | None = None,
 ) -> ValidityBounds:
-    """Bound the probability that a plan holds, over all distributions in a ball (paper, Thm. 1 and 2).
+    """Bound the probability that a plan holds, over all distributions in a ball (paper, Thm. 1 and 2), or another set.
 
     Parameters
     ----------
@@ -192,6 +196,10 @@ def validity_bounds(
         How far the moments may be from the nominal ones (Gelbrich distance), at least 0.
     drift : array_like of shape (D, D), optional
         Positive semidefinite shape of the ball; None is the identity, the paper's ball.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution; "any", the paper's, is nothing.
+    ambiguity : AmbiguitySet
+        In place of all these, a set such as a `LocationSet`.
     n_jobs : int, optional
         Threads for a batch, None for all cores; results do not depend on it.
 
@@ -213,13 +221,19 @@ def validity_bounds(
     >>> bounds = copa.validity_bounds(plans, mean=[-0.5, 1.0], cov=cov, radius=0.05)
     >>> bounds.lower.round(3), bounds.upper.round(3)
     (array([0.755, 0.   ]), array([1.  , 0.65]))
+
+    If the scores have one mode, and only the mean of the parameters is unknown:
+
+    >>> known = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
+    >>> copa.validity_bounds(plans, ambiguity=known).lower.round(3)
+    array([0.823, 0.   ])
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    array = read_points(points, ball.dimension)
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    array = read_points(points, known.dimension)
     if array.ndim == 2:
         require_plan(array)
-        return bound_batch(ball, array[None], n_jobs=1)[0]
-    return _bound_readable(ball, array, n_jobs)
+        return bound_batch(known, array[None], n_jobs=1)[0]
+    return _bound_readable(known, array, n_jobs)
 
 
 def bound_plans(

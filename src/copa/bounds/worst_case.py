@@ -44,6 +44,9 @@ class WorstCase:
     Attack j has its whole mass where option j fails: on the hyperplane x_j' theta = 0 (or beyond, where the nominal
     mean is). The rest may hold every option, so the probability that all options hold is at most `rest_mass`.
 
+    In another set than the paper's ball there is one attack, on the least sure option, and its own guarantee is
+    attained. Where that is 0 because the mean itself may fail, a family may leave some probability: the rest.
+
     Attributes
     ----------
     mass : ndarray of shape (J,)

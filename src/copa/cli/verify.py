@@ -11,7 +11,14 @@ from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
-from copa.plans.document import Claim, claims_of_batch, claims_of_document, name_violation, require_document
+from copa.plans.document import (
+    Claim,
+    assumption_violations,
+    claims_of_batch,
+    claims_of_document,
+    name_violation,
+    require_document,
+)
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import read_json_file
 
@@ -35,15 +42,16 @@ def verify(
     if not file.is_file():
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
     opened = None if bundle is None else open_bundle(bundle)
-    n_plans, n_options, violations = 0, 0, list[str]()
+    n_plans, n_options, violations, proven_for = 0, 0, list[str](), ""
     for claim, violation in _checked(file, opened):
         if claim is not None:
             n_plans += len(claim.option_lower) > 0
             n_options += len(claim.option_lower)
+            proven_for = proven_for or _assumed(claim)
         violations += [] if violation is None else [violation]
     if as_json:
         counts = {"file": str(file), "plans": n_plans, "options": n_options}
-        show_json(counts | {"proven": not violations, "faults": violations})
+        show_json(counts | {"proven": not violations, "proven_for": proven_for, "faults": violations})
     elif not violations:
         scope = (
             ""
@@ -51,12 +59,18 @@ def verify(
             else " The rows are those that the certificates are about, the bundle's schema allows what is offered, and "
             "the model accepts them as said."
         )
-        show(f"{file}: {counted(n_plans, 'plan')} with {counted(n_options, 'option')}; every bound is proven.{scope}")
+        found = f"{counted(n_plans, 'plan')} with {counted(n_options, 'option')}"
+        show(f"{file}: {found}; every bound is proven{f', for {proven_for}' if proven_for else ''}.{scope}")
     for violation in violations[:SHOWN]:
         say(f"error: {violation}")
     if violations:
         say(f"error: {file}: {counted(len(violations), 'claim')} not proven.")
     return FAILED if violations else FINE
+
+
+def _assumed(claim: Claim) -> str:
+    """The distributions that a proof is about, in words: those of the certificate, whatever else the file says."""
+    return "" if claim.certificate is None else f"every distribution {claim.certificate.ambiguity.in_words()}"
 
 
 def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:
@@ -70,6 +84,7 @@ def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None
         try:
             require_document(content)
             yield from _with_violations(claims_of_document(content))
+            yield from ((None, violation) for violation in assumption_violations(content))
         except DataError as error:
             raise DataError(f"{file}: {error}") from error
         return

@@ -11,10 +11,10 @@ from copa._core.box import Box
 from copa._core.reading import read_count, read_number
 from copa._core.records import ArrayRecord
 from copa.bounds.canonical import read_plans
-from copa.bounds.gradient import SHARP, envelope
+from copa.bounds.gradient import SHARP, boole, lower_slope
 from copa.bounds.validity import bound_batch
 from copa.corrections.mahalanobis import Moments, heaviest, raise_ratios
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact, read_set
 
 WORTHWHILE = 1e-9  # a step that promises less probability than this is not taken: bounds are known to as much
 SUFFICIENT = 1e-4  # share of the promised rise that a step must bring
@@ -23,11 +23,13 @@ HALVINGS = 20
 
 def improve_bound(  # noqa: PLR0913 - all but three by keyword
     points: Any,
-    mean: Any,
-    cov: Any,
+    mean: Any = None,
+    cov: Any = None,
     *,
     radius: float = 0.01,
     drift: Any = None,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
     budget: float = 0.1,
     n_corrections: int | None = None,
     fixed: Any = None,
@@ -56,6 +58,10 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     radius : float
     drift : array_like of shape (D, D), optional
         Size and shape of the ball for which L* is raised.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
+    ambiguity : AmbiguitySet
+        In place of all these, a set such as a `LocationSet`.
     budget : float
         How far each option may move from where it was given (Euclidean), at least 0.
     n_corrections : int, optional
@@ -89,25 +95,25 @@ def improve_bound(  # noqa: PLR0913 - all but three by keyword
     0.662
     0.783
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    plans, single = read_plans(points, ball.dimension)
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    plans, single = read_plans(points, known.dimension)
     budget = read_number(budget, "budget")
     max_iter = read_count(max_iter, "max_iter")
-    limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
+    limits = Box.read(len(plans), known.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
 
-    bounds = bound_batch(ball, plans, n_jobs)
+    bounds = bound_batch(known, plans, n_jobs)
     moving = heaviest(bounds.weights, n_corrections)
-    corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
+    corrected = raise_ratios(plans, moving, Moments.of_set(known), limits, budget, n_jobs)
     start = plans
     flat = bounds.lower == 0.0
     if flat.any():
-        root = np.eye(ball.dimension) if ball.drift_root is None else ball.drift_root
-        out_of_reach = raise_ratios(plans, moving, Moments.scaled(ball.mean, root), limits, budget, n_jobs)
+        root = np.eye(known.dimension) if known.drift_root is None else known.drift_root
+        out_of_reach = raise_ratios(plans, moving, Moments.scaled(known.mean, root), limits, budget, n_jobs)
         start = np.where(flat[:, None, None], out_of_reach, plans)
-    ascent = _Ascent(ball, plans, moving, limits, budget, n_jobs)
+    ascent = _Ascent(known, plans, moving, limits, budget, n_jobs)
     candidates = [plans, corrected, ascent.climb(start, max_iter), ascent.climb(corrected, max_iter)]
-    proven = np.array([bounds.lower, *(bound_batch(ball, c, n_jobs).lower for c in candidates[1:])])
+    proven = np.array([bounds.lower, *(bound_batch(known, c, n_jobs).lower for c in candidates[1:])])
     best: Array = np.stack(candidates)[proven.argmax(axis=0), np.arange(len(plans))]
     return best[0] if single else best
 
@@ -124,9 +130,9 @@ class _State(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class _Ascent:
-    """Projected ascent on L* of plans (N, J, D), each option within budget and bounds of where it was given."""
+    """Projected ascent on the bound of plans (N, J, D), each option within budget and bounds of where it was given."""
 
-    ball: MomentBall
+    ambiguity: AmbiguitySet
     given: Array
     moving: npt.NDArray[np.bool_]
     limits: Box
@@ -186,14 +192,19 @@ class _Ascent:
         return risen, new.take(risen)
 
     def _evaluate(self, plans: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
-        """L* (P,) and its gradient (P, J, D) in what may move; zero where L* is."""
-        bounds = bound_batch(self.ball, plans, self.n_jobs, tolerance=SHARP)
-        slopes = np.zeros_like(plans)
-        free = self.limits.free
-        for p in np.flatnonzero(bounds.lower > 0.0):
-            slopes[p][:, free] = envelope(bounds.certificates[int(p)])[:, free]
+        """Lower bounds (P,) and their gradients (P, J, D) in what may move.
+
+        L* has no slope where it is zero. Boole's bound, of the sets that have it, falls on below zero, and the way up
+        may begin there.
+        """
+        bounds = bound_batch(self.ambiguity, plans, self.n_jobs, tolerance=SHARP)
+        values, slopes, free = bounds.lower, np.zeros_like(plans), self.limits.free
+        if not is_exact(self.ambiguity):
+            values = np.where(values > 0.0, values, np.minimum(0.0, boole(bounds.option_lower)))
+        for p in np.flatnonzero(values != 0.0):
+            slopes[p][:, free] = lower_slope(bounds[int(p)])[:, free]
         slopes[~self.moving[rows]] = 0.0
-        return bounds.lower, slopes
+        return values, slopes
 
     def _project(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
         """Nearest plans (P, J, D) in which every option is within budget and bounds of where it was given."""

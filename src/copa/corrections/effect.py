@@ -10,7 +10,7 @@ from copa._core.arrays import Array
 from copa.bounds.canonical import read_plans
 from copa.bounds.validity import bound_batch
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, read_set
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,17 @@ class CorrectionEffect:
     changed: npt.NDArray[np.bool_]
 
 
-def correction_effect(
-    before: Any, after: Any, mean: Any, cov: Any, radius: float, drift: Any = None, *, n_jobs: int | None = None
+def correction_effect(  # noqa: PLR0913 - the set in its parts, or as one
+    before: Any,
+    after: Any,
+    mean: Any = None,
+    cov: Any = None,
+    radius: float = 0.0,
+    drift: Any = None,
+    *,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
+    n_jobs: int | None = None,
 ) -> CorrectionEffect:
     """Compare a plan, or a batch of plans, with what a correction made of it.
 
@@ -57,6 +66,10 @@ def correction_effect(
     radius : float
     drift : array_like of shape (D, D), optional
         Size and shape of the ball for which the lower bounds are computed.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
+    ambiguity : AmbiguitySet
+        In place of all these, a set such as a `LocationSet`.
     n_jobs : int, optional
         Threads for a batch, None for all cores; results do not depend on it.
 
@@ -78,17 +91,17 @@ def correction_effect(
     >>> print(f"{effect.lower_before:.3f} {effect.lower_after:.3f}")
     0.450 0.684
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    old, single = read_plans(before, ball.dimension)
-    new, new_is_single = read_plans(after, ball.dimension)
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    old, single = read_plans(before, known.dimension)
+    new, new_is_single = read_plans(after, known.dimension)
     if old.shape != new.shape or single != new_is_single:
         raise InvalidInputError(
             f"before and after must have one shape, got {np.shape(before)} and {np.shape(after)}; compare a plan with "
             "its own correction"
         )
     effect = CorrectionEffect(
-        lower_before=bound_batch(ball, old, n_jobs).lower,
-        lower_after=bound_batch(ball, new, n_jobs).lower,
+        lower_before=bound_batch(known, old, n_jobs).lower,
+        lower_after=bound_batch(known, new, n_jobs).lower,
         moved=np.linalg.norm(new - old, axis=2),
         changed=(new != old).any(axis=2),
     )

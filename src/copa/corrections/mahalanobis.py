@@ -13,7 +13,7 @@ from copa._core.reading import read_count, read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.canonical import read_plans
 from copa.bounds.validity import bound_batch
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet, read_set
 
 CHUNK = 1024  # options per task: a few milliseconds of work
 EPS = float(np.finfo(np.float64).eps)
@@ -32,9 +32,9 @@ class Moments:
     root: Array
 
     @classmethod
-    def of_ball(cls, ball: MomentBall) -> "Moments":
-        """The nominal moments of a ball."""
-        return cls.scaled(ball.mean, ball.cov_root)
+    def of_set(cls, ambiguity: AmbiguitySet) -> "Moments":
+        """The nominal moments of an ambiguity set."""
+        return cls.scaled(ambiguity.mean, ambiguity.cov_root)
 
     @classmethod
     def scaled(cls, mean: Array, root: Array) -> "Moments":
@@ -168,11 +168,13 @@ def raise_ratios(
 
 def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     points: Any,
-    mean: Any,
-    cov: Any,
+    mean: Any = None,
+    cov: Any = None,
     *,
     radius: float = 0.01,
     drift: Any = None,
+    family: str = "any",
+    ambiguity: AmbiguitySet | None = None,
     budget: float = 0.1,
     n_corrections: int | None = None,
     fixed: Any = None,
@@ -197,6 +199,10 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     radius : float
     drift : array_like of shape (D, D), optional
         Size and shape of the ball in which the weights of the options, and worst-case moments, are computed.
+    family : {"any", "unimodal", "gaussian"}
+        What is assumed of the form of a score's distribution.
+    ambiguity : AmbiguitySet
+        In place of all these, a set such as a `LocationSet`.
     budget : float
         How far each option may move (Euclidean; the paper's Delta), at least 0.
     n_corrections : int, optional
@@ -233,22 +239,22 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     >>> print(f"{before:.3f} {after:.3f}")
     0.305 0.501
     """
-    ball = MomentBall.read(mean, cov, radius, drift)
-    plans, single = read_plans(points, ball.dimension)
+    known = read_set(mean, cov, radius, drift, family, ambiguity)
+    plans, single = read_plans(points, known.dimension)
     budget = read_number(budget, "budget")
-    limits = Box.read(len(plans), ball.dimension, fixed, lower, upper, of_plans=True)
+    limits = Box.read(len(plans), known.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
     worst_case = read_word(moments, MOMENTS, "moments") == "worst_case"
     moving = np.ones(plans.shape[:2], dtype=bool)
     if worst_case or n_corrections is not None:
-        bounds = bound_batch(ball, plans, n_jobs)
+        bounds = bound_batch(known, plans, n_jobs)
         moving = heaviest(bounds.weights, n_corrections)
     if worst_case:
         corrected = _raise_worst_ratios(plans, moving, bounds.certificates, limits, budget, n_jobs)
     else:
-        corrected = raise_ratios(plans, moving, Moments.of_ball(ball), limits, budget, n_jobs)
+        corrected = raise_ratios(plans, moving, Moments.of_set(known), limits, budget, n_jobs)
     return corrected[0] if single else corrected
 
 

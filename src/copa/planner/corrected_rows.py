@@ -25,6 +25,7 @@ from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels, keeping, read_regions
 from copa.search.rows import relaxed_rows, write_rows
 from copa.tables.cells import snap
+from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,12 +163,11 @@ class PointCorrection:
         if self.correction.method == "requirement":
             return _required_scores(plans, ambiguity.mean, self.correction.margin, box)
         correct = mahalanobis_correction if self.correction.method == "mahalanobis" else improve_bound
+        if not ambiguity.has_worst_case:  # a set of the caller's own: corrected as the ball of its moments would be
+            ambiguity = MomentBall.read(ambiguity.mean, ambiguity.cov, ambiguity.radius, ambiguity.drift)
         return correct(
             plans,
-            ambiguity.mean,
-            ambiguity.cov,
-            radius=ambiguity.radius,
-            drift=ambiguity.drift,
+            ambiguity=ambiguity,
             budget=self.correction.budget,
             n_corrections=None if n_corrections is None else min(n_corrections, plans.shape[1]),
             n_jobs=self.run.n_jobs,

@@ -11,13 +11,13 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa.bounds.certificate import Certificate, Verification
-from copa.bounds.certificate_list import FIELDS
 from copa.exceptions import CopaError, DataError
 from copa.plans.changes import changed_cells
 from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, as_text, cells_of
-from copa.uncertainty.ambiguity import MomentBall, require_ball
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.set_files import MOMENTS, describe_set, set_from_json, set_to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = "copa-plans"
 VERSION = 1
+OTHER_SETS = 2  # version of documents with certificates in another set than the paper's
 BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an applicant, and the columns they tell
 
 
@@ -82,9 +83,10 @@ def require_document(content: Any) -> None:
     """Raise if JSON content is not a document of plans, is newer, or was changed after it was written."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"not a document of plans: it must be an object with format {FORMAT!r}")
-    if content.get("version") != VERSION:
+    if content.get("version") not in (VERSION, OTHER_SETS):
         raise DataError(
-            f"version {content.get('version')!r} of the document cannot be read, only {VERSION}; update COPA"
+            f"version {content.get('version')!r} of the document cannot be read, only {VERSION} and {OTHER_SETS}; "
+            "update COPA"
         )
     if not isinstance(content.get("applicants"), list) or "digest" not in content:
         raise DataError("the document of plans has no list of applicants, or no digest; write the plans again")
@@ -101,10 +103,11 @@ def document_digest(content: Mapping[str, Any]) -> str:
 
 
 def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
-    request, basis, ball = batch.request, batch.basis, batch.ambiguity
+    request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
+    told = describe_set(ambiguity)
     header: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": OTHER_SETS if certificates and told else VERSION,
         "asked": {
             "guarantee": request.level,
             "guarantee_for": request.guarantee_for,
@@ -115,17 +118,16 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
         "assumptions": {
             "favourable": as_json(basis.favourable),
             "threshold": as_json(basis.threshold),
-            "radius": ball.radius,
+            **told,
+            "radius": ambiguity.radius,
             "radius_source": basis.radius_source,
-            "drift": ball.drift is not None,
+            "drift": ambiguity.drift is not None,
             "guarantees_mean": GUARANTEES_MEAN,
-            "in_words": assumption(ball, basis),
+            "in_words": assumption(ambiguity, basis),
         },
     }
     if certificates:
-        require_ball(ball)
-        drift = None if ball.drift is None else ball.drift.tolist()
-        header["ball"] = {"mean": ball.mean.tolist(), "cov": ball.cov.tolist(), "radius": ball.radius, "drift": drift}
+        header["ambiguity" if told else "ball"] = set_to_json(ambiguity)
     return header
 
 
@@ -133,10 +135,21 @@ def _dumped(content: dict[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def ambiguity_of(content: Mapping[str, Any]) -> MomentBall:
+def ambiguity_of(content: Mapping[str, Any]) -> AmbiguitySet:
     """Return the ambiguity set of a document with certificates."""
-    told = content["ball"]
-    return MomentBall.read(told["mean"], told["cov"], told["radius"], told["drift"])
+    if content.get("version") == OTHER_SETS:
+        return set_from_json(content["ambiguity"])
+    return set_from_json({name: content["ball"][name] for name in MOMENTS})
+
+
+def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a document with certificates says of its ambiguity set that its certificates contradict."""
+    ambiguity = ambiguity_of(content)
+    said = content["assumptions"]
+    proven = {"radius": ambiguity.radius, "drift": ambiguity.drift is not None, **describe_set(ambiguity)}
+    for name, value in proven.items():
+        if said.get(name) != value:
+            yield f"the assumptions say {name} {said.get(name)!r}, the certificates are about {value!r}"
 
 
 def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iterator[dict[str, Any]]:
@@ -160,7 +173,7 @@ def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iter
         yield entry
 
 
-def claimed(entry: Mapping[str, Any], ambiguity: MomentBall) -> dict[str, Any]:
+def claimed(entry: Mapping[str, Any], ambiguity: AmbiguitySet) -> dict[str, Any]:
     """Return what the entry of an applicant in a document with certificates says, as attributes of a plan are named."""
     options, proof = entry["options"], entry["certificate"]
     told = {name: float(entry[key]) for key, name in (BOUNDS | {"gap": "gap"}).items() if options}
@@ -197,11 +210,11 @@ def tables_of(content: Mapping[str, Any]) -> tuple["pd.DataFrame", "pd.DataFrame
 
 
 def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[str, Any] | None:
-    """The proof of a plan, without the ball, which is the same for all."""
+    """The proof of a plan, without the ambiguity set, which is the same for all."""
     certificate = batch.certificates[i]
     if certificate is None:
         return None
-    numbers = {name: np.asarray(getattr(certificate, name)).tolist() for name in FIELDS.values()}
+    numbers = {name: np.asarray(number).tolist() for name, number in certificate.proof().items()}
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
@@ -323,7 +336,7 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
     DataError
         If the document holds no certificates, or is damaged.
     """
-    if "ball" not in content:
+    if "ball" not in content and "ambiguity" not in content:
         raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
     try:
         ambiguity, asked = ambiguity_of(content), content["asked"]

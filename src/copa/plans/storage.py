@@ -17,7 +17,7 @@ from copa.plans.rates import HeldOutRates
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import TERMS, PlanTerms
 from copa.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
-from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.set_files import pack_set, unpack_set
 
 Batch = TypeVar("Batch", bound=BatchRecord[PlanRecord])
 
@@ -26,11 +26,12 @@ def _require_known_terms(content: dict[str, Any]) -> None:
     require_known_entries(content["terms"], TERMS, "term", content)
 
 
+PAPERS_SET, OTHER_SETS = 2, 3  # versions; the second says which set of distributions is meant
 PLANS = Format(
     "copa-plan-file",
     what="a file of plans",
     content="plans.json",
-    versions=(2,),
+    versions=(PAPERS_SET, OTHER_SETS),
     arrays=r"message|(?:batch|ball|certificates|trials|applicants|options)/.+",
     check=_require_known_terms,
 )
@@ -48,21 +49,20 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
     import pandas as pd
 
     arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
-    ball = batch.ambiguity
-    arrays |= {"ball/mean": ball.mean, "ball/cov": ball.cov, "ball/radius": np.float64(ball.radius)}
-    if ball.drift is not None:
-        arrays["ball/drift"] = ball.drift
-    proofs = pack_certificates(batch.certificates, batch.points, ball, batch.counts)
+    told, moments = pack_set(batch.ambiguity)
+    arrays |= {f"ball/{name}": array for name, array in moments.items()}
+    proofs = pack_certificates(batch.certificates, batch.points, batch.ambiguity, batch.counts)
     arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
     if batch.held_out is not None:
         arrays |= {f"trials/{name}": array for name, array in batch.held_out.pack().items()}
     content = {
+        "version": OTHER_SETS if told else PAPERS_SET,
         "terms": PlanTerms.of(batch.request, batch.basis).to_dict(),
         "applicants": pack_frame(batch.applicants, "applicants", arrays),
         "options": pack_frame(batch.options, "options", arrays),
         "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),
     }
-    return PLANS.pack(Archive(content, arrays), compresslevel=1)
+    return PLANS.pack(Archive(content | ({"ambiguity": told} if told else {}), arrays), compresslevel=1)
 
 
 def load(cls: type[Batch], path: Path) -> Batch:
@@ -89,7 +89,8 @@ def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budge
 
 
 def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -> Batch:
-    ball = MomentBall.read(arrays["ball/mean"], arrays["ball/cov"], arrays["ball/radius"], arrays.get("ball/drift"))
+    moments = {n.removeprefix("ball/"): arrays[n] for n in arrays if n.startswith("ball/")}
+    ambiguity = unpack_set(content["ambiguity"] if content["version"] == OTHER_SETS else {}, moments)
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
@@ -102,8 +103,8 @@ def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
         message=unpack_values(content["message"], "message", arrays).to_numpy(),
-        ambiguity=ball,
-        certificates=unpack_certificates(proofs, numbers["points"], ball, counts),
+        ambiguity=ambiguity,
+        certificates=unpack_certificates(proofs, numbers["points"], ambiguity, counts),
         held_out=HeldOutRates.unpack(tried, len(applicants), len(numbers["owner"])),
         request=request,
         basis=basis,

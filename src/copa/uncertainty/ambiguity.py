@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
 
@@ -71,8 +72,9 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    A set that knows the greatest probability too says so in `upper_limit`, one that knows where its worst distribution
-    is in `worst_moments`. What is printed beside guarantees says which distributions are meant (`in_words`).
+    A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
+    distribution is (`worst_moments`) or how its guarantee changes (`guarantee_slopes`). What is printed beside
+    guarantees says which distributions are meant (`in_words`, `radius_words`).
 
     Parameters
     ----------
@@ -174,6 +176,17 @@ class AmbiguitySet(ABC):
         """
         return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
 
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say which moments may be off by the radius, and what follows its number; None for `in_words` alone.
+
+        Examples
+        --------
+        >>> from copa.uncertainty import MomentBall
+        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
+        ('mean and covariance', ' of the estimated ones')
+        """
+        return None
+
     @property
     def dimension(self) -> int:
         """Number of parameters D, the intercept included."""
@@ -193,14 +206,28 @@ class AmbiguitySet(ABC):
         """Return the least probability of a positive score over the set; the arguments broadcast."""
 
     def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return the greatest probability of a positive score over the set, 1 where it is not known.
+        """Return the greatest probability of a positive score over the set: one minus the guarantee of its opposite.
 
-        A set whose guarantee holds for the opposite of an option as well has 1 - guarantee(-mean, std, reach).
+        It is 1 for a set that is not `two_sided`.
         """
+        if self.two_sided:
+            return 1.0 - self.guarantee(np.negative(mean), std, reach)
         return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the guarantee also holds for the opposite of an option, so that it bounds from above as well."""
+        return False
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
+        return None
+
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:  # noqa: ARG002
+        """Return the derivatives of `guarantee` by its three arguments, None if they are not known.
+
+        Asked for where the guarantee is positive; zero elsewhere.
+        """
         return None
 
     @property
@@ -323,6 +350,11 @@ class MomentBall(AmbiguitySet):
         """True, unless a subclass has another guarantee."""
         return is_moment_ball(self)
 
+    @property
+    def two_sided(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
         if not is_moment_ball(self):
@@ -333,6 +365,13 @@ class MomentBall(AmbiguitySet):
         shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
         within = f"within a distance of {self.radius:.3g} of the estimated ones"
         return f"whose mean and covariance are {within}, {shape}{form}"
+
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say that mean and covariance may be off, and in which unit."""
+        if not is_moment_ball(self):
+            return super().radius_words()
+        unit = "" if self.drift is None else ", measured in units of the drift between models"
+        return "mean and covariance", f" of the estimated ones{unit}"
 
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c) = (k, sqrt(1 + k^2)), with the ratio k that the family asks for.
@@ -353,12 +392,6 @@ class MomentBall(AmbiguitySet):
         lower: Array = np.sin(angle) ** 2
         return lower if self.family == "any" else self.laws.level(lower)
 
-    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return one minus the guarantee of the opposite option."""
-        if not is_moment_ball(self):
-            return super().upper_limit(mean, std, reach)
-        return 1.0 - self.guarantee(np.negative(mean), std, reach)
-
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
         if not is_moment_ball(self):
@@ -368,6 +401,33 @@ class MomentBall(AmbiguitySet):
         angle, length = float(_worst_angle(mean, std, reach)), math.hypot(mean, std)
         tangent = math.sqrt(max(0.0, (length - reach) * (length + reach)))
         return tangent * math.sin(angle), tangent * math.cos(angle)
+
+    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:
+        """Return the derivatives by the angle of the worst moments, and of that angle by the three arguments."""
+        if not is_moment_ball(self):
+            return super().guarantee_slopes(mean, std, reach)
+        mean, std, reach = (np.asarray(number, dtype=np.float64) for number in (mean, std, reach))
+        angle, square = _worst_angle(mean, std, reach), np.hypot(mean, std) ** 2
+        holds = angle > 0.0
+        square = np.where(holds, square, 1.0)
+        tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
+        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.sin(angle) ** 2), 0.0)
+        return (
+            turn * (std + reach * mean / tangent) / square,
+            turn * (reach * std / tangent - mean) / square,
+            -turn / tangent,
+        )
+
+
+def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguity: AmbiguitySet | None) -> AmbiguitySet:
+    """Return the set that a caller gave, or the moment ball of the moments that it gave instead."""
+    if ambiguity is None:
+        return MomentBall.read(mean, cov, radius, drift, family)
+    if not isinstance(ambiguity, AmbiguitySet):
+        raise InvalidInputError(f"ambiguity must be an AmbiguitySet or None, got {shown(ambiguity)}")
+    if mean is not None or cov is not None or drift is not None:
+        raise InvalidInputError("give mean, cov and drift, or an ambiguity set that has its own, not both")
+    return ambiguity
 
 
 def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
@@ -386,17 +446,6 @@ def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
 def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
     """Whether a set is the paper's: a moment ball of the family "any", in which the bounds of plans are exact."""
     return is_moment_ball(ambiguity) and ambiguity.family == "any"
-
-
-def require_ball(ambiguity: AmbiguitySet) -> MomentBall:
-    """Return the set if files know it; else raise an error that says what to do instead."""
-    if not is_moment_ball(ambiguity):
-        raise InvalidInputError(
-            f"files hold plans and proofs of a MomentBall only, and this is a {type(ambiguity).__name__}: keep its "
-            "plans as a table or as JSON without certificates, check them here with `certificate.verify()`, or plan "
-            "with a MomentBall"
-        )
-    return ambiguity
 
 
 def _equal(one: Any, other: Any) -> bool:

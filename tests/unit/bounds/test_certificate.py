@@ -139,9 +139,9 @@ def test_json_of_something_else_is_refused(text):
         Certificate.from_json(text)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, 3, "1", None, [1]])
 def test_another_version_is_refused_with_advice(bounds, version):
-    with pytest.raises(CertificateError, match=r"version .* cannot be read, only 1; update COPA"):
+    with pytest.raises(CertificateError, match=r"version .* cannot be read, only 1 and 2; update COPA"):
         Certificate.from_json(changed(bounds.certificate, version=version))
 
 

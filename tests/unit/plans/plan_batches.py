@@ -69,7 +69,7 @@ def assembled(applicants, options, owner, points, ball, **parts):
     certificates = [None] * n
     for i in np.unique(owner):
         own = owner == i
-        bounds = copa.validity_bounds(points[own], ball.mean, ball.cov, ball.radius, ball.drift)
+        bounds = copa.validity_bounds(points[own], ambiguity=ball)
         numbers["lower"][i], numbers["upper"][i] = bounds.lower, bounds.upper
         numbers["any_lower"][i], numbers["gap"][i] = bounds.any_lower, bounds.gap
         each[own], weights[own] = bounds.option_lower, bounds.weights
@@ -97,8 +97,8 @@ def assembled(applicants, options, owner, points, ball, **parts):
     )
 
 
-def german_batch(drift=None, **changes):
-    """Seven applicants, one for each status and one more, with three, two and one options."""
+def german_batch(drift=None, read=MomentBall.read, **changes):
+    """Seven applicants, one for each status and one more, with three, two and one options; `read` makes the set."""
     data = copa.datasets.load_german()
     applicants = data.features.iloc[list(STATUS)]
     rows, owner = [], []
@@ -108,7 +108,7 @@ def german_batch(drift=None, **changes):
             owner.append(i)
     options = pd.concat(rows, ignore_index=True).astype(applicants.dtypes)
     applicants = applicants.set_axis([10 * row for row in STATUS])
-    ball = MomentBall.read(MEAN, COV, RADIUS, drift)
+    ball = read(MEAN, COV, RADIUS, drift)
     status, message = zip(*STATUS.values(), strict=True)
     return assembled(
         applicants,

@@ -143,7 +143,7 @@ def test_a_damaged_document_is_a_data_error(document, change):
     ("change", "words"),
     [
         ({"format": "cake"}, "not a document of plans"),
-        ({"version": 9}, "version 9 of the document cannot be read, only 1; update COPA"),
+        ({"version": 9}, "version 9 of the document cannot be read, only 1 and 2; update COPA"),
         ({"applicants": None}, "no list of applicants"),
     ],
 )

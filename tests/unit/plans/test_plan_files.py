@@ -182,11 +182,11 @@ def test_members_of_other_names_are_refused(saved, tmp_path):
 
 def test_a_newer_version_says_to_update(saved, tmp_path):
     content = members(saved)
-    newer = json.loads(content["plans.json"]) | {"version": 3, "cells": "moved"}
+    newer = json.loads(content["plans.json"]) | {"version": 4, "cells": "moved"}
     path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
     with pytest.raises(
         copa.DataError,
-        match="version 3 of the format copa-plan-file, and this copa reads 2; update",
+        match="version 4 of the format copa-plan-file, and this copa reads 2 and 3; update",
     ):
         PlanBatch.load(path)
 
@@ -195,7 +195,7 @@ def test_an_older_version_says_to_save_again(saved, tmp_path):
     content = members(saved)
     older = json.loads(content["plans.json"]) | {"version": 1}
     path = write(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
-    with pytest.raises(copa.DataError, match="version 1 of the format copa-plan-file, and this copa reads 2; save it"):
+    with pytest.raises(copa.DataError, match="version 1 of the format copa-plan-file, and this copa reads 2 and 3; s"):
         PlanBatch.load(path)
 
 
