@@ -1,7 +1,7 @@
 """The optimisation problem that a scikit-learn LogisticRegression stands for."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -211,7 +211,9 @@ BLOCK_NUMBERS = 2**16  # numbers in one (c, rows) array: half a megabyte, to sta
 MAX_BLOCK = 1024  # rows in it
 
 
-def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Array) -> Array:
+def refit_logistic(
+    problem: LogisticProblem, weights: Iterator[Array], start: Array, ridges: Array | None = None
+) -> Array:
     """Return the minimisers for K vectors of row weights.
 
     Parameters
@@ -222,6 +224,8 @@ def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Ar
         bounded.
     start : ndarray of shape (p,)
         Where every refit starts: the fit on all rows.
+    ridges : ndarray of shape (K, p), optional
+        Penalties of each refit; None for those of the problem in all of them.
 
     Returns
     -------
@@ -231,11 +235,14 @@ def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Ar
     size = min(MAX_BATCH, max(1, BATCH_NUMBERS // max(n, p * p)))
     # Kept over all steps: memory that is given back and asked for again costs as much as the sums in it.
     workspace = np.empty(min(MAX_BLOCK, n) * (p * (p + 1) // 2))
-    batches = []
+    batches: list[Array] = []
     while rows := list(islice(weights, size)):
-        fitted, unsettled = _chord_steps(problem, np.stack(rows), start, workspace)
+        first = size * len(batches)
+        ridge = problem.ridge if ridges is None else ridges[first : first + len(rows)]
+        fitted, unsettled = _chord_steps(replace(problem, ridge=ridge), np.stack(rows), start, workspace)
         for k in unsettled:
-            fitted[k] = damped_newton(problem, rows[k], start)
+            own = problem if ridges is None else replace(problem, ridge=ridge[k])
+            fitted[k] = damped_newton(own, rows[k], start)
         batches.append(fitted)
     return np.concatenate(batches)
 
@@ -243,7 +250,10 @@ def refit_logistic(problem: LogisticProblem, weights: Iterator[Array], start: Ar
 def _chord_steps(
     problem: LogisticProblem, weights: Array, start: Array, workspace: Array
 ) -> tuple[Array, npt.NDArray[np.intp]]:
-    """Chord iterations for weights (c, n): parameters (c, p), and the places of those that did not settle."""
+    """Chord iterations for weights (c, n): parameters (c, p), and the places of those that did not settle.
+
+    The penalties of the problem are those of all refits (p,) or of each (c, p).
+    """
     fitted = np.empty((len(weights), start.size))
     unsettled = np.arange(len(weights))
     theta = start[np.newaxis]  # one row as long as all refits stand at the same place
@@ -266,6 +276,8 @@ def _chord_steps(
                 unsettled, weights, theta, inverse, regular, previous = (
                     part[going] for part in (unsettled, weights, theta, inverse, regular, previous)
                 )
+                if problem.ridge.ndim == 2:
+                    problem = replace(problem, ridge=problem.ridge[going])
             if not regular.any():  # all settled, or none to be settled this way
                 break
     return fitted, unsettled
@@ -309,7 +321,7 @@ def _feature_products(design: Array, workspace: Array) -> Array:
 
 def _unpacked(packed: Array, ridge: Array) -> Array:
     """Return the symmetric matrices (c, p, p) from their upper triangles (c, p(p+1)/2), plus diag(ridge)."""
-    p = ridge.size
+    p = ridge.shape[-1]
     place = np.zeros((p, p), dtype=np.intp)
     upper = np.triu_indices(p)
     place[upper] = place.T[upper] = np.arange(packed.shape[1])

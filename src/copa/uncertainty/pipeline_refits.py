@@ -1,0 +1,142 @@
+"""A pipeline cloned and fitted again, encoder included, one subset of the rows at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.linear import LinearModel, base_classifier, parameter_vector
+from copa.uncertainty.coordinates import Coordinates, as_dense
+from copa.uncertainty.penalty import keep_penalty_per_row
+from copa.uncertainty.retraining import Indices, unfitted
+from copa.uncertainty.score_retraining import one_thread_no_warnings
+from copa.uncertainty.subsets import Subsets
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+AT_ONCE = 8  # refits that a process is sent at a time
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineRefits:
+    """What refits of a pipeline need: the pipeline, not fitted, its training rows, and today's encoding of them.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Transformers and the linear classifier; that under a calibration, where there is one.
+    table : DataFrame or ndarray
+        Raw rows, as the pipeline takes them.
+    labels : ndarray of shape (n,) or None
+    coordinates : Coordinates
+    """
+
+    pipeline: "Pipeline"
+    table: Any
+    labels: Any
+    coordinates: Coordinates
+
+    @classmethod
+    def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any) -> "PipelineRefits":
+        """Take the pipeline of a model, and encode its training rows."""
+        from sklearn.base import is_classifier
+        from sklearn.pipeline import Pipeline
+
+        classifier = base_classifier(model.classifier)
+        if not (hasattr(classifier, "get_params") and is_classifier(classifier)):
+            name = type(classifier).__name__
+            raise InvalidInputError(f"the model cannot be cloned and retrained: {name} is no scikit-learn classifier")
+        steps = [*model.transformers, classifier]
+        pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
+        pipeline.set_params(**_lenient(pipeline))
+        return cls(pipeline, model.as_input(X), labels, Coordinates(model.encode(X)))
+
+    def subset(self, rows: Indices) -> tuple[Any, Any]:
+        """Some rows of the table, and their labels."""
+        table = self.table.iloc[rows] if hasattr(self.table, "iloc") else self.table[rows]
+        return table, None if self.labels is None else self.labels[rows]
+
+    def refit_encoder(self, rows: Indices, others: Indices) -> Array:
+        """Other rows (M, Q) as an encoder fitted to some rows has them."""
+        from sklearn.base import clone
+
+        if len(self.pipeline.steps) == 1:
+            return as_dense(self.subset(others)[0])
+        return as_dense(clone(self.pipeline[:-1]).fit(*self.subset(rows)).transform(self.subset(others)[0]))
+
+    def refit(self, rows: Indices, settings: dict[str, Any]) -> tuple[Array, bool]:
+        """Parameters of a refit in today's coordinates (D,), and whether they are exactly those."""
+        from sklearn.base import clone
+
+        pipeline = clone(self.pipeline).set_params(**settings)
+        table, labels = self.subset(rows)
+        try:
+            pipeline.fit(table, labels)
+        except Exception as error:
+            raise RetrainingError(
+                f"{type(pipeline.steps[-1][1]).__name__} and its encoder cannot be fitted again to {len(rows)} of the "
+                f"rows ({type(error).__name__}: {error}); make the pipeline robust to rare categories, or give more "
+                "rows"
+            ) from error
+        theta = parameter_vector(pipeline.steps[-1][1])
+        if len(pipeline.steps) == 1:
+            return theta, True
+        try:
+            return self.coordinates.express(as_dense(pipeline[:-1].transform(self.table)), theta)
+        except ValueError:  # rows of which an encoder has not seen the value
+            part = Coordinates(self.coordinates.encoded[rows])
+            return part.express(as_dense(pipeline[:-1].transform(table)), theta)
+
+    def fit_each(self, subsets: Subsets, some: Indices, thetas: Array, seed: int, n_jobs: int | None) -> bool:
+        """Refit on some of the subsets, write the parameters to their rows of `thetas`, and return if all are exact."""
+        from joblib import Parallel, delayed
+
+        seeds = np.random.default_rng(seed).spawn(3)[2].integers(2**31, size=len(subsets))
+        seeded = [key for key, value in self.pipeline.get_params().items() if _is_random(key) and value is None]
+
+        kept = cache(lambda n_rows: keep_penalty_per_row(self.pipeline, n_rows / subsets.n_rows))
+
+        def tasks() -> Iterator[Any]:
+            # Subsets and seeds are fixed here: the order of the workers cannot matter.
+            for first in range(0, some.size, AT_ONCE):
+                chunk = []
+                for k in some[first : first + AT_ONCE]:
+                    rows = subsets.rows(k)
+                    chunk.append((rows, kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))))
+                yield delayed(_refit_chunk)(self, chunk)
+
+        results = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()) if some.size > 0 else []
+        fitted = [result for chunk in results for result in chunk]
+        for k, (theta, _) in zip(some, fitted, strict=True):
+            thetas[k] = theta
+        return all(exact for _, exact in fitted)
+
+
+def _refit_chunk(refits: PipelineRefits, chunk: list[tuple[Indices, dict[str, Any]]]) -> list[tuple[Array, bool]]:
+    with one_thread_no_warnings():
+        return [refits.refit(rows, settings) for rows, settings in chunk]
+
+
+def _is_random(key: str) -> bool:
+    return key == "random_state" or key.endswith("__random_state")
+
+
+def _lenient(pipeline: "Pipeline") -> dict[str, str]:
+    """Settings with which one-hot encoders do not refuse the levels that their rows lacked; they are fitted the same.
+
+    Such a level counts as infrequent where the encoder has a column for those, and has no column else.
+    """
+    from sklearn.preprocessing import OneHotEncoder
+
+    parts = pipeline.get_params()
+    return {
+        f"{key}__handle_unknown": "infrequent_if_exist"
+        for key, part in parts.items()
+        if isinstance(part, OneHotEncoder) and part.handle_unknown == "error"
+    }

@@ -1,0 +1,158 @@
+"""Whole pipelines refitted on halves and thirds of their training data, in the coordinates of today's encoder."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.reading import read_count
+from copa.exceptions import InvalidInputError
+from copa.models.linear import LinearModel, base_classifier
+from copa.uncertainty.batched_refits import batch_refits
+from copa.uncertainty.column_scales import ColumnScales
+from copa.uncertainty.logistic import LogisticModel
+from copa.uncertainty.penalty import keep_penalty_per_row
+from copa.uncertainty.pipeline_refits import PipelineRefits
+from copa.uncertainty.score_retraining import one_thread_no_warnings
+from copa.uncertainty.subsets import Subsets, draw_halves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Refits", "can_batch", "keep_penalty_per_row", "refit_parameters"]
+
+MAX_COLUMNS = 160  # encoded columns up to which the batched Newton method is the faster one
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Parameters of refits on parts of the training data.
+
+    Attributes
+    ----------
+    halves : ndarray of shape (K, D)
+        Refits on random halves, turned towards the favourable label and cut off, in today's encoded coordinates; those
+        at 2i and 2i + 1 share no row. Their covariance is that of a refit on as many new rows as the model has seen.
+    thirds : ndarray of shape (T, D)
+        Refits on random thirds. They vary around today's parameters as the next model does, which sees new rows.
+    exact : bool
+        Whether all parameters give the scores of their refits; if not, an encoder was no affine map of today's, and
+        some are those with the nearest scores over the training rows.
+    n_rows : int
+        Rows of the training data.
+    """
+
+    halves: Array
+    thirds: Array
+    exact: bool
+    n_rows: int
+
+
+def refit_parameters(
+    model: LinearModel,
+    X: "pd.DataFrame",
+    y: Any,
+    *,
+    n_halves: int,
+    n_thirds: int,
+    seed: int,
+    n_jobs: int | None = None,
+) -> Refits:
+    """Refit a linear model, encoder included, on random halves and thirds of its training data.
+
+    The penalty per row is that of the model (`keep_penalty_per_row`). Logistic regressions with an L2 penalty or none
+    are fitted together, by a Newton method to full convergence, where the encoder scales each column by a known
+    statistic of the rows; all other pipelines are cloned and fitted one by one.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X : DataFrame of shape (n, ...)
+        Raw training rows.
+    y : array_like of shape (n,)
+        Their labels.
+    n_halves, n_thirds : int
+        Numbers of refits, K and T.
+    seed : int
+        The first refits do not depend on how many follow.
+    n_jobs : int, optional
+        Processes of joblib for refits one by one, None for all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Refits
+
+    Raises
+    ------
+    RetrainingError
+        If a refit fails or has no solution, or the subsets keep missing one class.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import copa
+    >>> from copa.models import LinearModel
+    >>> data = copa.datasets.load_german()
+    >>> X = data.features[["duration", "amount", "age"]]
+    >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, data.favourable)
+    >>> model = LinearModel.read(pipeline, X.columns)
+    >>> refits = refit_parameters(model, X, data.favourable, n_halves=50, n_thirds=10, seed=0)
+    >>> refits.halves.shape, refits.thirds.shape, refits.exact
+    ((50, 4), (10, 4), True)
+    """
+    read_count(n_halves, "n_halves", least=0)
+    read_count(n_thirds, "n_thirds", least=0)
+    labels = model.read_labels(y, len(X))
+    target = (labels == model.classes[1]).astype(np.float64)
+    if not 0.0 < target.mean() < 1.0:
+        raise InvalidInputError(f"y must hold both labels to retrain the model, got {labels[0]!r} only")
+    subsets = Subsets.draw(target, n_halves, n_thirds, seed)
+    pipeline = PipelineRefits.read(model, X, labels)
+    thetas = np.zeros((len(subsets), model.theta.size))
+    left = np.ones(len(subsets), dtype=bool)
+    logistic = _logistic(model)
+    with one_thread_no_warnings():
+        if logistic is not None and len(subsets) > 0:
+            left = batch_refits(pipeline, logistic, subsets, target, thetas)
+    exact = pipeline.fit_each(subsets, np.flatnonzero(left), thetas, seed, n_jobs)
+    oriented = model.oriented(thetas)
+    return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X))
+
+
+def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None) -> bool:
+    """Whether refits of a model are fitted together, which costs about a millisecond each.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X : DataFrame, optional
+        Training rows. With them the encoder is refitted twice to see how it scales the columns; without, only the
+        classifier decides.
+    y : array_like, optional
+        Labels, for encoders that use them.
+
+    Returns
+    -------
+    bool
+    """
+    if _logistic(model) is None:
+        return False
+    if X is None:
+        return True
+    pipeline = PipelineRefits.read(model, X, None if y is None else model.read_labels(y, len(X)))
+    halves = draw_halves(len(X), np.random.default_rng(0))
+    scales = ColumnScales(pipeline)
+    with one_thread_no_warnings():
+        return all(scales.probe(rows) for rows in halves) and scales.complete
+
+
+def _logistic(model: LinearModel) -> LogisticModel | None:
+    """The problem that a batch of refits solves; None for a model that is refitted one by one."""
+    logistic = LogisticModel.from_estimator(base_classifier(model.classifier))
+    # A penalised or missing intercept would make the shift of a scaler matter.
+    if logistic is None or logistic.intercept_ridge > 0.0 or not logistic.fit_intercept:
+        return None
+    return logistic if model.theta.size - 1 <= MAX_COLUMNS else None
