@@ -64,6 +64,9 @@ class RefitScores(AmbiguitySet):
             raise InvalidInputError(f"reliability must be in (0, 1], got {self.reliability!r}")
         if self.dimension < FEWEST:
             raise InvalidInputError(f"at least {FEWEST} refits are needed, got {self.dimension}")
+        mean, cov = sample_moments(self.dimension)
+        if not (np.allclose(self.mean, mean, atol=0.0) and np.allclose(self.cov, cov, atol=0.0)):
+            raise InvalidInputError("mean and cov must be those of a sample of scores; make the set by RefitScores.of")
 
     @classmethod
     def of(cls, n_refits: int, reliability: float = 1.0, radius: float = 0.0) -> "RefitScores":
@@ -81,10 +84,8 @@ class RefitScores(AmbiguitySet):
         >>> round(RefitScores.of(40).level_coefficients(0.9)[0], 2)
         2.96
         """
-        n = read_count(n_refits, "n_refits", least=FEWEST)
-        cov = (np.eye(n) - 1.0 / n) / (n - 1.0)
-        drift = cov.copy() if radius > 0.0 else None
-        return cls(np.full(n, 1.0 / n), cov, float(radius), drift, reliability=float(reliability))
+        mean, cov = sample_moments(read_count(n_refits, "n_refits", least=FEWEST))
+        return cls(mean, cov, float(radius), cov.copy() if radius > 0.0 else None, reliability=float(reliability))
 
     @property
     def highest(self) -> float:
@@ -156,3 +157,8 @@ class RefitScores(AmbiguitySet):
         """Guarantees of points (..., n)."""
         scores = self.scores(points[..., None, :])
         return self.guarantee(scores.means, scores.spreads, scores.reaches)[..., 0]
+
+
+def sample_moments(n: int) -> tuple[Array, Array]:
+    """Nominal moments that turn a vector of n scores into their mean and their variance (with n - 1)."""
+    return np.full(n, 1.0 / n), (np.eye(n) - 1.0 / n) / (n - 1.0)

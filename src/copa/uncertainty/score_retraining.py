@@ -219,13 +219,16 @@ def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> lis
     return [draw_bootstrap(target, rng) for _ in range(n_samples)]
 
 
+THIRD = 1.0 / 3.0  # of the rows
+
+
 def draw_thirds(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
     """Random thirds of the rows, without replacement, both classes in each.
 
     Around a fit to all n rows, fits to m of them vary by (n - m) / m times the variance of a fit to n fresh rows: with
     a third, as a model on fresh data varies around today's, both being samples.
     """
-    size = subset_size(target.size, 1.0 / 3.0)
+    size = subset_size(target.size, THIRD)
     return [draw_subset(target, size, rng) for _ in range(n_samples)]
 
 
@@ -242,7 +245,7 @@ def draw_thirds_in_halves(target: Array, n_samples: int, n_sides: int, rng: np.r
         Number of halves, even.
     rng : numpy.random.Generator
     """
-    size = subset_size(target.size, 1.0 / 3.0)
+    size = subset_size(target.size, THIRD)
     halves: list[Indices] = []
     for _ in range(n_sides // 2):
         order = rng.permutation(target.size)

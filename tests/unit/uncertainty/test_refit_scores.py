@@ -16,7 +16,7 @@ def ratio_guarantee(known, k):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_no_small_sample_has_more_refusals_than_the_bound_lets_it_have(n):
-    """Exchangeable: each of n + 1 values is as likely the next one. Counted over samples of few values, ties included."""
+    """Exchangeable: each of n + 1 values is as likely the next one. Counted over samples of few values, with ties."""
     known = RefitScores.of(n)
     for values in combinations_with_replacement((-3.0, -0.5, 0.0, 1.0, 1.5, 4.0), n + 1):
         sample = np.array(values)
@@ -104,7 +104,7 @@ def test_the_reliability_shrinks_the_mean_and_limits_what_agreement_is_worth():
     assert ratio_guarantee(part, 2.5) == ratio_guarantee(whole, 2.0)
     assert part.highest == float(part.guarantee(1.0, 0.0, 0.0)) == 0.9
     assert "0.8" in part.in_words()
-    assert "60 refits" in part.in_words()
+    assert "60 held-out refits" in part.in_words()
 
 
 def counted(sample, certified, refused):
@@ -119,7 +119,7 @@ def counted(sample, certified, refused):
 
 
 def test_plans_are_bounded_over_all_small_samples_as_options_are():
-    """All of two options, and any of them: counted over pairs of scores by five models, the last of whom is the next."""
+    """All of two options, and any of them: counted over pairs of scores by five models, one of which is the next."""
     known = RefitScores.of(4)
     rng = np.random.default_rng(2)
     pairs = np.array(list(product((-1.0, 0.0, 0.5, 2.0), repeat=2)))
@@ -142,7 +142,9 @@ def test_bounds_of_plans_keep_their_order_and_know_more_than_boole():
     assert (any_lower >= each.max(axis=1)).all()
     assert (all_upper >= all_lower).all()
     assert (all_lower > 1.0 - (1.0 - each).sum(axis=1)).all()
-    assert known.joint_guarantees(np.zeros((1, 4)), -points[:1])[2][0] < 0.2  # that all hold is unlikely, and known to be
+    assert (
+        known.joint_guarantees(np.zeros((1, 4)), -points[:1])[2][0] < 0.2
+    )  # that all hold is unlikely, and known to be
 
 
 @pytest.mark.parametrize("wrong", [{"n_refits": 1}, {"reliability": 0.0}, {"reliability": 1.1}, {"n_refits": 2.5}])

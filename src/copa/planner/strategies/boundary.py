@@ -14,7 +14,7 @@ from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import Applicants, Found, write_options
+from copa.planner.strategies.base import Applicants, Flags, Found, Options, write_options
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -32,9 +32,11 @@ from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.refit_scores import RefitScores
 from copa.uncertainty.score_retraining import (
+    THIRD,
     draw_samples,
     draw_thirds,
     draw_thirds_in_halves,
@@ -99,22 +101,24 @@ class Boundary(BlackBoxStrategy):
         rng = np.random.default_rng(settings.seed)
         certify = isinstance(settings.radius, str) and settings.ambiguity is MomentBall
         n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
+        changes = keep_penalty_per_row(model.estimator, THIRD) if certify else {}
         if certify:
             samples = draw_thirds_in_halves(target, n_models, n_sides(n_models), rng)
             samples += draw_thirds(target, n_held_out, rng)
         else:
             samples = draw_samples(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
-            fits = retrain(model, X, y, samples, seed=settings.seed + 1, n_jobs=settings.n_jobs, advance=advance)
+            seed, n_jobs = settings.seed + 1, settings.n_jobs
+            fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
         require_readable([model, *fits], space, X)
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         if certify:
-            share = measure_reliability(model, fits[:n_models], space, X, settings.seed, settings.n_jobs)
+            kept = measure_reliability(model, fits[:n_models], space, X, settings.seed, settings.n_jobs)
             source = (
                 f"none; certified by {n_held_out} refits on thirds of the rows that nothing was chosen by, reliability "
-                f"{share:.2f}"
+                f"{kept:.2f}"
             )
-            return {"radius": 0.0, "radius_source": source, "reliability": share, **refits}
+            return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
         radius, source = settings.radius, "given"
         if isinstance(radius, str):
             radius = fresh_data_radius(n_models)
@@ -160,9 +164,23 @@ class Boundary(BlackBoxStrategy):
             return found
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
+        options = write_options(self, applicants, plans, run.n_jobs)
         if self.reliability is not None:
             plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs), fidelity=fidelity)
+            options = options.take(self._certified(options, request))
+        return Found(plans, options, fidelity=fidelity)
+
+    def _certified(self, options: Options, request: PlanRequest) -> Flags:
+        """Which options to deliver, (M,): of an applicant with certified options only these, else all.
+
+        That an option is certified and refused has a probability of at most 1 - level, whatever becomes of others.
+        """
+        lower = self.ambiguity(1).option_guarantees(options.points)
+        reached = lower >= request.guarantee
+        if request.guarantee_for != "each":
+            return np.ones(len(lower), dtype=np.bool_)
+        some = np.bincount(options.owner[reached], minlength=options.owner.max(initial=-1) + 1) > 0
+        return np.asarray(reached | ~some[options.owner])
 
     def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
         """Shares of the held-out refits that accept the options delivered."""
@@ -224,7 +242,7 @@ class Boundary(BlackBoxStrategy):
         refits = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
         if archive.content["version"] != CERTIFIED:
             return refits
-        share = archive.content.get("reliability")
-        if not is_number(share) or not 0.0 < share <= 1.0:
-            raise damaged(path, f"its reliability is {share!r}")
-        return refits | {"reliability": float(share)}
+        kept: Any = archive.content.get("reliability")
+        if not is_number(kept) or not 0.0 < kept <= 1.0:
+            raise damaged(path, f"its reliability is {kept!r}")
+        return refits | {"reliability": float(kept)}

@@ -82,7 +82,8 @@ def compare_halves(scores: list[Array], effort: Array, owner: Indices) -> float:
     for side, own in enumerate(scores):
         for one in range(len(own)):
             judges = [one, (one + 1) % len(own)] if len(own) > FEW else [one]
-            chosen = choose_rows(np.delete(own, judges, axis=0), effort, owner)
+            others = np.delete(own, judges, axis=0) if len(own) > 1 else own  # one alone judges its own choice
+            chosen = choose_rows(others, effort, owner)
             here += own[judges][:, chosen].mean(axis=0).sum()
             elsewhere += scores[side ^ 1][:, chosen].mean(axis=0).sum()
     kept = elsewhere / here if here > 0.0 else 0.0
