@@ -33,8 +33,10 @@ class RefitScores(AmbiguitySet):
 
     Exchangeable is what refits on fresh data would be. Those on parts of the rows at hand share these rows, and the
     options were chosen by them. So the mean counts only by the share b that models on other rows keep of it, the
-    reliability: k = b * mean / std. Where scores are all or nothing (a tree's), such a mean says that (1 - b) / 2 of
-    the models refuse what the refits agree on. No spread of theirs shows it, so nothing is certified above (1 + b) / 2.
+    reliability: k = b * mean / std. Where scores are all or nothing (a tree's), a mean of which h is kept says that
+    (1 - h) / 2 of the models refuse what the refits agree on, and no spread of theirs shows it. So nothing is certified
+    above (1 + h) / 2 = 1 / (2 - b), with h = b / (2 - b) as it is with half of the rows: options differ, and b is an
+    average.
 
     Parameters
     ----------
@@ -89,8 +91,8 @@ class RefitScores(AmbiguitySet):
 
     @property
     def highest(self) -> float:
-        """The highest guarantee in this set: n / (n + 1), or (1 + reliability) / 2 where that is less."""
-        return min(self.dimension / (self.dimension + 1.0), 0.5 * (1.0 + self.reliability))
+        """The highest guarantee in this set: n / (n + 1), or 1 / (2 - reliability) where that is less."""
+        return min(self.dimension / (self.dimension + 1.0), 1.0 / (2.0 - self.reliability))
 
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""

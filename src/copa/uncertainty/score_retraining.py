@@ -20,7 +20,6 @@ from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.retraining import (
     draw_bootstrap,
-    draw_subset,
     draw_with_both_classes,
     refit,
     subset_size,
@@ -222,27 +221,22 @@ def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> lis
 THIRD = 1.0 / 3.0  # of the rows
 
 
-def draw_thirds(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
-    """Random thirds of the rows, without replacement, both classes in each.
+def draw_thirds_in_halves(
+    target: Array, n_samples: tuple[int, ...], n_sides: int, rng: np.random.Generator
+) -> list[Indices]:
+    """Random thirds of the rows, without replacement, each within one half of a split and with both classes.
 
     Around a fit to all n rows, fits to m of them vary by (n - m) / m times the variance of a fit to n fresh rows: with
-    a third, as a model on fresh data varies around today's, both being samples.
-    """
-    size = subset_size(target.size, THIRD)
-    return [draw_subset(target, size, rng) for _ in range(n_samples)]
-
-
-def draw_thirds_in_halves(target: Array, n_samples: int, n_sides: int, rng: np.random.Generator) -> list[Indices]:
-    """Random thirds, each within one half of a split of the rows: sample k in half k % n_sides, both classes in each.
-
-    Halves 2 i and 2 i + 1 are those of one split: a model fitted to rows of one has seen nothing of the other.
+    a third, as a model on fresh data varies around today's, both being samples. A refit inside one half has seen
+    nothing of the other one.
 
     Parameters
     ----------
     target : ndarray of shape (n,)
-    n_samples : int
+    n_samples : tuple of int
+        Of each group of samples, which follow one another; sample k of each is in half k % n_sides.
     n_sides : int
-        Number of halves, even.
+        Number of halves, even: 2 i and 2 i + 1 are those of one split.
     rng : numpy.random.Generator
     """
     size = subset_size(target.size, THIRD)
@@ -256,4 +250,4 @@ def draw_thirds_in_halves(target: Array, n_samples: int, n_sides: int, rng: np.r
         what = f"subsets of {few} out of {half.size} rows"
         return draw_with_both_classes(lambda: np.sort(rng.choice(half, few, replace=False)), target, what)
 
-    return [draw(halves[k % n_sides]) for k in range(n_samples)]
+    return [draw(halves[k % n_sides]) for n in n_samples for k in range(n)]

@@ -38,7 +38,6 @@ from copa.uncertainty.refit_scores import RefitScores
 from copa.uncertainty.score_retraining import (
     THIRD,
     draw_samples,
-    draw_thirds,
     draw_thirds_in_halves,
     require_clonable,
     retrain,
@@ -103,8 +102,7 @@ class Boundary(BlackBoxStrategy):
         n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
         changes = keep_penalty_per_row(model.estimator, THIRD) if certify else {}
         if certify:
-            samples = draw_thirds_in_halves(target, n_models, n_sides(n_models), rng)
-            samples += draw_thirds(target, n_held_out, rng)
+            samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         else:
             samples = draw_samples(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
@@ -113,7 +111,8 @@ class Boundary(BlackBoxStrategy):
         require_readable([model, *fits], space, X)
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         if certify:
-            kept = measure_reliability(model, fits[:n_models], space, X, settings.seed, settings.n_jobs)
+            groups = (fits[:n_models], fits[n_models:])
+            kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
             source = (
                 f"none; certified by {n_held_out} refits on thirds of the rows that nothing was chosen by, reliability "
                 f"{kept:.2f}"

@@ -1,8 +1,8 @@
 """What models on other rows keep of the scores of chosen options: measured on halves of the data.
 
-All refits of a planner share today's rows, and its options are chosen where these flatter them. So the search's refits
-are fitted inside halves of the data, in splits: options are chosen by some refits of one half, as a plan would be, and
-what the half's other refits say of them is compared with what the refits inside the other half say.
+All refits of a planner share today's rows, and its options are chosen where these flatter them. So the refits are
+fitted inside halves of the data, in splits: options are chosen by the search's refits of one half, much as a plan would
+be, and what the held-out refits of that half say of them is compared with what those of the other half say.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,9 @@ from copa.search.rows import make_room, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-PER_SIDE = 5  # refits inside a half, where there are enough: two of them judge what the others chose
+PER_SIDE = 6  # refits of the search inside a half, where there are enough
 N_APPLICANTS, N_ROWS = 60, 30  # for whom options are chosen, among so many rows around each
 RATIO = 3.0  # of mean and spread that an option is chosen for: Cantelli's at a level of 0.9
-FEW = 3  # refits of a half of which only one judges
 LEAST = 0.01  # reliability below which nothing is said any more
 # Refits on two thirds of a half vary around the fit to all of it by half the variance of a fit to such a half; those on
 # thirds of it would by twice this variance.
@@ -35,7 +34,14 @@ def n_sides(n_models: int) -> int:
 
 
 def measure_reliability(
-    model: BlackBox, refits: tuple[BlackBox, ...], space: ActionSpace, X: "pd.DataFrame", seed: int, n_jobs: int | None
+    model: BlackBox,
+    searching: tuple[BlackBox, ...],
+    judging: tuple[BlackBox, ...],
+    space: ActionSpace,
+    X: "pd.DataFrame",
+    *,
+    seed: int,
+    n_jobs: int | None,
 ) -> float:
     """The share of chosen options' scores that models on other rows keep, in (0, 1], see `RefitScores`.
 
@@ -43,52 +49,48 @@ def measure_reliability(
     ----------
     model : BlackBox
         The model in force.
-    refits : tuple of BlackBox
-        As `draw_thirds_in_halves` has their rows, `n_sides` of their number.
+    searching, judging : tuple of BlackBox
+        Refits that choose and refits that do not; k of either in half k % `n_sides` (see `draw_thirds_in_halves`).
     space : ActionSpace
     X : DataFrame
         The training data.
     seed : int
+        Of the rows that are drawn.
     n_jobs : int or None
     """
     good = np.flatnonzero([not message for message in space.schema.check(X)])
     declined = good[~model.accepts(X.iloc[good])][:N_APPLICANTS] if len(good) else good
     if len(declined) == 0:
-        return 1.0
-    people = make_room(space, X.iloc[declined])
+        return 1.0  # nobody needs an option
+    people, sides = make_room(space, X.iloc[declined]), n_sides(len(searching))
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
-    effort = space.effort(regions.own[owner], rows)
-    scores = score_all(refits, write_rows(space, people, regions.own, owner, rows), n_jobs)
-    sides = n_sides(len(refits))
-    return compare_halves([scores[side::sides] for side in range(sides)], effort, owner)
+    table, effort = write_rows(space, people, regions.own, owner, rows), space.effort(regions.own[owner], rows)
+    scores = score_all(searching, table, n_jobs)
+    chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
+    met = np.unique(np.concatenate(chosen))
+    judged = score_all(judging, table.iloc[met], n_jobs)
+    by_side = [judged[side::sides] for side in range(sides)]
+    return compare_halves(by_side, [np.searchsorted(met, rows) for rows in chosen])
 
 
-def compare_halves(scores: list[Array], effort: Array, owner: Indices) -> float:
-    """The reliability from the scores of rows by the refits inside each half.
-
-    Two refits of a half, each pair in turn, judge what the others of that half chose; so does the other half.
+def compare_halves(scores: list[Array], chosen: list[Indices]) -> float:
+    """The reliability from what the held-out refits of each half say of rows.
 
     Parameters
     ----------
     scores : list of ndarray of shape (G, M)
         Halves 2 i and 2 i + 1 are those of one split.
-    effort : ndarray of shape (M,)
-    owner : ndarray of shape (M,)
-        The applicant of each row.
+    chosen : list of ndarray
+        Positions of the rows that were chosen in each half.
     """
-    here = elsewhere = 0.0
-    for side, own in enumerate(scores):
-        for one in range(len(own)):
-            judges = [one, (one + 1) % len(own)] if len(own) > FEW else [one]
-            others = np.delete(own, judges, axis=0) if len(own) > 1 else own  # one alone judges its own choice
-            chosen = choose_rows(others, effort, owner)
-            here += own[judges][:, chosen].mean(axis=0).sum()
-            elsewhere += scores[side ^ 1][:, chosen].mean(axis=0).sum()
-    kept = elsewhere / here if here > 0.0 else 0.0
+    here = sum(float(own[:, rows].mean(axis=0).sum()) for own, rows in zip(scores, chosen, strict=True))
+    others = [scores[side ^ 1] for side in range(len(scores))]
+    elsewhere = sum(float(other[:, rows].mean(axis=0).sum()) for other, rows in zip(others, chosen, strict=True))
+    kept = max(elsewhere / here, 0.0) if here > 0.0 else 0.0
     # Twice the rows: errors have half the variance beside the same differences between rows (Spearman and Brown).
-    return float(np.clip(2.0 * kept / (1.0 + max(kept, 0.0)), LEAST, 1.0))
+    return float(np.clip(2.0 * kept / (1.0 + kept), LEAST, 1.0))
 
 
 def choose_rows(scores: Array, effort: Array, owner: Indices) -> Indices:
