@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.bounds import BallCertificate
 from copa.plans import Plan
 from copa.plans.wording import heading, value_text
 from copa.tables.cells import cells_of
@@ -106,10 +105,10 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     Returns
     -------
     Attribution or None
-        None where there are no options, where nothing to speak of breaks them, or where the worst case is not known:
-        that of another set than a `MomentBall`.
+        None where there are no options, where nothing to speak of breaks them, or where the set does not know its worst
+        case.
     """
-    if not isinstance(plan.certificate, BallCertificate):
+    if plan.certificate is None or not plan.ambiguity.has_worst_case:
         return None
     worst = plan.certificate.worst_case()
     j = int(np.argmax(worst.mass))

@@ -8,7 +8,7 @@ from copa._core.arrays import Array
 from copa._core.records import segments_by_size
 from copa.bounds import Bounds, bound_plans
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -114,7 +114,7 @@ def radius_curves(
 ) -> list[RadiusCurves]:
     """Curves of plans with the same number of options.
 
-    Of another set than a `MomentBall` only lower bounds are known, and what its `joint_guarantees` say of all options:
+    Of a set that is not `two_sided` only lower bounds are known, and what its `joint_guarantees` say of all options:
     its guarantee need not hold for the opposite of an option.
 
     Parameters
@@ -141,11 +141,9 @@ def radius_curves(
         bounds = _bounds(at_radius, points, n_jobs)
         each[:, r], any_lower[:, r] = bounds.option_lower.reshape(n, size), bounds.any_lower
         all_lower[:, r], all_upper[:, r] = bounds.lower, bounds.upper
-        if not is_moment_ball(at_radius):
-            continue
         scores = at_radius.scores(points)
-        each_upper[:, r] = 1.0 - at_radius.guarantee(-scores.means, scores.spreads, scores.reaches)
-        if hopeless.any():
+        each_upper[:, r] = at_radius.upper_limit(scores.means, scores.spreads, scores.reaches)
+        if at_radius.two_sided and hopeless.any():
             # That no option holds is that all the opposite ones do.
             any_upper[hopeless, r] = 1.0 - _bounds(at_radius, -points[hopeless], n_jobs).lower
     stacked = zip(each, each_upper, any_lower, any_upper, all_lower, all_upper, strict=True)

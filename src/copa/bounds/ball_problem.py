@@ -7,7 +7,8 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.threads import interruption
 from copa.bounds.certificate_list import Proofs
-from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, Scores
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.score_units import Exponents, Scores
 
 
 @dataclass(frozen=True, eq=False)

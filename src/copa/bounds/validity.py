@@ -16,7 +16,8 @@ from copa.bounds.ball_problem import BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
-from copa.uncertainty.ambiguity import AmbiguitySet, Scores, is_exact, read_set
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact, read_set
+from copa.uncertainty.score_units import Scores
 
 TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 TIGHT = 1e-6  # a gap up to this is "tight"
@@ -226,7 +227,7 @@ def validity_bounds(
 
     >>> known = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
     >>> copa.validity_bounds(plans, ambiguity=known).lower.round(3)
-    array([0.823, 0.   ])
+    array([0.84, 0.  ])
     """
     known = read_set(mean, cov, radius, drift, family, ambiguity)
     array = read_points(points, known.dimension)

@@ -1,5 +1,6 @@
 """What the planner was told, for those who go by it."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import isabstract
@@ -131,15 +132,17 @@ def read_guarantee(value: Any) -> tuple[str, float]:
     """What a plan aims at, "guarantee" or "expected", and the probability: from 0.9, or from "expected:0.9"."""
     if not isinstance(value, str):
         return "guarantee", read_share(value, "guarantee")
+    number = value.removeprefix(EXPECTED)
     try:
-        if not value.startswith(EXPECTED):
-            raise ValueError
-        return "expected", read_share(float(value.removeprefix(EXPECTED)), "the expected rate")
-    except ValueError as error:
+        level = float(number) if number != value else math.nan
+    except ValueError:
+        level = math.nan
+    if not 0.0 < level < 1.0:
         raise InvalidInputError(
             f"guarantee must be a probability, above 0 and below 1, or an expected rate such as 'expected:0.9', got "
             f"{shown(value)}"
-        ) from error
+        )
+    return "expected", level
 
 
 def read_history(models: Any, data: Any) -> None:

@@ -48,14 +48,14 @@ class Plan(PlanRecord):
     option_lower : ndarray of shape (J,)
         Each option is accepted with at least this probability.
     weights : ndarray of shape (J,)
-        Mass of the worst distribution against each option, or for another set than a `MomentBall` one minus the
+        Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
         option's guarantee: the option with the largest breaks first.
     lower, upper : float
         All options are accepted with at least, at most, this probability.
     any_lower : float
         At least one option is accepted with at least this probability.
     gap : float
-        The exact value of `lower` is at most this much higher; for another set than a `MomentBall`, one minus `lower`.
+        The exact value of `lower` is at most this much higher; one minus `lower` where nothing better is known.
     relaxed_lower : float
         `lower` before rounding to real rows.
     highest_level : float
@@ -148,14 +148,14 @@ class PlanBatch(BatchRecord[Plan]):
     option_lower : ndarray of shape (M,)
         Each option is accepted with at least this probability.
     option_weights : ndarray of shape (M,)
-        Mass of the worst distribution against each option, or for another set than a `MomentBall` one minus the
+        Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
         option's guarantee: the option of a plan with the largest breaks first.
     lower, upper : ndarray of shape (N,)
         All options of a plan are accepted with at least, at most, this probability.
     any_lower : ndarray of shape (N,)
         At least one option is accepted with at least this probability.
     gap : ndarray of shape (N,)
-        The exact value of `lower` is at most this much higher; for another set than a `MomentBall`, one minus `lower`.
+        The exact value of `lower` is at most this much higher; one minus `lower` where nothing better is known.
     relaxed_lower : ndarray of shape (N,)
         `lower` before rounding to values that a row can hold.
     highest_level : ndarray of shape (N,)

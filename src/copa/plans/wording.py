@@ -8,7 +8,7 @@ from copa.plans.changes import Change
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
-from copa.uncertainty.ambiguity import AmbiguitySet, is_moment_ball
+from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.tested import tested_rule
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ SUBJECTS = {
     "assumed": "the scores that the next model gives these rows (with an assumed covariance)",
 }
 MOMENTS = {
-    "parameters": "the next models' mean and covariance",
-    "scores": "the mean and covariance of the scores that the next models give these rows",
-    "surrogate": "the local surrogate is true, and the mean and covariance of its parameters",
-    "assumed": "the mean and covariance of the scores that the next models give these rows (covariance assumed)",
+    "parameters": "the next models' {}",
+    "scores": "the {} of the scores that the next models give these rows",
+    "surrogate": "the local surrogate is true, and the {} of its parameters",
+    "assumed": "the {} of the scores that the next models give these rows (covariance assumed)",
 }
 
 # Options that a guarantee is about.
@@ -248,20 +248,28 @@ def percent(share: float) -> str:
 
 def condition(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     """The condition under which every probability of a report holds, as half of a sentence."""
-    if not is_moment_ball(ambiguity):
+    if ambiguity.radius_words() is None:
         return f"if {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()}"
     if ambiguity.radius == 0.0:
-        return f"if {MOMENTS[basis.subject]} are exactly the estimated ones"
+        moments = MOMENTS[basis.subject].format("mean and covariance")
+        return f"if {moments} are exactly the estimated ones{_form(ambiguity)}"
     before, after = around_radius(ambiguity, basis)
     return f"{before} {rounded_radius(ambiguity.radius)}{after}"
 
 
 def around_radius(ambiguity: AmbiguitySet, basis: PlanBasis) -> tuple[str, str]:
     """What stands before and after a radius, where the numbers of a report hold at it."""
-    if not is_moment_ball(ambiguity):
+    words = ambiguity.radius_words()
+    if words is None:
         return f"for a {type(ambiguity).__name__} of radius", ""
-    unit = "" if ambiguity.drift is None else ", measured in units of the drift between models"
-    return f"if {MOMENTS[basis.subject]} stay within radius", f" of the estimated ones{unit}"
+    moments, after = words
+    stay = "stay" if " and " in moments else "stays"
+    return f"if {MOMENTS[basis.subject].format(moments)} {stay} within radius", f"{after}{_form(ambiguity)}"
+
+
+def _form(ambiguity: AmbiguitySet) -> str:
+    """What is assumed of the form of a score's distribution, to follow what is said of its moments."""
+    return f", and {ambiguity.laws.in_words}" if ambiguity.laws.in_words else ""
 
 
 def request_fact(request: PlanRequest) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from copa.plans.wording import (
 from copa.report import figures
 from copa.schema import FeatureSchema
 from copa.tables.cells import cells_of
-from copa.uncertainty.ambiguity import is_moment_ball
+from copa.uncertainty.ambiguity import is_exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def header(batch: PlanBatch, totals: Totals) -> View:
         ("Favourable answer", *favourable(basis)),
         ("Radius of the ambiguity set", f"{ambiguity.radius:.3g}", basis.radius_source),
     ]
-    drawn_from = DRAWN_FROM[basis.subject] if is_moment_ball(ambiguity) else ""
+    drawn_from = DRAWN_FROM[basis.subject] if is_exact(ambiguity) else ""  # the ball, whatever the form
     return {"facts": facts, "condition": condition(ambiguity, basis), "drawn_from": drawn_from}
 
 

@@ -4,55 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
-
-Exponents = npt.NDArray[np.int32]
-NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
-
-
-class Scores(NamedTuple):
-    """Moments of the options' scores, each option in a unit of its own, a power of two, in which it is of size one.
-
-    The bounds depend on the proportions of an option's mean, roots and reach only. In these units no square of them is
-    lost, however small the option and the parameters that it meets.
-
-    Attributes
-    ----------
-    means : ndarray of shape (..., J)
-        Nominal means.
-    roots : ndarray of shape (..., J, D)
-        Rows whose inner products are the nominal covariances.
-    reach_roots : ndarray of shape (..., J, D)
-        Rows whose lengths are the reaches.
-    exponents : ndarray of shape (..., J)
-        The units: the scores are these times 2**exponent.
-    """
-
-    means: Array
-    roots: Array
-    reach_roots: Array
-    exponents: Exponents
-
-    @property
-    def spreads(self) -> Array:
-        """Nominal standard deviations, (..., J)."""
-        lengths: Array = np.linalg.norm(self.roots, axis=-1)
-        return lengths
-
-    @property
-    def reaches(self) -> Array:
-        """How far the whole radius can move each score, (..., J)."""
-        lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
-        return lengths
+from copa.uncertainty.score_units import Exponents, Scores, split_digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +33,9 @@ class AmbiguitySet(ABC):
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    A set that knows the greatest probability too says so in `upper_limit`, one that knows where its worst distribution
-    is in `worst_moments`. What is printed beside guarantees says which distributions are meant (`in_words`).
+    A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
+    distribution is (`worst_moments`) or how its guarantee changes (`guarantee_slopes`). What is printed beside
+    guarantees says which distributions are meant (`in_words`, `radius_words`).
 
     Parameters
     ----------
@@ -175,6 +137,17 @@ class AmbiguitySet(ABC):
         """
         return f"of the class {type(self).__name__}, around the estimated mean and covariance, radius {self.radius:.3g}"
 
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say which moments may be off by the radius, and what follows its number; None for `in_words` alone.
+
+        Examples
+        --------
+        >>> from copa.uncertainty import MomentBall
+        >>> MomentBall.read(mean=[0.0], cov=[[1.0]], radius=0.1).radius_words()
+        ('mean and covariance', ' of the estimated ones')
+        """
+        return None
+
     @property
     def dimension(self) -> int:
         """Number of parameters D, the intercept included."""
@@ -194,11 +167,18 @@ class AmbiguitySet(ABC):
         """Return the least probability of a positive score over the set; the arguments broadcast."""
 
     def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return the greatest probability of a positive score over the set, 1 where it is not known.
+        """Return the greatest probability of a positive score over the set: one minus the guarantee of its opposite.
 
-        A set whose guarantee holds for the opposite of an option as well has 1 - guarantee(-mean, std, reach).
+        It is 1 for a set that is not `two_sided`.
         """
+        if self.two_sided:
+            return 1.0 - self.guarantee(np.negative(mean), std, reach)
         return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the guarantee also holds for the opposite of an option, so that it bounds from above as well."""
+        return False
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
@@ -269,7 +249,7 @@ class AmbiguitySet(ABC):
         as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
         """
         mean, cov_root, drift_root, radius, units = self._in_units
-        digits, sizes = _split(points)
+        digits, sizes = split_digits(points)
         sizes = sizes + units
         exponents = sizes.max(axis=-1)
         scaled = np.ldexp(digits, sizes - exponents[..., None])
@@ -284,9 +264,9 @@ class AmbiguitySet(ABC):
         exponents of the units are returned last.
         """
         rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
-        radius, size = _split(np.asarray(self.radius))
+        radius, size = split_digits(np.asarray(self.radius))
         of_mean, of_cov, of_drift = (
-            _split(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
+            split_digits(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
         )
         units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
         drift_root = np.ldexp((np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T.copy()
@@ -331,6 +311,11 @@ class MomentBall(AmbiguitySet):
         """True, unless a subclass has another guarantee."""
         return is_moment_ball(self)
 
+    @property
+    def two_sided(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_moment_ball(self)
+
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
         if not is_moment_ball(self):
@@ -341,6 +326,13 @@ class MomentBall(AmbiguitySet):
         shape = "equally in every direction" if self.drift is None else "in units of the drift between models"
         within = f"within a distance of {self.radius:.3g} of the estimated ones"
         return f"whose mean and covariance are {within}, {shape}{form}"
+
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say that mean and covariance may be off, and in which unit."""
+        if not is_moment_ball(self):
+            return super().radius_words()
+        unit = "" if self.drift is None else ", measured in units of the drift between models"
+        return "mean and covariance", f" of the estimated ones{unit}"
 
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c) = (k, sqrt(1 + k^2)), with the ratio k that the family asks for.
@@ -361,12 +353,6 @@ class MomentBall(AmbiguitySet):
         lower: Array = np.sin(angle) ** 2
         return lower if self.family == "any" else self.laws.level(lower)
 
-    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return one minus the guarantee of the opposite option."""
-        if not is_moment_ball(self):
-            return super().upper_limit(mean, std, reach)
-        return 1.0 - self.guarantee(np.negative(mean), std, reach)
-
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
         if not is_moment_ball(self):
@@ -386,7 +372,7 @@ class MomentBall(AmbiguitySet):
         holds = angle > 0.0
         square = np.where(holds, square, 1.0)
         tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
-        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.sin(angle) ** 2), 0.0)
+        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.square(np.sin(angle))), 0.0)
         return (
             turn * (std + reach * mean / tangent) / square,
             turn * (reach * std / tangent - mean) / square,
@@ -426,9 +412,3 @@ def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
 def _equal(one: Any, other: Any) -> bool:
     """Whether two values of a field, numbers or arrays, are equal."""
     return one is other if one is None or other is None else bool(np.array_equal(one, other))
-
-
-def _split(array: Array) -> tuple[Array, Exponents]:
-    """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
-    digits, exponents = np.frexp(array)
-    return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)

@@ -79,6 +79,11 @@ class LocationSet(AmbiguitySet):
         """Whether the radius holds for all scores at once, unless a subclass has another guarantee."""
         return self.simultaneous and is_location_set(self)
 
+    @property
+    def two_sided(self) -> bool:
+        """True, unless a subclass has another guarantee."""
+        return is_location_set(self)
+
     def in_words(self) -> str:
         """Say how far the mean may be from the estimated one."""
         if not is_location_set(self):
@@ -94,6 +99,18 @@ class LocationSet(AmbiguitySet):
         one = "" if self.simultaneous else " (said of one score at a time)"
         return f"whose covariance is the estimated one, while its mean {off}{one}{form}"
 
+    def radius_words(self) -> tuple[str, str] | None:
+        """Say that the mean may be off, and in which unit."""
+        if not is_location_set(self):
+            return super().radius_words()
+        if self.drift is None:
+            unit = ""
+        elif np.array_equal(self.drift, self.cov):
+            unit = ", measured in standard deviations of each score"
+        else:
+            unit = ", measured in units of the drift between models"
+        return "mean", f" of the estimated one{unit}, with the covariance as estimated"
+
     def level_coefficients(self, level: float) -> tuple[float, float]:
         """Return (b, c) = (k, 1), with the ratio k that the family asks for."""
         return self.laws.ratio(level), 1.0
@@ -105,12 +122,6 @@ class LocationSet(AmbiguitySet):
         with np.errstate(invalid="ignore", divide="ignore"):
             sine = np.where(room > 0.0, room / length, 0.0)
         return self.laws.level(sine**2)
-
-    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return one minus the guarantee of the opposite option."""
-        if not is_location_set(self):
-            return super().upper_limit(mean, std, reach)
-        return 1.0 - self.guarantee(np.negative(mean), std, reach)
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the least mean, with the standard deviation as it is."""

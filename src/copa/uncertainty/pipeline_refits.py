@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
+Scaling = tuple[Array, Array]  # slopes and offsets of the columns (p,)
+
 AT_ONCE = 8  # refits that a process is sent at a time
 
 
@@ -35,12 +37,15 @@ class PipelineRefits:
         Raw rows, as the pipeline takes them.
     labels : ndarray of shape (n,) or None
     coordinates : Coordinates
+    sparse : bool
+        Whether the classifier is given sparse matrices, for which some have another method.
     """
 
     pipeline: "Pipeline"
     table: Any
     labels: Any
     coordinates: Coordinates
+    sparse: bool
 
     @classmethod
     def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any) -> "PipelineRefits":
@@ -55,7 +60,11 @@ class PipelineRefits:
         steps = [*model.transformers, classifier]
         pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
         pipeline.set_params(**_lenient(pipeline))
-        return cls(pipeline, model.as_input(X), labels, Coordinates(model.encode(X)))
+        table = model.as_input(X)
+        row: Any = table[:1]
+        for step in model.transformers:
+            row = step.transform(row)
+        return cls(pipeline, table, labels, Coordinates(model.encode(X)), hasattr(row, "toarray"))
 
     def subset(self, rows: Indices) -> tuple[Any, Any]:
         """Some rows of the table, and their labels."""
@@ -93,8 +102,49 @@ class PipelineRefits:
             part = Coordinates(self.coordinates.encoded[rows])
             return part.express(as_dense(pipeline[:-1].transform(table)), theta)
 
-    def fit_each(self, subsets: Subsets, some: Indices, thetas: Array, seed: int, n_jobs: int | None) -> bool:
-        """Refit on some of the subsets, write the parameters to their rows of `thetas`, and return if all are exact."""
+    def refit_classifier(self, rows: Indices, settings: dict[str, Any], scaling: Scaling) -> Array:
+        """Parameters of a refit (D,) whose encoder gives offset + slope * column of each of today's columns."""
+        from scipy.sparse import csr_matrix
+        from sklearn.base import clone
+
+        slopes, offsets = scaling
+        encoded: Any = offsets + slopes * self.coordinates.encoded[rows, 1:]
+        name, classifier = self.pipeline.steps[-1]
+        own = {key.removeprefix(f"{name}__"): value for key, value in settings.items() if key.startswith(f"{name}__")}
+        refit = clone(classifier).set_params(**own)
+        refit.fit(csr_matrix(encoded) if self.sparse else encoded, self.labels[rows])
+        theta = parameter_vector(refit)
+        return np.append(theta[0] + theta[1:] @ offsets, theta[1:] * slopes)
+
+    def fit_each(
+        self,
+        subsets: Subsets,
+        some: Indices,
+        scalings: dict[int, Scaling],
+        *,
+        seed: int,
+        n_jobs: int | None,
+    ) -> tuple[Array, bool]:
+        """Refit on some of the subsets, one by one.
+
+        Parameters
+        ----------
+        subsets : Subsets
+        some : ndarray of shape (K,)
+            Which of them.
+        scalings : dict of int to tuple of ndarray
+            Slopes and offsets of the encoder by the number of the subset, where they are known.
+        seed : int
+            For estimators whose own `random_state` is None.
+        n_jobs : int, optional
+
+        Returns
+        -------
+        ndarray of shape (K, D)
+            Parameters in today's coordinates.
+        bool
+            Whether all are exactly those of the refits.
+        """
         from joblib import Parallel, delayed
 
         seeds = np.random.default_rng(seed).spawn(3)[2].integers(2**31, size=len(subsets))
@@ -108,19 +158,32 @@ class PipelineRefits:
                 chunk = []
                 for k in some[first : first + AT_ONCE]:
                     rows = subsets.rows(k)
-                    chunk.append((rows, kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))))
+                    settings = kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))
+                    chunk.append((rows, settings, scalings.get(int(k))))
                 yield delayed(_refit_chunk)(self, chunk)
 
-        results = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()) if some.size > 0 else []
-        fitted = [result for chunk in results for result in chunk]
-        for k, (theta, _) in zip(some, fitted, strict=True):
-            thetas[k] = theta
-        return all(exact for _, exact in fitted)
+        chunks = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()) if some.size > 0 else []
+        fitted = [result for chunk in chunks for result in chunk]
+        thetas = np.array([theta for theta, _ in fitted]).reshape(some.size, self.coordinates.encoded.shape[1])
+        return thetas, all(exact for _, exact in fitted)
 
 
-def _refit_chunk(refits: PipelineRefits, chunk: list[tuple[Indices, dict[str, Any]]]) -> list[tuple[Array, bool]]:
+def _refit_chunk(
+    refits: PipelineRefits, chunk: list[tuple[Indices, dict[str, Any], Scaling | None]]
+) -> list[tuple[Array, bool]]:
     with one_thread_no_warnings():
-        return [refits.refit(rows, settings) for rows, settings in chunk]
+        return [_refit(refits, *item) for item in chunk]
+
+
+def _refit(
+    refits: PipelineRefits, rows: Indices, settings: dict[str, Any], scaling: Scaling | None
+) -> tuple[Array, bool]:
+    if scaling is None:
+        return refits.refit(rows, settings)
+    try:
+        return refits.refit_classifier(rows, settings, scaling), True
+    except Exception:  # noqa: BLE001 - whatever it misses in a plain array, the whole pipeline gives it
+        return refits.refit(rows, settings)
 
 
 def _is_random(key: str) -> bool:

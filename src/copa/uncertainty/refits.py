@@ -9,11 +9,12 @@ from copa._core.arrays import Array
 from copa._core.reading import read_count
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
-from copa.uncertainty.batched_refits import batch_refits
-from copa.uncertainty.column_scales import ColumnScales
+from copa.uncertainty.batched_refits import fit_together
+from copa.uncertainty.column_scales import ColumnScales, known_scalings
+from copa.uncertainty.encoder_probes import known_slopes
 from copa.uncertainty.logistic import LogisticModel
 from copa.uncertainty.penalty import keep_penalty_per_row
-from copa.uncertainty.pipeline_refits import PipelineRefits
+from copa.uncertainty.pipeline_refits import PipelineRefits, Scaling
 from copa.uncertainty.score_retraining import one_thread_no_warnings
 from copa.uncertainty.subsets import Subsets, draw_halves
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Refits", "can_batch", "keep_penalty_per_row", "refit_parameters"]
 
-MAX_COLUMNS = 160  # encoded columns up to which the batched Newton method is the faster one
+MAX_COLUMNS = 120  # encoded columns up to which the batched Newton method is the faster one
+WORTH_PROBES = 24  # refits one by one from which on they are worth a few refits of the encoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +110,23 @@ def refit_parameters(
     labels = model.read_labels(y, len(X))
     target = (labels == model.classes[1]).astype(np.float64)
     if not 0.0 < target.mean() < 1.0:
-        raise InvalidInputError(f"y must hold both labels to retrain the model, got {labels[0]!r} only")
+        raise InvalidInputError(f"y must hold both labels to retrain the model, got {labels.tolist()[0]!r} only")
     subsets = Subsets.draw(target, n_halves, n_thirds, seed)
     pipeline = PipelineRefits.read(model, X, labels)
-    thetas = np.zeros((len(subsets), model.theta.size))
-    left = np.ones(len(subsets), dtype=bool)
     logistic = _logistic(model)
+    thetas = np.zeros((len(subsets), model.theta.size))
+    known, divisors = np.zeros(0, dtype=np.intp), np.zeros((0, model.theta.size - 1))
+    scalings: dict[int, Scaling] = {}
     with one_thread_no_warnings():
-        if logistic is not None and len(subsets) > 0:
-            left = batch_refits(pipeline, logistic, subsets, target, thetas)
-    exact = pipeline.fit_each(subsets, np.flatnonzero(left), thetas, seed, n_jobs)
+        if logistic is not None or len(subsets) >= WORTH_PROBES:
+            scales = ColumnScales(pipeline)
+            known, divisors = known_slopes(scales, subsets, offsets=logistic is None)
+        if logistic is not None and known.size > 0:
+            thetas[known] = fit_together(pipeline, logistic, subsets, known, divisors, target)
+        elif known.size > 0:
+            scalings = known_scalings(scales, subsets, known, divisors)
+    left = np.setdiff1d(np.arange(len(subsets)), known if logistic is not None else [])
+    thetas[left], exact = pipeline.fit_each(subsets, left, scalings, seed=seed, n_jobs=n_jobs)
     oriented = model.oriented(thetas)
     return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X))
 

@@ -5,7 +5,9 @@ import pytest
 
 import copa
 from copa.analysis.curves import batch_curves, radius_curves, radius_grid, shelf_lives
+from copa.bounds import validity_bounds
 from copa.uncertainty.ambiguity import MomentBall
+from unit.bounds.pairs import BUILT_IN
 
 
 def mean_and_spread(plan, j):
@@ -81,6 +83,22 @@ def test_what_sampled_models_do_lies_between_the_bounds():
     ):
         assert lower - 0.02 <= share <= upper + 0.02  # 0.02: more than five standard errors of the sample
     assert curve.any_upper[0] < 1.0
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_curves_of_every_set_and_family_are_its_bounds(name):
+    points = np.array([[[1.0, 0.3, -0.5], [1.0, -0.4, 0.2]], [[-1.0, -0.3, 0.5], [-1.0, 0.4, -0.2]]])
+    mean, cov = np.array([0.8, 0.3, 0.2]), np.diag([0.1, 0.2, 0.1])
+    radii = np.array([0.0, 0.1, 0.3])
+    accepted, refused = radius_curves(points, BUILT_IN[name](mean, cov, 0.1), radii)
+    bounds = validity_bounds(points, ambiguity=BUILT_IN[name](mean, cov, 0.1))
+    np.testing.assert_array_equal(accepted.option_lower[1], bounds.option_lower[0])
+    assert (accepted.any_lower[1], accepted.all_lower[1]) == (bounds.any_lower[0], bounds.lower[0])
+    # What is refused is the opposite of what is accepted.
+    np.testing.assert_allclose(refused.option_upper, 1.0 - accepted.option_lower, atol=1e-12)
+    np.testing.assert_allclose(refused.any_upper, 1.0 - accepted.all_lower, atol=1e-6)
+    np.testing.assert_allclose(refused.all_upper, 1.0 - accepted.any_lower, atol=1e-6)
+    assert (np.diff(accepted.option_lower, axis=0) < 0.0).all()
 
 
 def test_a_single_option_keeps_a_level_up_to_the_radius_of_its_closed_form(german, grid, curves):

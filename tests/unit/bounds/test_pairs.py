@@ -72,6 +72,9 @@ def test_scores_all_at_once_are_bounded_by_mixtures_and_by_the_ball():
     together, apart = (validity_bounds(opposite, ambiguity=known) for known in (once, alone))
     assert isinstance(together.certificate, BallCertificate)
     assert together.any_lower > apart.any_lower + 0.01
+    refused, alone = (validity_bounds(-opposite, ambiguity=known) for known in (once, alone))
+    assert refused.upper == pytest.approx(1.0 - together.any_lower, abs=1e-9)  # not both hold, unless the sum does
+    assert refused.upper < alone.upper - 0.01
     same = np.array([[1.0, 0.2]] * 4)  # Boole counts one failure four times
     low = {name: value for name, value in shared.items() if name != "family"}
     together, apart = (

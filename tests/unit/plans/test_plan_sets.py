@@ -17,6 +17,8 @@ from copa.plans.document import (
     require_document,
 )
 from copa.plans.storage import pack
+from copa.plans.wording import around_radius, condition
+from copa.uncertainty.location_set import LocationSet
 from unit.bounds.pairs import BUILT_IN
 from unit.plans.plan_batches import german_batch
 
@@ -80,6 +82,40 @@ def test_plans_of_another_set_have_a_version_that_earlier_readers_refuse(name, v
         content = json.loads(archive.read("plans.json"))
     assert content["version"] == version
     assert ("ambiguity" in content) == (version == 3)
+
+
+FORMS = {"any": "", "unimodal": "others are rarer the further away", "gaussian": "is normally distributed"}
+
+
+def test_words_say_what_the_set_assumes(batch):
+    form = FORMS[batch.ambiguity.family]
+    texts = [batch[0].explain(), batch[0]._repr_html_(), condition(batch.ambiguity, batch.basis)]
+    for text in texts:
+        assert form in text
+        assert not any(other in text for other in FORMS.values() if other and other != form)
+    assert batch.ambiguity.in_words() in texts[0]
+    before, after = around_radius(batch.ambiguity, batch.basis)
+    if isinstance(batch.ambiguity, LocationSet):
+        assert before == "if the next models' mean stays within radius"
+        assert after.startswith(" of the estimated one, with the covariance as estimated")
+    else:
+        assert before == "if the next models' mean and covariance stay within radius"
+        assert after.startswith(" of the estimated ones")
+    assert after.endswith(form)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_units_of_the_radius_are_told(name):
+    known = BUILT_IN[name](np.ones(2), np.eye(2), 0.25, np.eye(2))
+    basis = german_batch().basis
+    unit = "units of the drift" if name.startswith("ball") else "standard deviations of each score"
+    assert f"measured in {unit}" in condition(known, basis)
+    assert "measured in units of the drift" in condition(
+        BUILT_IN[name](np.ones(2), np.eye(2), 0.25, np.ones((2, 2))), basis
+    )
+    exactly = condition(BUILT_IN[name](np.ones(2), np.eye(2), 0.0), basis)
+    assert "if the next models' mean and covariance are exactly the estimated ones" in exactly
+    assert exactly.endswith(FORMS[known.family])
 
 
 @pytest.mark.parametrize("change", [{"ambiguity": 3}, {"ambiguity": {"kind": "cube"}}, {"ambiguity": None}])

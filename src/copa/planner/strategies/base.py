@@ -187,11 +187,11 @@ class Strategy(ABC):
         ambiguity = self.ambiguity(n_options)
         return WeightMoments(ambiguity.mean, ambiguity.cov, oriented=True)
 
-    def spreads(self, points: Array) -> Array:
+    def spreads(self, points: Array) -> Array:  # noqa: ARG002 - for strategies that estimate them
         """Standard deviations of retraining of the scores of points (M, D), in the units of the model's score, (M,)."""
         raise InvalidInputError(f"{type(self).__name__} says nothing of how scores vary; leave out the history")
 
-    def widened(self, drift: "Drift", horizon: int) -> "Strategy":
+    def widened(self, drift: "Drift", horizon: int) -> "Strategy":  # noqa: ARG002 - for strategies that can
         """The same state with an ambiguity set that allows for the moves of past versions."""
         raise InvalidInputError(f"{type(self).__name__} cannot allow for a history; leave it out")
 

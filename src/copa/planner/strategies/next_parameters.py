@@ -86,8 +86,11 @@ def learn_parameters(
     shape: Array | None
     if settings.by_rule:
         mean = model.theta if given is None else oriented_mean(model, given)
-        cov = np.cov(refits.halves, rowvar=False) if given is None else given.cov
-        cov = spread_rare_levels(cov, model, schema, X)
+        cov = (
+            given.cov
+            if given is not None
+            else spread_rare_levels(np.cov(refits.halves, rowvar=False), model, schema, X)
+        )
         kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
         radius, source = confidence_radius(settings.confidence, 1.0), ""
     else:
@@ -172,7 +175,7 @@ def shrunk(ambiguity: AmbiguitySet, b: float, confidence: float) -> AmbiguitySet
 
 
 def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
-    """The law of a model on as many fresh rows, averaged over data sets: normal, around today's, of twice the spread."""
+    """The law of a model on fresh data, averaged over data sets: normal, around today's, of twice the covariance."""
     return LocationSet.read(theta, 2.0 * cov, 0.0, 2.0 * cov, family="gaussian", simultaneous=False)
 
 

@@ -25,9 +25,9 @@ from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
+from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.history import Drift
-from copa.uncertainty import WeightMoments
 from copa.uncertainty.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:

@@ -1,0 +1,62 @@
+"""Planning in the sets that come with the library: levels, certificates, attributions and corrections."""
+
+import numpy as np
+import pytest
+
+from copa.analysis.attribution import attribute
+from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.location_set import LocationSet
+from unit.planner import loans
+
+
+class Unimodal(MomentBall):
+    """A ball of unimodal scores, as a class of its own."""
+
+    @classmethod
+    def read(cls, mean, cov, radius, drift=None, family="unimodal", **own):
+        return super().read(mean, cov, radius, drift, family, **own)
+
+
+class OneAtATime(LocationSet):
+    """A confidence in each score, as a class of its own."""
+
+    @classmethod
+    def read(cls, mean, cov, radius, drift=None, family="unimodal", **own):
+        return super().read(mean, cov, radius, drift, family, **({"simultaneous": False} | own))
+
+
+@pytest.fixture(scope="module", params=[Unimodal, LocationSet, OneAtATime])
+def made(request, planner, model):
+    known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "guarantee": 0.8}
+    return loans.planner(model, ambiguity=request.param, **known)
+
+
+@pytest.fixture(scope="module")
+def batch(made, declined):
+    return made.plan(declined.iloc[:8])
+
+
+def test_options_reach_the_level_and_are_proven(batch):
+    assert (batch.status == "ok").any()
+    assert (batch.option_lower[(batch.status == "ok")[batch.owner]] >= 0.8).all()
+    for i, certificate in enumerate(batch.certificates):
+        if certificate is not None:
+            proven = certificate.verify()
+            assert proven.lower == pytest.approx(batch.lower[i], abs=1e-9)
+            assert proven.any_lower == pytest.approx(batch.any_lower[i], abs=1e-9)
+
+
+def test_the_worst_case_is_split_by_columns(batch, made):
+    plan = next(plan for plan in batch if plan.n_options > 1)
+    split = attribute(plan, made.fitted_)
+    assert split.option == plan.breaks_first
+    assert split.probability == pytest.approx(1.0 - plan.option_lower.min(), abs=1e-9)
+    assert split.broken.sum() <= 1e-9 < split.expected.sum()
+
+
+@pytest.mark.parametrize("method", ["mahalanobis", "ascent"])
+def test_corrections_raise_the_bound_in_the_set(batch, made, method):
+    whose = np.flatnonzero(batch.counts > 1)[:2]
+    corrected = made.correct(batch.select(whose), method=method, budget=1.0)
+    assert (corrected.lower_after >= corrected.lower_before - 1e-9).all()
+    assert corrected.after.ambiguity.same_as(batch.ambiguity)
