@@ -91,11 +91,15 @@ def rates(case, options):
     return np.mean([model.predict(options) for model in case.later], axis=0)
 
 
-def margin_batch(case, target, common, n_models):
-    """Plans whose scores today exceed a constant, at the mean effort `target` over the applicants `common`."""
-    X, y = case.data.features.iloc[case.train], np.asarray(case.data.favourable)[case.train]
+def margin_batch(case, planned):
+    """Plans whose scores today exceed a constant, with as much effort for the same applicants as those `planned`.
+
+    Returns the batch, and the applicants whom both serve.
+    """
+    X = case.data.features.iloc[case.train]
     theta = LinearModel.read(case.model, X.columns).theta
     low, high, best = 0.0, 20.0, None
+    served = np.flatnonzero(planned.status == "ok")
     for _ in range(12):
         margin = 0.5 * (low + high)
         mean = theta.copy()
@@ -105,10 +109,9 @@ def margin_batch(case, target, common, n_models):
             case.model, schema=case.data.schema, guarantee=0.5, moments=certain, radius=0.0, **SAME
         ).fit(X)
         batch = planner.plan(case.declined)
-        served = [i for i in common if batch.status[i] == "ok"]
-        effort = mean_effort(batch, served) if len(served) >= 0.7 * len(common) else np.inf
-        if effort <= target:
-            low, best = margin, batch
+        both = [i for i in served if batch.status[i] == "ok"]
+        if both and mean_effort(batch, both) <= mean_effort(planned, both):
+            low, best = margin, (batch, both)
         else:
             high = margin
     return best
@@ -130,11 +133,13 @@ def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
             made = planners(case, level, n_models)
             batches = {rule: planner.plan(case.declined) for rule, planner in made.items()}
             base = batches["none"]
-            ok = np.flatnonzero(batches["default"].status == "ok")
-            if len(ok):
-                batches["margin"] = margin_batch(case, mean_effort(batches["default"], ok), ok, n_models) or base
+            whose = {rule: np.flatnonzero(batch.status == "ok") for rule, batch in batches.items()}
+            beside = margin_batch(case, batches["default"]) if len(whose["default"]) else None
+            if beside is not None:
+                batches["margin"], whose["margin"] = beside
+                batches["default, same people"], whose["default, same people"] = batches["default"], beside[1]
             for rule, batch in batches.items():
-                served = np.flatnonzero(batch.status == "ok")
+                served = whose[rule]
                 flags = np.isin(batch.owner, served)
                 accepted = rates(case, batch.options[flags])
                 common = [i for i in served if base.status[i] == "ok"]
@@ -169,7 +174,11 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=6)
     quick = parser.parse_args()
-    size = {"n_later": 40 if quick.quick else 100, "n_applicants": 15 if quick.quick else 30, "levels": (0.9,) if quick.quick else (0.9, 0.95)}
+    size = {
+        "n_later": 40 if quick.quick else 100,
+        "n_applicants": 15 if quick.quick else 30,
+        "levels": (0.9,) if quick.quick else (0.9, 0.95),
+    }
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         for name in DATA:

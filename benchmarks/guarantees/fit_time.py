@@ -60,13 +60,17 @@ def main():
     with threadpool_limits(1):
         fit()
         now, then = least(fit), least(lambda: as_version_0_3(model, X, y))
-        print(f"logistic regression on German credit: {now:.2f} s, refits of version 0.3 {then:.2f} s, ratio {now / then:.2f}")
+        print(
+            f"logistic regression on German credit: {now:.2f} s, refits of version 0.3 {then:.2f} s, ratio {now / then:.2f}"
+        )
         slow = pipeline(data, 0.1)
         slow.set_params(logisticregression=SlowRegression(C=0.1, max_iter=1000)).fit(X.head(480), y[:480])
         SlowRegression.fits, started = 0, time.process_time()
         planner = copa.RecoursePlanner(slow, schema=data.schema, progress=False, n_jobs=1).fit(X.head(480), y[:480])
         seconds = time.process_time() - started
-        print(f"480 rows, refitted one by one at 0.08 s: {seconds:.1f} s, {SlowRegression.fits} fits, {planner.radius_source_}")
+        print(
+            f"480 rows, refitted one by one at 0.08 s: {seconds:.1f} s, {SlowRegression.fits} fits, {planner.radius_source_}"
+        )
 
 
 if __name__ == "__main__":
