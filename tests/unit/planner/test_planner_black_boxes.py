@@ -69,7 +69,7 @@ def finite_cantelli(scores, reliability):
     n = len(scores)
     k2 = np.maximum(reliability * scores.mean(axis=0) / scores.std(axis=0, ddof=1), 0.0) ** 2
     refuse = np.floor((n + 1) * (n**2 - 1 + n * k2) / (n**2 - 1 + n * (n + 1) * k2))
-    return np.minimum(1.0 - refuse / (n + 1), 1.0 / (2.0 - reliability))
+    return np.minimum(1.0 - refuse / (n + 1), reliability)
 
 
 def test_guarantees_are_those_of_the_scores_of_the_held_out_fits(planner, batch):

@@ -184,7 +184,8 @@ class Boundary(BlackBoxStrategy):
     def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
         """Shares of the held-out refits that accept the options delivered."""
         assert found.fidelity is not None  # noqa: S101 - `build` says it of every applicant
-        accepted = accepted_by(self.held_out, options, n_jobs)
+        known = self.reliability is not None and len(options) == len(found.options.table)  # points are their scores
+        accepted = found.options.points.T >= 0.0 if known else accepted_by(self.held_out, options, n_jobs)
         return HeldOutRates.count(accepted, owner, len(found.fidelity), found.fidelity)
 
     def explain(
