@@ -1,8 +1,8 @@
 """What later models keep of what the planner promises, on populations with a known law.
 
 Training sets are drawn, the planner is fitted to each, and applicants whom its model declines get plans at every level
-and confidence. Judges are pipelines trained on fresh samples of the same size, encoder included. An option is kept if at
-least the level's share of the judges accept it; only options of plans with the status "ok" count as delivered.
+and confidence. Judges are pipelines trained on fresh samples of the same size, encoder included. An option is kept if
+at least the level's share of the judges accept it; only options of plans with the status "ok" count as delivered.
 
 `python -m benchmarks.guarantees.promised` measures and appends to a file of JSON lines, one per training set, so that a
 run can be stopped and resumed; `--tables` prints what is in it, and `--write` writes the table that ships with the

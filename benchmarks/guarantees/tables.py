@@ -65,6 +65,11 @@ def enough(row: Row) -> bool:
     return bool(row["reliability"] >= LEAST_RELIABILITY)
 
 
+def whatever(row: Row) -> bool:  # noqa: ARG001 - for rules that deliver however few the data are
+    """No condition."""
+    return True
+
+
 def pairs(rows: Iterable[Row], rule: str = "default", delivers: Enough = enough) -> list[Pair]:
     """Every level and confidence of every training set with enough data, whether it delivered or not."""
     found = []
@@ -74,9 +79,7 @@ def pairs(rows: Iterable[Row], rule: str = "default", delivers: Enough = enough)
                 accepted, (effort, base) = np.array(made["accepted"]), made["effort"]
                 kept = int((accepted >= made["level"] * row["judges"] - 1e-9).sum())
                 ratio = effort / base if base else np.nan
-                found.append(
-                    Pair(row, made["level"], made["confidence"], made["served"], len(accepted), kept, ratio)
-                )
+                found.append(Pair(row, made["level"], made["confidence"], made["served"], len(accepted), kept, ratio))
     return found
 
 
@@ -110,7 +113,9 @@ def median_effort(found: list[Pair]) -> float:
 def lowest_population(found: list[Pair]) -> tuple[float, str]:
     """The lowest mean over a population's training sets, and its name."""
     names = sorted({p.row["population"] for p in found})
-    return min(((mean_kept([p for p in found if p.row["population"] == name]), name) for name in names), default=(np.nan, ""))
+    return min(
+        ((mean_kept([p for p in found if p.row["population"] == name]), name) for name in names), default=(np.nan, "")
+    )
 
 
 def rules(rows: list[Row]) -> list[dict[str, Any]]:
@@ -169,7 +174,15 @@ def pooled_table(rows: list[Row], rule: str = "default", delivers: Enough = enou
                  f"{number(lowest)} ({name})", f"{np.mean([p.fragile for p in tried]):.2f}" if tried else "-",
                  f"{median_effort(some):.2f}"]
             )  # fmt: skip
-    heading = ["confidence", "level", "sets that deliver", "options", "kept, mean", f"sets with {MOST:g} kept", "worst set"]
+    heading = [
+        "confidence",
+        "level",
+        "sets that deliver",
+        "options",
+        "kept, mean",
+        f"sets with {MOST:g} kept",
+        "worst set",
+    ]
     return markdown([*heading, "lowest population", "applicants without", "effort"], lines)
 
 
@@ -181,14 +194,24 @@ def population_table(rows: list[Row]) -> str:
         middle = at(found, level=0.9, confidence=0.95)
         tried = [p for p in found if (p.level, p.confidence) == (0.9, 0.95)]
         cells = [number(mean_kept(at(found, level=level, confidence=c))) for c in CONFIDENCES for level in LEVELS]
-        spread = [row["reliability"] for row in some]
+        small, b = sum(not enough(row) for row in some), np.median([row["reliability"] for row in some])
         lines.append(
-            [shown(name), f"{n:,}", str(len(some)), str(sum(not enough(row) for row in some)), f"{np.median(spread):.2f}",
+            [shown(name), f"{n:,}", str(len(some)), str(small), f"{b:.2f}",
              *cells, number(worst(middle), 2), f"{np.mean([p.fragile for p in tried]):.2f}" if tried else "-",
              f"{median_effort(middle):.2f}" if middle else "-"]
         )  # fmt: skip
     kept = [f"{level:g} / {c:g}" for c in CONFIDENCES for level in LEVELS]
-    heading = ["population", "rows", "sets", "too small", "median b", *kept, "worst set", "applicants without", "effort"]
+    heading = [
+        "population",
+        "rows",
+        "sets",
+        "too small",
+        "median b",
+        *kept,
+        "worst set",
+        "applicants without",
+        "effort",
+    ]
     return markdown(heading, lines)
 
 
@@ -208,27 +231,28 @@ VARIANTS: dict[str, Enough] = {
 
 
 def variant_table(rows: list[Row]) -> str:
-    """Variants of when data are enough, at confidence 0.95, pooled over levels."""
+    """Variants of when data are enough, by confidence, pooled over levels."""
     lines = []
     for words, delivers in VARIANTS.items():
-        some = at(pairs(rows, delivers=delivers), confidence=0.95)
-        lowest, name = lowest_population(some)
-        lines.append(
-            [words, str(sum(not delivers(row) for row in rows)), str(len(some)), number(mean_kept(some)),
-             number(good_sets(some)), number(worst(some), 2), f"{number(lowest)} ({name})"]
-        )  # fmt: skip
-    heading = ["enough is", "sets too small", "sets and levels that deliver", "kept, mean", f"with {MOST:g} kept"]
-    return markdown([*heading, "worst", "lowest population"], lines)
+        found, small = pairs(rows, delivers=delivers), sum(not delivers(row) for row in rows)
+        for confidence in CONFIDENCES:
+            some = at(found, confidence=confidence)
+            lowest, name = lowest_population(some)
+            lines.append(
+                [words, str(small), f"{confidence:g}", str(len(some)), number(mean_kept(some)),
+                 number(good_sets(some)), number(worst(some), 2), f"{number(lowest)} ({name})"]
+            )  # fmt: skip
+    heading = ["enough is", "sets too small", "confidence", "sets and levels that deliver", "kept, mean"]
+    return markdown([*heading, f"with {MOST:g} kept", "worst", "lowest population"], lines)
 
 
 def rival_table(rows: list[Row]) -> str:
     """The rule beside others on the same training sets, at level 0.9."""
     same = [row for row in rows if any(made["rule"] == "0.3" for made in row["outcomes"])]
-    everything: Enough = lambda row: True  # noqa: E731
     rivals = {
         "the default": at(pairs(same), level=0.9, confidence=0.95),
-        "without b (b = 1)": at(pairs(same, "b = 1", everything)),
-        "the default of 0.3": at(pairs(same, "0.3", everything)),
+        "without b (b = 1)": at(pairs(same, "b = 1", whatever)),
+        "the default of 0.3": at(pairs(same, "0.3", whatever)),
     }
     lines = []
     for words, some in rivals.items():
@@ -248,14 +272,28 @@ def as_text(rows: list[Row]) -> str:
     return "\n".join(parts) + "\n" + json.dumps(rules(rows), indent=1) + "\n"
 
 
+def printed_table(table: list[dict[str, Any]]) -> str:
+    """The table that ships."""
+    heading = ["confidence", "training sets that deliver", "populations", "kept", f"below {MOST:g}", "worst"]
+    counts, shares = ("n_samples", "n_populations"), ("kept", "samples_below", "worst")
+    lines = [
+        [f"{rule['confidence']:g}", *(str(rule[k]) for k in counts), *(f"{rule[k]:.4f}" for k in shares)]
+        for rule in table
+    ]
+    return markdown(heading, lines)
+
+
 def generated(rows: list[Row], development: list[Row]) -> str:
     """The part of the page that is made of numbers."""
     table = rules(rows)
     sets, small = len(rows), sum(not enough(row) for row in rows)
-    parts = [
+    summary = (
         f"{sets} training sets of {len({row['population'] for row in rows})} populations, each judged by "
         f"{min(row['judges'] for row in rows)} models on fresh data; {small} of them were too small "
-        f"(reliability below {LEAST_RELIABILITY:g}), and every plan made with them is `fragile`.",
+        f"(reliability below {LEAST_RELIABILITY:g}), and every plan made with them is `fragile`."
+    )
+    parts = [
+        summary,
         "### All populations",
         pooled_table(rows),
         "### The held-back populations alone",
@@ -264,19 +302,12 @@ def generated(rows: list[Row], development: list[Row]) -> str:
         "Mean share of options kept, at level / confidence; the last three columns are at 0.9 / 0.95.",
         population_table(rows),
         "### What the planner prints",
-        markdown(
-            ["confidence", "training sets that deliver", "populations", "kept", "sets below .95", "worst"],
-            [
-                [f"{r['confidence']:g}", str(r["n_samples"]), str(r["n_populations"]), f"{r['kept']:.4f}",
-                 f"{r['samples_below']:.4f}", f"{r['worst']:.4f}"]
-                for r in table
-            ],  # fmt: skip
-        ),
+        printed_table(table),
         "### Beside other rules",
         "On the same training sets (300 and 1,000 rows), level 0.9; the default at confidence 0.95.",
         rival_table(rows),
         "### Variants compared before the rule was fixed",
-        f"On {len(development)} other training sets, at confidence 0.95, the three levels together.",
+        f"On {len(development)} other training sets, the three levels together.",
         variant_table(development),
     ]
     return "\n\n".join(part.strip("\n") for part in parts)

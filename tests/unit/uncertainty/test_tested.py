@@ -1,7 +1,7 @@
-"""The table of what the rule kept: read from its file, equal to what the docs say, and measured by a benchmark that runs."""
+"""The table of what the rule kept: read from its file, equal to the docs, and measured by a benchmark that runs."""
 
 import re
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from benchmarks.guarantees import promised, tables
 from benchmarks.guarantees.fits import design, fit_sample
 from benchmarks.guarantees.populations import generator, heavy_tails, plain
 from copa.planner.strategies.next_parameters import shrunk
-from copa.uncertainty.tested import tested_rule, tested_rules
+from copa.uncertainty import tested
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,10 @@ def line(case):
 
 
 def test_table_has_a_row_for_each_confidence_tested():
-    assert [rule.confidence for rule in tested_rules()] == [0.9, 0.95, 0.99]
-    assert tested_rule(0.97).confidence == 0.95
-    assert tested_rule(0.5) is None
-    for rule in tested_rules():
+    assert [rule.confidence for rule in tested.tested_rules()] == [0.9, 0.95, 0.99]
+    assert tested.tested_rule(0.97).confidence == 0.95
+    assert tested.tested_rule(0.5) is None
+    for rule in tested.tested_rules():
         assert 0.0 <= rule.worst <= rule.kept <= 1.0
         assert rule.n_samples > 0
 
@@ -42,7 +42,7 @@ def test_docs_say_what_the_table_says():
     page = tables.PAGE.read_text(encoding="utf-8").split("### What the planner prints")[1]
     found = re.findall(r"^\| ([\d.]+) \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
     said = [tuple(map(float, cells)) for cells in found[:3]]
-    shipped = [(r.confidence, r.n_samples, r.n_populations, r.kept, r.samples_below, r.worst) for r in tested_rules()]
+    shipped = [astuple(rule) for rule in tested.tested_rules()]
     assert said == [pytest.approx(row, abs=1e-9) for row in shipped]
 
 
