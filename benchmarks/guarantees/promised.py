@@ -33,12 +33,13 @@ from copa.models import LinearModel
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.next_parameters import shrunk
 from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.reliability import LEAST_RELIABILITY
 
 CACHE = Path(__file__).with_name("cache")
 LEVELS, CONFIDENCES, SIZES = (0.8, 0.9, 0.95), (0.9, 0.95, 0.99), (300, 1000, 3000)
 N_SETS, N_JUDGES, N_APPLICANTS = 14, 200, 15
 POOL = 400  # fresh rows that declined applicants are taken from
-FLOOR = 0.5  # reliability below which no plans are made at all; what is delivered is decided by the planner's own
+FLOOR = {"development": 0.5, "report": LEAST_RELIABILITY}  # reliability below which no plans are made
 OLD_SIZES = (300, 1000)  # where the default of version 0.3 is measured too
 SLOW = (("wide", 300),)  # measured last: 60 columns, and next to nothing to be found
 PLANNING = {"n_models": 200, "n_options": 3, "n_starts": 4, "n_jobs": 1, "progress": False}
@@ -158,7 +159,7 @@ def non_robust(case: Case, strategy: Linear) -> copa.PlanBatch:
     return plan(case, replace(strategy.with_set(certain), reliability=None), 0.5)
 
 
-def measure(case: Case, *, least: float = FLOOR, old: bool = False) -> dict[str, Any]:
+def measure(case: Case, *, least: float = LEAST_RELIABILITY, old: bool = False) -> dict[str, Any]:
     """One line of the file: what the training set is like, and the outcome of every rule, level and confidence.
 
     Parameters
@@ -234,7 +235,7 @@ def run(args: argparse.Namespace) -> None:
         started = time.process_time()
         case = prepare(population, n, seed, args.phase, kept_judges(population, n, args.phase))
         old = seed < args.old and n in OLD_SIZES
-        row = {"population": population.name, "n": n, "seed": seed} | measure(case, old=old)
+        row = {"population": population.name, "n": n, "seed": seed} | measure(case, least=FLOOR[args.phase], old=old)
         with path.open("a") as lines:
             lines.write(json.dumps(row | {"seconds": round(time.process_time() - started, 2)}) + "\n")
 
