@@ -1,7 +1,7 @@
 """How long `fit` takes by the rule, beside what version 0.3 did, and for a model that is refitted one by one.
 
-`python -m benchmarks.guarantees.fit_time` prints processor times. What version 0.3 did is done with the same functions in
-the same run: 1000 refits on halves of the encoded rows, and 50 bootstrap samples of 20 refits each for the radius.
+`python -m benchmarks.guarantees.fit_time` prints processor times. What version 0.3 did is done with the same functions
+in the same run: 1000 refits on halves of the encoded rows, and 50 bootstrap samples of 20 refits each for the radius.
 """
 
 import time
@@ -24,6 +24,7 @@ class SlowRegression(LogisticRegression):
     fits = 0
 
     def fit(self, X, y, sample_weight=None):
+        """Fit, and stay busy until the time is up."""
         SlowRegression.fits += 1
         started = time.process_time()
         super().fit(X, y, sample_weight)
@@ -61,7 +62,8 @@ def main():
         fit()
         now, then = least(fit), least(lambda: as_version_0_3(model, X, y))
         print(
-            f"logistic regression on German credit: {now:.2f} s, refits of version 0.3 {then:.2f} s, ratio {now / then:.2f}"
+            f"logistic regression on German credit: {now:.2f} s, refits of version 0.3 {then:.2f} s, "
+            f"ratio {now / then:.2f}"
         )
         slow = pipeline(data, 0.1)
         slow.set_params(logisticregression=SlowRegression(C=0.1, max_iter=1000)).fit(X.head(480), y[:480])
@@ -69,7 +71,8 @@ def main():
         planner = copa.RecoursePlanner(slow, schema=data.schema, progress=False, n_jobs=1).fit(X.head(480), y[:480])
         seconds = time.process_time() - started
         print(
-            f"480 rows, refitted one by one at 0.08 s: {seconds:.1f} s, {SlowRegression.fits} fits, {planner.radius_source_}"
+            f"480 rows, refitted one by one at 0.08 s: {seconds:.1f} s, {SlowRegression.fits} fits, "
+            f"{planner.radius_source_}"
         )
 
 
