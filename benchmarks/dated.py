@@ -7,7 +7,7 @@ break must be kept at the rate of the confidence; after it, the backtest must sa
 loans by fiscal year (a model a year, on the loans of four years or of all years so far) are judged by bootstrap refits
 of the later years, for there are no other rows; as of 2002 there is one older version, as of 2005 there are four. The
 models of four years were the ones planned for; those of all years were added after a look at their result.
-Efforts are against plans that only the model of that time must accept. Sizes were settled on the seeds 0 to 2; those
+Efforts are against plans that only the model of that time must accept. Sizes were settled on the seeds 0 and 1; those
 reported begin at 10.
 """
 
