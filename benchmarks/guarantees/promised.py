@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 import copa
 from benchmarks.guarantees.fits import design, fit_sample
 from benchmarks.guarantees.populations import HELD_BACK, POPULATIONS, Array, Population, generator, level_names
+from benchmarks.guarantees.summary import CONFIDENCES, LEVELS, SIZES
 from copa.models import LinearModel
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.next_parameters import shrunk
@@ -36,7 +37,6 @@ from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
 
 CACHE = Path(__file__).with_name("cache")
-LEVELS, CONFIDENCES, SIZES = (0.8, 0.9, 0.95), (0.9, 0.95, 0.99), (300, 1000, 3000)
 N_SETS, N_JUDGES, N_APPLICANTS = 14, 200, 15
 POOL = 400  # fresh rows that declined applicants are taken from
 FLOOR = {"development": 0.5, "report": LEAST_RELIABILITY}  # reliability below which no plans are made

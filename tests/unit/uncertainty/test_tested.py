@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from benchmarks.guarantees import promised, tables
+from benchmarks.guarantees import promised, summary, tables
 from benchmarks.guarantees.fits import design, fit_sample
 from benchmarks.guarantees.populations import generator, heavy_tails, plain
 from copa.planner.strategies.next_parameters import shrunk
@@ -67,7 +67,7 @@ def test_state_of_each_confidence_is_the_one_that_fitting_with_it_gives(case):
 
 def test_benchmark_measures_every_level_and_confidence(line):
     asked = [(made["confidence"], made["level"]) for made in line["outcomes"]]
-    assert asked == [(c, level) for c in tables.CONFIDENCES for level in tables.LEVELS]
+    assert asked == [(c, level) for c in summary.CONFIDENCES for level in summary.LEVELS]
     first = line["outcomes"][0]
     assert first["served"] > 0
     assert len(first["accepted"]) >= first["served"]
@@ -79,12 +79,12 @@ def test_options_that_judges_refuse_are_not_kept():
     made = {"rule": "default", "level": 0.8, "confidence": 0.95, "served": 2, "effort": [2.0, 1.0]}
     row = {"population": "plain", "n": 300, "seed": 0, "reliability": 0.9, "judges": 10, "applicants": 4}
     row["outcomes"] = [made | {"accepted": [10, 8, 7, 0]}]
-    (pair,) = tables.pairs([row])
+    (pair,) = summary.pairs([row])
     assert (pair.options, pair.kept, pair.share, pair.fragile, pair.effort) == (4, 2, 0.5, 0.5, 2.0)
-    assert tables.pairs([row | {"reliability": 0.1}]) == []  # too few data: nothing is delivered
+    assert summary.pairs([row | {"reliability": 0.1}]) == []  # too few data: nothing is delivered
 
 
 def test_tables_of_a_measured_line_are_complete(line):
     text = tables.as_text([line])
     assert "| plain | 400 | 1 |" in text
-    assert tables.rules([line])[0]["n_samples"] == 1
+    assert summary.rules([line])[0]["n_samples"] == 1
