@@ -39,7 +39,7 @@ class RefitScores(AmbiguitySet):
 
     Parameters
     ----------
-    mean, cov, radius, drift
+    mean, cov, radius, drift, family : object
         As in `AmbiguitySet`; `RefitScores.of` fills them in. With a radius and drift=cov the mean may be off by so
         many standard deviations.
     reliability : float
@@ -82,6 +82,7 @@ class RefitScores(AmbiguitySet):
 
         Examples
         --------
+        >>> from copa.uncertainty.refit_scores import RefitScores
         >>> round(RefitScores.of(40).level_coefficients(0.9)[0], 2)
         2.96
         """
