@@ -21,10 +21,21 @@ def as_table(batch):
 
 
 @pytest.fixture(scope="module")
+def planner(model):
+    """With the paper's ball."""
+    return loans.planner(model, **loans.BALL)
+
+
+@pytest.fixture(scope="module")
+def batch(planner, declined):
+    return planner.plan(declined)
+
+
+@pytest.fixture(scope="module")
 def weak(model, planner, declined):
     """Someone's plans: one or two options that are accepted today and not much more."""
     cheap = loans.planner(
-        model, guarantee=0.05, n_options=2, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+        model, guarantee=0.05, n_options=2, **loans.same_ball(planner)
     )
     return as_table(cheap.plan(declined.iloc[:20]))
 
@@ -224,7 +235,7 @@ def test_the_margin_of_the_requirement_has_a_word_of_its_own(planner, declined, 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_time_limit_leaves_the_given_options_and_says_so(model, planner, declined, weak, method):
     short = loans.planner(
-        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+        model, time_limit=1e-9, **loans.same_ball(planner)
     )
     people = declined.iloc[:20]
     fixed = short.correct(weak, people, method=method)
@@ -237,7 +248,7 @@ def test_the_time_limit_leaves_the_given_options_and_says_so(model, planner, dec
 
 def test_options_that_are_good_already_need_no_time(model, planner, batch):
     short = loans.planner(
-        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+        model, time_limit=1e-9, **loans.same_ball(planner)
     )
     assert set(short.correct(batch).after.status) == {"ok"}
 
@@ -246,9 +257,7 @@ def test_fractions_in_a_column_of_whole_numbers_survive_a_correction_that_keeps_
     halves = loans.planner(
         model,
         schema=loans.SCHEMA.replace({"debt": {"kind": "numeric", "step": 0.5}}),
-        moments=planner.moments_,
-        radius=planner.radius_,
-        drift=planner.drift_,
+        **loans.same_ball(planner),
     )
     table = as_table(batch[:4]).astype({"debt": float})
     table["debt"] = np.maximum(table["debt"] - 0.5, 0.0)
@@ -296,7 +305,7 @@ def test_a_forbidden_option_that_may_not_move_does_not_leave(planner, batch, dec
 @pytest.mark.parametrize("method", METHODS)
 def test_a_forbidden_option_whose_turn_does_not_come_does_not_leave(model, planner, batch, declined, method):
     short = loans.planner(
-        model, time_limit=1e-9, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+        model, time_limit=1e-9, **loans.same_ball(planner)
     )
     table = as_table(batch[:2])
     table.loc[table.index[:3], "age"] += 10
@@ -340,7 +349,7 @@ def test_wrong_words_and_budgets_are_refused(planner, batch, declined):
 
 def test_a_guarantee_for_all_together_is_what_a_correction_goes_for(model, planner, declined):
     joint = loans.planner(
-        model, guarantee_for="all", moments=planner.moments_, radius=planner.radius_, drift=planner.drift_
+        model, guarantee_for="all", **loans.same_ball(planner)
     )
     each = planner.plan(declined.iloc[:10])
     before = joint.audit(each)
@@ -356,9 +365,7 @@ def test_a_plan_of_which_any_option_holds_stays_as_it_is(model, planner, decline
         model,
         guarantee=0.3,
         guarantee_for="any",
-        moments=planner.moments_,
-        radius=planner.radius_,
-        drift=planner.drift_,
+        **loans.same_ball(planner),
     )
     fixed = one.correct(weak, declined.iloc[:20])
     ok = fixed.before.status == "ok"
