@@ -199,9 +199,7 @@ def request_words(request: PlanRequest) -> str:
     if request.objective == "paper":
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
     if request.aim == "expected":
-        return (
-            f"Asked for is an expected rate of {request.guarantee:g} for {WHOM[request.guarantee_for]}, not a guarantee."
-        )
+        return f"Asked for is an expected rate of {request.guarantee:g} for {WHOM[request.guarantee_for]}, not a guarantee."
     return f"The guarantee asked for is at least {request.guarantee:g} for {WHOM[request.guarantee_for]}."
 
 

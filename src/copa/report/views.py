@@ -15,9 +15,9 @@ from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.wording import (
     MEANINGS,
-    as_asked,
     WHOM,
     around_radius,
+    as_asked,
     condition,
     favourable,
     heading,

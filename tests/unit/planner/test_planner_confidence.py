@@ -1,4 +1,4 @@
-"""The rule behind `radius="auto"`: today's parameters, their reliability, a confidence, and what versions have shown."""
+"""The rule of `radius="auto"`: today's parameters, their reliability, a confidence, and what versions have shown."""
 
 import itertools
 import json
@@ -338,9 +338,7 @@ def test_a_fragile_plan_has_the_surest_options_not_the_cheapest(narrow):
         every = heights(planner, everything(people, i))
         own = heights(planner, batch[i].options)
         assert (own >= 0.9 * every.max() - ROUNDING).all()
-        assert batch[i].highest_level == pytest.approx(
-            planner.fitted_.ambiguity(3).laws.level(every.max()), rel=1e-3
-        )
+        assert batch[i].highest_level == pytest.approx(planner.fitted_.ambiguity(3).laws.level(every.max()), rel=1e-3)
         cheaper += int((every > 0.0).sum() > (every >= 0.9 * every.max()).sum())
     assert cheaper, "somebody could have had a cheaper row with less of a guarantee"
 

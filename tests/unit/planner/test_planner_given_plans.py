@@ -35,9 +35,7 @@ def batch(planner, declined):
 @pytest.fixture(scope="module")
 def weak(model, planner, declined):
     """Someone's plans: one or two options that are accepted today and not much more."""
-    cheap = loans.planner(
-        model, guarantee=0.05, n_options=2, **loans.same_ball(planner)
-    )
+    cheap = loans.planner(model, guarantee=0.05, n_options=2, **loans.same_ball(planner))
     return as_table(cheap.plan(declined.iloc[:20]))
 
 
@@ -235,9 +233,7 @@ def test_the_margin_of_the_requirement_has_a_word_of_its_own(planner, declined, 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_time_limit_leaves_the_given_options_and_says_so(model, planner, declined, weak, method):
-    short = loans.planner(
-        model, time_limit=1e-9, **loans.same_ball(planner)
-    )
+    short = loans.planner(model, time_limit=1e-9, **loans.same_ball(planner))
     people = declined.iloc[:20]
     fixed = short.correct(weak, people, method=method)
     assert (fixed.moved == 0.0).all()
@@ -248,9 +244,7 @@ def test_the_time_limit_leaves_the_given_options_and_says_so(model, planner, dec
 
 
 def test_options_that_are_good_already_need_no_time(model, planner, batch):
-    short = loans.planner(
-        model, time_limit=1e-9, **loans.same_ball(planner)
-    )
+    short = loans.planner(model, time_limit=1e-9, **loans.same_ball(planner))
     assert set(short.correct(batch).after.status) == {"ok"}
 
 
@@ -309,9 +303,7 @@ def test_a_forbidden_option_that_may_not_move_does_not_leave(planner, batch, dec
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_forbidden_option_whose_turn_does_not_come_does_not_leave(model, planner, batch, declined, method):
-    short = loans.planner(
-        model, time_limit=1e-9, **loans.same_ball(planner)
-    )
+    short = loans.planner(model, time_limit=1e-9, **loans.same_ball(planner))
     table = as_table(batch[:2])
     table.loc[table.index[:3], "age"] += 10
     fixed = short.correct(table, declined.iloc[:2], method=method)
@@ -353,9 +345,7 @@ def test_wrong_words_and_budgets_are_refused(planner, batch, declined):
 
 
 def test_a_guarantee_for_all_together_is_what_a_correction_goes_for(model, planner, declined):
-    joint = loans.planner(
-        model, guarantee_for="all", **loans.same_ball(planner)
-    )
+    joint = loans.planner(model, guarantee_for="all", **loans.same_ball(planner))
     each = planner.plan(declined.iloc[:10])
     before = joint.audit(each)
     fixed = joint.correct(each)
