@@ -233,7 +233,7 @@ def _transition(
 ) -> Transition:
     held = _held(accepted[None], promised.owner, whom)[0]
     shares = None if refits is None else _held(refits, promised.owner, whom).mean(axis=0)
-    moved = means - promised.centre
+    moved, reach = means - promised.centre, None if promised.reach is None else promised.reach * (1.0 + 1e-9)
     return Transition(
         start=promised.start.version,
         later=later,
@@ -241,8 +241,8 @@ def _transition(
         n_promises=len(held),
         accepted=float(held.mean()),
         kept=None if shares is None else float((shares >= level - 1e-12).mean()),
-        inside=float((np.abs(moved) <= promised.reach * (1.0 + 1e-9)).mean()),
-        below=float((moved < -promised.reach * (1.0 + 1e-9)).mean()),
+        inside=None if reach is None else float((np.abs(moved) <= reach).mean()),
+        below=None if reach is None else float((moved < -reach).mean()),
     )
 
 

@@ -62,8 +62,10 @@ class Promises:
         The model in force then.
     options : DataFrame
     owner : ndarray of shape (M,)
-    centre, reach : ndarray of shape (M,)
-        Of the options' scores in the ambiguity set.
+    centre : ndarray of shape (M,)
+        Means of the options' scores in the ambiguity set.
+    reach : ndarray of shape (M,) or None
+        How far its radius lets them move; None for a set without a radius.
     """
 
     start: Start
@@ -72,7 +74,7 @@ class Promises:
     options: "pd.DataFrame"
     owner: Any
     centre: Array
-    reach: Array
+    reach: Array | None
 
 
 def only_data(given: Sequence[Any]) -> tuple[Any, Any]:
@@ -137,9 +139,9 @@ def as_of(planner: Any, version: Version, older: Sequence[Any], **changes: Any) 
     settings |= {"model": version.estimator, "moments": None, "progress": False, "time_limit": None}
     if hasattr(planner, "fitted_") and planner.fitted_.radius_source != "given":
         settings |= {"radius": "auto", "drift": "auto"}  # a planner from a file has the numbers that it was fitted with
-    if "history" in settings:
-        settings |= {"history": list(older) or None, "history_data": None}
-    fresh = type(planner)(**(settings | {name: value for name, value in changes.items() if name in settings}))
+    settings |= {name: value for name, value in changes.items() if name in settings}
+    settings |= {"history": list(older) or None if isinstance(settings["radius"], str) else None, "history_data": None}
+    fresh = type(planner)(**settings)
     try:
         return fresh.fit(version.features, version.labels)
     except CopaError as error:
@@ -178,7 +180,9 @@ def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: 
         radius_source=str(made.radius_source_),
     )
     options = batch.options[own].reset_index(drop=True)
-    return Promises(start, t, model, options, owner, scores.means * unit, scores.reaches * unit)
+    centre = getattr(batch.ambiguity, "reliability", 1.0) * scores.means * unit  # of a set that shrinks them itself
+    reach = scores.reaches * unit if batch.ambiguity.radius > 0.0 else None
+    return Promises(start, t, model, options, owner, centre, reach)
 
 
 def _average(values: Array) -> float | None:

@@ -53,7 +53,15 @@ class Start:
     effort, plain_effort : float or None
         Mean effort of the plans, and of plans that today's model alone must accept, for the applicants who have both.
     radius : float
+        Of the ambiguity set.
     radius_source : str
+        Where it came from.
+
+    Examples
+    --------
+    >>> from copa.analysis.backtest import Start
+    >>> Start("2015Q4", 3, 50, 48, 144, 0.91, 0.98, 3.2, 1.6, 1.64, "confidence 0.95").n_served
+    48
     """
 
     version: str
@@ -86,10 +94,17 @@ class Transition:
     kept : float or None
         Share of the promises that at least the promised share of refits of the later version accept; None without
         refits.
-    inside, below : float
-        Share of the options whose later mean score lies inside the ambiguity set, and below it.
+    inside, below : float or None
+        Share of the options whose later mean score lies inside the ambiguity set, and below it; None for a set without
+        a radius, which says nothing of where the mean goes.
     broken : bool
         Whether either share is clearly below what was promised.
+
+    Examples
+    --------
+    >>> from copa.analysis.backtest import Transition
+    >>> Transition("2015Q4", "2016Q1", 1, 144, accepted=0.97, kept=None, inside=0.9, below=0.05).horizon
+    1
     """
 
     start: str
@@ -98,8 +113,8 @@ class Transition:
     n_promises: int
     accepted: float
     kept: float | None
-    inside: float
-    below: float
+    inside: float | None
+    below: float | None
     broken: bool = False
 
 
@@ -110,6 +125,7 @@ class HorizonResult:
     Attributes
     ----------
     horizon : int
+        Retrainings ahead.
     promised : float
         The level.
     n_transitions, n_promises : int
@@ -127,6 +143,17 @@ class HorizonResult:
         The first version by which promises were clearly not kept.
     accepted_before : float or None
         Share accepted by the versions before the first one that broke promises, over any horizon.
+
+    Examples
+    --------
+    >>> from copa.analysis.backtest import Backtest, Transition
+    >>> said = [Transition(str(k), str(k + 1), 1, 90, 1.0, None, 0.9, 0.0) for k in range(1, 10)]
+    >>> found = Backtest.judged(
+    ...     said, kind="versions", versions=tuple("123456789") + ("10",), guarantee=0.9, guarantee_for="each",
+    ...     confidence=None, n_refits=0, starts=(), max_horizon=1,
+    ... )
+    >>> found.horizon(1).verdict, found.horizon(1).highest_level
+    ('kept', 0.9)
     """
 
     horizon: int
@@ -177,13 +204,13 @@ class Backtest:
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
     >>> import copa
-    >>> loans = copa.datasets.make_dated(n_quarters=6, break_at=4)
-    >>> past = loans.quarters(n_rows=400)
+    >>> loans = copa.datasets.make_dated(n_quarters=6, break_at=4, break_size=2.0)
+    >>> past = loans.quarters(n_rows=800)
     >>> levels = [feature.name for feature in loans.schema.features if feature.is_categorical]
     >>> encoder = make_column_transformer((OneHotEncoder(), levels), remainder=StandardScaler())
     >>> model = make_pipeline(encoder, LogisticRegression()).fit(*past[-1])
-    >>> planner = copa.RecoursePlanner(model, schema=loans.schema, guarantee=0.8, n_models=100, n_options=2)
-    >>> found = planner.backtest(history_data=past, names=loans.names, horizon=1, n_applicants=20, n_refits=0)
+    >>> planner = copa.RecoursePlanner(model, schema=loans.schema, n_models=100, n_options=2)
+    >>> found = planner.backtest(history_data=past, names=loans.names, horizon=1, n_applicants=30, n_refits=0)
     >>> found.horizon(1).verdict, found.horizon(1).broke_at
     ('not kept', '2016Q1')
     """

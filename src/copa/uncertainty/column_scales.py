@@ -256,11 +256,12 @@ def _learned(explanations: list[Explanation]) -> Indices:
 
 def _ratio(found: Explanation, inside: Array) -> Array:
     """Reciprocal slopes of columns (m, q) by one explanation; nan where it is open, infinite where it says nothing."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = found.statistic(inside) / found.constant
-    ratio[(ratio == 0.0) & found.seen_zero] = np.inf
-    ratio[ratio == 0.0] = np.nan
-    return np.where(found.columns, ratio, np.inf)
+    said = np.full(found.columns.size, np.inf)
+    own = np.flatnonzero(found.columns)
+    if own.size > 0:
+        ratio = found.statistic(inside[:, own]) / found.constant[own]
+        said[own] = np.where(ratio > 0.0, ratio, np.where(found.seen_zero[own], np.inf, np.nan))
+    return said
 
 
 def _agreed(said: list[Array], unit: float) -> Array:

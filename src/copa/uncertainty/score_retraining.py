@@ -18,7 +18,13 @@ from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.retraining import draw_bootstrap, refit, unfitted
+from copa.uncertainty.retraining import (
+    draw_bootstrap,
+    draw_with_both_classes,
+    refit,
+    subset_size,
+    unfitted,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,17 +136,18 @@ def retrain(
     seed: int,
     n_jobs: int | None,
     advance: Callable[[int], None],
+    changes: Mapping[str, Any] | None = None,
 ) -> tuple[BlackBox, ...]:
     """Clone the model and fit it to each sample of rows; its own randomness, where it has any, differs as well.
 
     The threads are ours: each refit has one, so that threads of threads do not wait for each other, and its sums do
-    not depend on how many there are.
+    not depend on how many there are. `changes` are further settings of each refit.
     """
     rows = X[list(model.columns)]
     labels = np.asarray(y)
     fits: list[Any] = [None] * len(samples)
     parts = unfitted(model.estimator).get_params()
-    same = _each(parts, "n_jobs", 1) | stopped_early(model.estimator)
+    same = _each(parts, "n_jobs", 1) | stopped_early(model.estimator) | dict(changes or {})
 
     def random_states(value: int) -> dict[str, Any]:
         return _each(parts, "random_state", value)
@@ -209,3 +216,38 @@ def require_clonable(model: BlackBox) -> None:
 def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
     """Bootstrap samples of the rows."""
     return [draw_bootstrap(target, rng) for _ in range(n_samples)]
+
+
+THIRD = 1.0 / 3.0  # of the rows
+
+
+def draw_thirds_in_halves(
+    target: Array, n_samples: tuple[int, ...], n_sides: int, rng: np.random.Generator
+) -> list[Indices]:
+    """Random thirds of the rows, without replacement, each within one half of a split and with both classes.
+
+    Around a fit to all n rows, fits to m of them vary by (n - m) / m times the variance of a fit to n fresh rows: with
+    a third, as a model on fresh data varies around today's, both being samples. A refit inside one half has seen
+    nothing of the other one.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n,)
+    n_samples : tuple of int
+        Of each group of samples, which follow one another; sample k of each is in half k % n_sides.
+    n_sides : int
+        Number of halves, even: 2 i and 2 i + 1 are those of one split.
+    rng : numpy.random.Generator
+    """
+    size = subset_size(target.size, THIRD)
+    halves: list[Indices] = []
+    for _ in range(n_sides // 2):
+        order = rng.permutation(target.size)
+        halves += [np.sort(order[: target.size // 2]), np.sort(order[target.size // 2 :])]
+
+    def draw(half: Indices) -> Indices:
+        few = min(size, half.size)
+        what = f"subsets of {few} out of {half.size} rows"
+        return draw_with_both_classes(lambda: np.sort(rng.choice(half, few, replace=False)), target, what)
+
+    return [draw(halves[k % n_sides]) for n in n_samples for k in range(n)]

@@ -15,8 +15,13 @@ from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall, is_exact
 from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.refit_scores import RefitScores
 
-KINDS: dict[str, type[AmbiguitySet]] = {"ball": MomentBall, "location": LocationSet}
+KINDS: dict[str, type[AmbiguitySet]] = {
+    "ball": MomentBall,
+    "location": LocationSet,
+    "refits": RefitScores,
+}
 """Classes that files know, by the name that they have there."""
 
 MOMENTS = ("mean", "cov", "radius", "drift")

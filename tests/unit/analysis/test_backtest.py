@@ -159,6 +159,12 @@ def test_an_option_is_kept_if_the_promised_share_of_refits_accepts_it():
     assert (made("each", 0.8).inside, made("each", 0.8).below) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
 
 
+def test_a_set_without_a_radius_has_no_inside(past):
+    found = run_backtest(planner(radius=0.0, guarantee=0.7), past, first=3, horizon=1, **FEW)
+    assert (found.transitions[0].inside, found.horizon(1).below) == (None, None)
+    assert found.confidence is None  # a number for the radius promises none
+
+
 def test_promises_of_whole_plans_are_counted_by_plan(past):
     found = run_backtest(planner(guarantee_for="all", guarantee=0.5), past, first=3, horizon=1, **FEW)
     assert found.transitions[0].n_promises == found.starts[0].n_served <= 8

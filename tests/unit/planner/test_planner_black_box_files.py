@@ -80,7 +80,21 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     np.testing.assert_array_equal(loaded.plan(declined).held_out.option_share, batch.held_out.option_share)
     assert same_plans(loaded.audit(batch), planner.audit(batch))
     assert loaded.radius_source_ == planner.radius_source_
-    assert (loaded.guarantee, loaded.n_models, loaded.radius) == (0.6, 6, planner.radius_)
+    assert (loaded.guarantee, loaded.n_models, loaded.radius) == (0.6, 6, "auto")
+    assert loaded.fitted_.reliability == planner.fitted_.reliability
+    assert len(loaded.fitted_.held_out) == 9
+
+
+def test_a_number_for_the_radius_comes_back_in_the_format_of_earlier_releases(model, declined, tmp_path):
+    planner = loans.planner(model, **FAST, radius=0.5)
+    planner.save(tmp_path / "p")
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
+    assert (loaded.radius, loaded.fitted_.reliability) == (0.5, None)
+    assert same_plans(loaded.plan(declined), planner.plan(declined))
+    with zipfile.ZipFile(tmp_path / "p") as archive:
+        content = json.loads(archive.read("planner.json"))
+    assert content["version"] == 2
+    assert "reliability" not in content
 
 
 def test_a_loaded_planner_can_be_saved_again(planner, model, declined, saved, tmp_path):
@@ -188,7 +202,7 @@ def test_no_row_of_the_training_data_is_in_the_file(planner, saved):
         (lambda name, raw: raw.replace(b'"seed"', b'"sed"') if name == "planner.json" else raw, "it lacks seed"),
         (lambda name, raw: raw.replace(b'"cells"', b'"cels"') if name == "planner.json" else raw, "is damaged"),
         (
-            lambda name, raw: raw.replace(b'"version": 2', b'"version": 9') if name == "planner.json" else raw,
+            lambda name, raw: raw.replace(b'"version": 3', b'"version": 9') if name == "planner.json" else raw,
             "version 9",
         ),
     ],
@@ -211,6 +225,10 @@ def test_damaged_files_are_refused(saved, model, change, words):
         ("refits", None),
         ("refits", [0, 9]),
         ("refits", [-1, 10]),
+        ("reliability", None),
+        ("reliability", 0.0),
+        ("reliability", 1.5),
+        ("reliability", "x"),
     ],
 )
 def test_numbers_that_no_planner_has_are_refused_when_the_file_is_read(saved, model, part, value):

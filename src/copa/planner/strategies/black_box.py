@@ -9,7 +9,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.formats import Archive
-from copa._core.reading import read_number
+from copa._core.reading import read_number, read_word
 from copa._core.threads import for_each_chunk
 from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
@@ -25,6 +25,7 @@ from copa.search.problem import ActionSpace, read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.families import FAMILIES
 from copa.uncertainty.score_retraining import one_thread_no_warnings, standard_ball
 
 if TYPE_CHECKING:
@@ -150,6 +151,9 @@ class BlackBoxStrategy(Strategy):
         numbers, members = self.pack_refits(rows)
         content = {
             "seed": self.seed,
+            "family": self.family,
+            "reliability": self.reliability,
+            "n_rows": self.n_rows,
             "sharpest": self.model.sharpest,
             "refits": numbers,
             "rows": pack_frame(rows, "rows", arrays),
@@ -174,7 +178,7 @@ class BlackBoxStrategy(Strategy):
         box = replace(box, sharpest=float(content["sharpest"]))
         state["model"] = replace(box, typical=_require_same(box, archive, path))
         strategy = cls(**state, **cls.unpack_learned(archive, state["model"], path))
-        return strategy, {"radius": strategy.radius}
+        return strategy, {"radius": strategy.radius, "family": strategy.family}
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:  # noqa: ARG003 - for subclasses with refits
@@ -319,6 +323,7 @@ def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path")
         power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
         int(content["settings"]["n_options"])
         radius = read_number(float(content["radius"]), "radius")
+        family = read_word(content.get("family", "any"), tuple(FAMILIES), "family")
         good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
         good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
         good &= isinstance(content["columns"], list)
@@ -327,7 +332,14 @@ def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path")
         raise damaged(path, error) from error
     if not good:
         raise damaged(path, "its numbers are not those of a planner")
-    return {"space": space, "radius": radius, "radius_source": str(content["radius_source"]), "seed": seed}
+    return {
+        "space": space,
+        "radius": radius,
+        "radius_source": str(content["radius_source"]),
+        "seed": seed,
+        "family": family,
+        "n_rows": content.get("n_rows"),
+    }
 
 
 def _require_same(model: BlackBox, archive: Archive, path: "str | Path") -> "pd.DataFrame":

@@ -1,42 +1,51 @@
 """Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
-from copa._core.threads import for_each_chunk, progress_bar
+from copa._core.reading import is_number
+from copa._core.threads import progress_bar
+from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
-from copa.models.black_box import BlackBox, LocalFit, fit_locally
+from copa.models.black_box import BlackBox
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
+from copa.planner.strategies.base import Applicants, Flags, Found, Options, write_options
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
-    readable_rows,
     require_readable,
     score_all,
 )
-from copa.planner.strategies.exploration import (
-    Exploration,
-    Rows,
-    Samples,
-    build_in_turns,
-    level_of_each,
-    search_one,
-    signed_guarantee,
-)
-from copa.planner.strategies.storage import pack_refits, unpack_refits
+from copa.planner.strategies.boundary_exploration import BoundaryExploration
+from copa.planner.strategies.exploration import build_in_turns
+from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
+from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanRequest
+from copa.plans.wording import WHOM
+from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
-from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
-from copa.search.run import Goals
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.history import Drift
+from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.radius import fresh_data_radius
-from copa.uncertainty.score_retraining import draw_samples, require_clonable, retrain, score_points
+from copa.uncertainty.refit_scores import RefitScores, sample_moments
+from copa.uncertainty.score_retraining import (
+    THIRD,
+    draw_samples,
+    draw_thirds_in_halves,
+    require_clonable,
+    retrain,
+    score_points,
+    standard_ball,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,24 +53,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-N_MODELS = 40  # refits for the moments where nothing is said
-HELD_OUT_SHARE = 0.5  # further refits, as a share of those for the moments
-FRESH = 8  # rows drawn beside each option to see how true its surrogate is
+N_MODELS = 40  # refits that the search goes by where nothing is said
+CERTIFYING = 1.5  # refits that certify, as a multiple of those
+HELD_OUT_SHARE = 0.5  # the same where the radius is a number: they only forecast
+# How much surer than the level options must look to the search's refits, in standard deviations, so that most of them
+# are certified by the others (benchmarks/black_boxes_fresh.py).
+MARGIN = 0.5
+ALIKE = 1.96  # standard deviations: 95 % of the moves between two fits to different rows
 BATCH_SIZE = 256  # applicants whose rows the models are queried about in one call
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Boundary(BlackBoxStrategy):
-    """A black box whose guarantees rest on refits; the radius counts standard deviations of retraining.
+    """A black box whose guarantees rest on refits.
 
     Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
+
+    With `radius="auto"` the refits are fits to random thirds of the rows, in two groups: the search goes by one, and
+    the other, by which nothing is chosen, certifies what was found (`RefitScores`). With a number, the refits are fits
+    to bootstrap samples, their moments are taken for the next model's up to the radius, in standard deviations of
+    retraining, and the other group only forecasts.
 
     Attributes
     ----------
     retrained : tuple of BlackBox
-        Fits of the same model to resampled data: the moments of the next models' scores come from them.
+        Fits of the same model to resampled data, which the search goes by.
     held_out : tuple of BlackBox
-        Further fits, by which the options are tried and nothing is chosen.
+        Further fits, by which nothing is chosen.
+    reliability : float or None
+        Share of a chosen option's score that other rows keep; None where the radius is a number.
+    expects : bool
+        Whether levels are expected rates, by a normal law with the moments of the refits' scores.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -69,6 +91,7 @@ class Boundary(BlackBoxStrategy):
 
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
+    expects: bool = False
 
     @classmethod
     def learn(
@@ -80,19 +103,82 @@ class Boundary(BlackBoxStrategy):
         if y is None:
             raise InvalidInputError("y is needed to retrain the model: guarantees rest on how its answers vary")
         target = (model.read_labels(y, len(X)) == model.favourable).astype(np.float64)
-        n_held_out = max(2, round(HELD_OUT_SHARE * n_models))
-        samples = draw_samples(target, n_models + n_held_out, np.random.default_rng(settings.seed))
+        rng = np.random.default_rng(settings.seed)
+        certify = settings.by_rule and settings.ambiguity is None
+        n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
+        changes = keep_penalty_per_row(model.estimator, THIRD) if certify else {}
+        if certify:
+            samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
+        else:
+            samples = draw_samples(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
-            fits = retrain(model, X, y, samples, seed=settings.seed + 1, n_jobs=settings.n_jobs, advance=advance)
+            seed, n_jobs = settings.seed + 1, settings.n_jobs
+            fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
         require_readable([model, *fits], space, X)
+        refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
+        if certify:
+            groups = (fits[:n_models], fits[n_models:])
+            kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
+            source = (
+                f"none; certified by {n_held_out} refits on thirds of the rows that nothing was chosen by, reliability "
+                f"{kept:.2f}"
+            )
+            return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
         radius, source = settings.radius, "given"
         if isinstance(radius, str):
             radius = fresh_data_radius(n_models)
             source = (
                 f"for a model trained on fresh data, known from {n_models} refits: {radius:.3g} standard deviations"
             )
-        refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         return {"radius": float(radius), "radius_source": source, **refits}
+
+    def ambiguity(self, n_options: int) -> AmbiguitySet:
+        """The distributions of the scores that the next model gives options."""
+        if self.expects:
+            ball = standard_ball(n_options, 0.0)
+            moments = (ball.mean, ball.cov) if self.reliability is None else sample_moments(len(self.held_out))
+            return LocationSet.read(*moments, 0.0, family="gaussian", simultaneous=False)
+        return super().ambiguity(n_options) if self.reliability is None else self._certifying(self.radius)
+
+    @cached_property
+    def search_set(self) -> AmbiguitySet:
+        """What the search goes by: the same for the scores of its own refits, with a margin."""
+        if self.expects or self.reliability is None:
+            return self.ambiguity(1)
+        return self._certifying(self.radius + MARGIN)
+
+    def _certifying(self, radius: float) -> RefitScores:
+        assert self.reliability is not None  # noqa: S101 - asked for by those who know
+        return RefitScores.of(len(self.held_out), self.reliability, radius)
+
+    @property
+    def shortage(self) -> str:
+        """Nothing: the reliability limits what the held-out refits certify (`RefitScores.highest`)."""
+        return ""
+
+    def expecting(self) -> Self:
+        """The same state with a normal law of the next score."""
+        return replace(self, expects=True)
+
+    def spreads(self, points: Array) -> Array:
+        """Standard deviations of the refits' scores."""
+        if self.reliability is None:
+            return np.asarray(np.linalg.norm(points[:, 1:], axis=1))
+        return np.asarray(points.std(axis=1, ddof=1))
+
+    def widened(self, drift: Drift, horizon: int) -> Self:
+        """The same state, whose scores may move by what past versions moved beyond what refits on thirds do.
+
+        These vary around each other as two models on different rows do: 95 % of their moves are below 1.96 standard
+        deviations. What past versions moved beyond is drift.
+        """
+        moved = drift.radius(horizon)
+        radius = float(np.sqrt(max(0.0, moved**2 - ALIKE**2)))
+        source = (
+            f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
+        ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
+        certified = self.radius_source.removeprefix("none; ")
+        return replace(self, radius=radius, radius_source=f"{source}; {certified}")
 
     def points(
         self,
@@ -102,8 +188,10 @@ class Boundary(BlackBoxStrategy):
         n_jobs: int | None = None,
         encoded: Array | None = None,  # noqa: ARG002 - a score is not enough
     ) -> Array:
-        """Rows as points of the ambiguity set, by the moments of their scores over the refits."""
-        return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
+        """Rows as points of the ambiguity set: the held-out refits' scores, or the moments of the others' scores."""
+        if self.reliability is None:
+            return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
+        return np.ascontiguousarray(score_all(self.held_out, rows, n_jobs).T)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on surrogates, and choose among the rows met by what the models say of them."""
@@ -116,208 +204,80 @@ class Boundary(BlackBoxStrategy):
             return found
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
-        return Found(plans, write_options(self, applicants, plans, run.n_jobs), fidelity=fidelity)
+        options = write_options(self, applicants, plans, run.n_jobs)
+        if self.reliability is not None:
+            plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
+            options = options.take(self._certified(options, request))
+        return Found(plans, options, fidelity=fidelity)
 
-    def expected_rates(self, options: "pd.DataFrame", owner: Indices, found: Found, n_jobs: int | None) -> HeldOutRates:
-        """Shares of the held-out refits that accept the options delivered."""
-        assert found.fidelity is not None  # noqa: S101 - `build` says it of every applicant
-        accepted = accepted_by(self.held_out, options, n_jobs)
-        return HeldOutRates.count(accepted, owner, len(found.fidelity), found.fidelity)
+    def _certified(self, options: Options, request: PlanRequest) -> Flags:
+        """Which options to deliver, (M,): of an applicant with certified options only these, else all.
+
+        That an option is certified and refused has a probability of at most 1 - level, whatever becomes of others.
+        """
+        lower = self.ambiguity(1).option_guarantees(options.points)
+        reached = lower >= request.guarantee
+        if request.guarantee_for != "each":
+            return np.ones(len(lower), dtype=np.bool_)
+        some = np.bincount(options.owner[reached], minlength=options.owner.max(initial=-1) + 1) > 0
+        return np.asarray(reached | ~some[options.owner])
+
+    def expected_rates(
+        self, options: Options, n_applicants: int, n_jobs: int | None, fidelity: Array | None = None
+    ) -> HeldOutRates:
+        """Shares of the held-out refits that accept options; where they certify, the points are their scores."""
+        certifies = self.reliability is not None
+        accepted = options.points.T >= 0.0 if certifies else accepted_by(self.held_out, options.table, n_jobs)
+        unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
+        return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
+
+    def explain(
+        self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
+    ) -> list[str]:
+        """Say for each applicant why there is no plan that reaches the level."""
+        found = super().explain(applicants, plans, levels, request, run)
+        if self.reliability is None or self.expects:
+            return found
+        ambiguity, n = self._certifying(self.radius), len(self.held_out)
+        if request.guarantee > n / (n + 1.0):
+            why = f"{n} held-out refits support at most {rounded_down(n / (n + 1.0))}; raise n_models"
+        elif request.guarantee > ambiguity.highest:
+            why = (
+                f"too few data for this level: models on other rows keep only {self.reliability:.2f} of the scores of "
+                f"chosen options, which supports at most {rounded_down(ambiguity.highest)}"
+            )
+        else:
+            why = ""
+        for i in np.flatnonzero(levels >= 0.0).tolist():
+            if why:
+                found[i] = f"accepted today, but a guarantee of {request.guarantee:g} is out of reach: {why}"
+            elif plans.highest[i] >= request.guarantee:
+                found[i] = (
+                    f"accepted today, but the {n} held-out refits, which decide, do not certify a guarantee of "
+                    f"{request.guarantee:g} for {WHOM[request.guarantee_for]}: these are the surest that were found"
+                )
+        return found
 
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""
         return [len(self.retrained), len(self.held_out)], pack_refits([*self.retrained, *self.held_out], rows)
 
     @classmethod
+    def unpack(
+        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
+    ) -> tuple[Self, dict[str, Any]]:
+        """Read what `pack` returned; where the held-out refits certify, the radius is "auto" again."""
+        strategy, settings = super().unpack(archive, schema, model, path)
+        return strategy, settings if strategy.reliability is None else settings | {"radius": "auto"}
+
+    @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:
-        """The refits."""
+        """The refits and the reliability."""
         fits, n_retrained = unpack_refits(archive, model, path)
-        return {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
-
-
-NEAR, FAR = 96, 192  # rows drawn around an applicant; and further ones where none of these is accepted
-N_BOUNDARY_SEEDS = 16  # accepted rows towards which the boundary is looked for
-HALVINGS = 4  # of the way to each
-N_BESIDE = 2  # rows drawn beside each place where the boundary was met
-FITTED_ROWS = 96  # nearest rows of an applicant that a surrogate is fitted to, and the refits are queried about
-BESIDE = 3  # rows drawn beside each option, to see the model there
-WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredByRefits(Samples):
-    """Rows with what all models say of them.
-
-    Attributes
-    ----------
-    refit_scores : ndarray of shape (M, K)
-    """
-
-    refit_scores: Array
-
-
-@dataclass(frozen=True, eq=False)
-class BoundaryExploration(Exploration[ScoredByRefits]):
-    """Exploration with the slopes of linear surrogates, fitted to what the model and its refits say near the boundary.
-
-    Attributes
-    ----------
-    strategy : Boundary
-    floors : ndarray of shape (N,)
-        Least score that surrogates are asked for: raised by as much as they were wrong.
-    """
-
-    n_turns: ClassVar[int] = 3
-
-    strategy: Boundary
-    floors: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "floors", np.zeros(len(self.applicants)))
-
-    def start(self) -> tuple[ScoredByRefits, Rows]:
-        """Find the boundary, and query the refits about the rows nearest to it."""
-        known = self._find_boundary()
-        known = self._with_refits(known.take(_nearest(known, len(self.applicants))))
-        return known, known
-
-    def evaluate(self, rows: Rows) -> ScoredByRefits:
-        """Query all models about rows."""
-        return self._with_refits(self.query(rows))
-
-    def visit(self, options: Rows, turn: int) -> ScoredByRefits:
-        """Query all models about options and rows beside them."""
-        found = self.query(options)
-        refused = found.scores < 0.0
-        np.maximum.at(self.floors, found.owner[refused], self.floors[found.owner[refused]] - found.scores[refused])
-        draws = Draws.make(BESIDE, self.space, self.strategy.seed + 10 + turn)
-        return self._with_refits(found.joined(self._query_beside(found, draws)))
-
-    def refocus(self, focus: Rows, options: ScoredByRefits) -> Rows:
-        """The options; where an applicant has none, what the focus was."""
-        assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and this make it
-        return focus.take(~np.isin(focus.owner, options.owner)).joined(options)
-
-    def search(self, known: ScoredByRefits, focus: Rows, turn: int) -> Rows:  # noqa: ARG002 - every turn alike
-        """The options of a plan for each applicant, on a surrogate fitted near the focus."""
-        assert isinstance(focus, ScoredByRefits)  # noqa: S101 - as `start` and `refocus` make it
-        applicants, request = self.applicants, self.request
-        plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
-        level, ambiguity = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING), self.strategy.ambiguity(1)
-
-        def work(some: slice) -> None:
-            for i in range(*some.indices(len(applicants))):
-                mine = known.take(np.flatnonzero(known.owner == i))
-                if len(mine.owner) == 0:
-                    continue
-                space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
-                goals = Goals(ambiguity, np.array([level]), np.array([self.floors[i] + ROUNDING]))
-                here = applicants.take([i])
-                plans.put([i], search_one(space, here, here.encoded, goals, request, self.run, request.n_options))
-
-        for_each_chunk(work, len(applicants), 1, self.run.n_jobs)
-        owner, option = plans.positions
-        return Rows(owner, plans.options[owner, option])
-
-    def query(self, rows: Rows) -> Samples:
-        """Query the model in force about rows."""
-        points = rows.coordinates(self.space, self.applicants)
-        with readable_rows():
-            scores = self.strategy.model.scores(rows.frame(self.space, self.applicants))
-        return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
-
-    def _query_beside(self, centres: Samples, draws: Draws, reach: float = 0.5) -> Samples:
-        """Query the model in force about rows drawn beside others."""
-        regions = self.applicants.regions.take(centres.owner)
-        drawn = rows_around(self.space, regions, centres.values, draws, reach)
-        return self.query(Rows(np.repeat(centres.owner, len(draws)), drawn))
-
-    def _with_refits(self, samples: Samples) -> ScoredByRefits:
-        """Query the refits about rows too; the moments of their scores give each row its guarantee."""
-        strategy = self.strategy
-        scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.run.n_jobs)
-        spread = scores.std(axis=0, ddof=1)
-        lower = signed_guarantee(strategy.ambiguity(1), scores.mean(axis=0), spread, strategy.radius * spread)
-        return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)
-
-    def _find_boundary(self) -> Samples:
-        """Rows around each applicant; where some are accepted, rows on the boundary and beside it as well."""
-        seed, everyone = self.strategy.seed, np.arange(len(self.applicants))
-        found = self._query_around(everyone, Draws.make(NEAR, self.space, seed), reach=1.0)
-        lost = np.setdiff1d(everyone, found.owner[found.scores >= 0.0])
-        if len(lost):
-            found = found.joined(self._query_around(lost, Draws.make(FAR, self.space, seed + 1), reach=4.0))
-        seeds = found.take(_cheapest_accepted(found, len(self.applicants)))
-        if len(seeds.owner) == 0:
-            return found
-        met = self._halve(seeds)
-        beside = Draws.make(N_BESIDE, self.space, seed + 2)
-        return found.joined(*met, self._query_beside(met[-1], beside))
-
-    def _query_around(self, whose: Indices, draws: Draws, reach: float) -> Samples:
-        regions = self.applicants.regions.take(whose)
-        drawn = rows_around(self.space, regions, regions.own, draws, reach)
-        return self.query(Rows(np.repeat(whose, len(draws)), drawn))
-
-    def _halve(self, seeds: Samples) -> list[Samples]:
-        """Bisect between applicants and accepted rows: the rows met, turn by turn."""
-        draws = Draws.make(N_BOUNDARY_SEEDS, self.space, self.strategy.seed + 3)
-        rank = np.arange(len(seeds.owner)) - np.searchsorted(seeds.owner, seeds.owner)  # of each within its applicant
-        order = draws.order[rank % N_BOUNDARY_SEEDS]
-        regions = self.applicants.regions.take(seeds.owner)
-        low, high = np.zeros(len(seeds.owner)), np.ones(len(seeds.owner))
-        met: list[Samples] = []
-        for _ in range(HALVINGS):
-            share = 0.5 * (low + high)
-            met.append(self.query(Rows(seeds.owner, rows_between(self.space, regions, seeds.values, share, order))))
-            accepted = met[-1].scores >= 0.0
-            high, low = np.where(accepted, share, high), np.where(accepted, low, share)
-        return met
-
-    def fidelity(self, known: ScoredByRefits, options: ScoredByRefits) -> Array:
-        """Share of fresh rows near the options that the surrogate accepts or refuses as the model does, (N,)."""
-        shares = np.full(len(self.applicants), np.nan)
-        fresh = self._query_beside(options, Draws.make(FRESH, self.space, self.strategy.seed + 99))
-        for i in np.unique(options.owner):
-            mine = known.take(np.flatnonzero(known.owner == i))
-            fit = fit_surrogate(mine, options.points[options.owner == i])
-            near = fresh.owner == i
-            shares[i] = np.mean((fit.scores(fresh.points[near])[0] >= 0.0) == (fresh.scores[near] >= 0.0))
-        return shares
-
-
-def _cheapest_accepted(samples: Samples, n_applicants: int) -> Indices:
-    """Positions of up to N_BOUNDARY_SEEDS accepted rows per applicant, those with the least changes."""
-    size = samples.sizes
-    chosen = []
-    for i in range(n_applicants):
-        rows = np.flatnonzero((samples.owner == i) & (samples.scores >= 0.0))
-        chosen.append(rows[np.argsort(size[rows], kind="stable")[:N_BOUNDARY_SEEDS]])
-    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
-
-
-def _nearest(samples: Samples, n_applicants: int) -> Indices:
-    """Positions of the FITTED_ROWS rows of each applicant nearest to the boundary, in score and in distance."""
-    distance = samples.sizes
-    chosen = []
-    for i in range(n_applicants):
-        rows = np.flatnonzero(samples.owner == i)
-        scale = max(float(np.median(distance[rows])), 1e-9)
-        urgency = distance[rows] / scale + np.abs(samples.scores[rows])
-        chosen.append(rows[np.argsort(urgency, kind="stable")[:FITTED_ROWS]])
-    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
-
-
-def fit_surrogate(known: ScoredByRefits, centres: Array) -> LocalFit:
-    """Fit a linear surrogate of every model to the rows near some centres (P, D)."""
-    distance = np.abs(known.points[:, None] - centres[None]).sum(axis=2).min(axis=1)
-    width = WIDTH * max(float(np.median(np.abs(centres[:, 1:]).sum(axis=1))), 1.0)
-    nearness = np.exp(-((distance / width) ** 2)) / (1.0 + np.abs(known.scores))
-    return fit_locally(known.points, np.vstack([known.scores, known.refit_scores.T]), nearness)
-
-
-def _linearised(space: ActionSpace, fit: LocalFit) -> ActionSpace:
-    """The action space with the moments of the surrogates."""
-    others = fit.weights[1:]
-    cov = np.cov(others, rowvar=False) + fit.cov
-    return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+        refits = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
+        kept: Any = archive.content.get("reliability")
+        if kept is None:
+            return refits
+        if not is_number(kept) or not 0.0 < kept <= 1.0:
+            raise damaged(path, f"its reliability is {kept!r}")
+        return refits | {"reliability": float(kept)}

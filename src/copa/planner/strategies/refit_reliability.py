@@ -1,0 +1,104 @@
+"""What models on other rows keep of the scores of chosen options: measured on halves of the data.
+
+All refits of a planner share today's rows, and its options are chosen where these flatter them. So the refits are
+fitted inside halves of the data, in splits: options are chosen by the search's refits of one half, much as a plan would
+be, and what the held-out refits of that half say of them is compared with what those of the other half say.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copa._core.arrays import Array, Indices
+from copa.models.black_box import BlackBox
+from copa.planner.strategies.black_box import score_all
+from copa.search.neighbourhood import Draws, rows_around
+from copa.search.problem import ActionSpace, read_regions
+from copa.search.rows import make_room, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PER_SIDE = 6  # refits of the search inside a half, where there are enough
+N_APPLICANTS, N_ROWS = 60, 30  # for whom options are chosen, among so many rows around each
+RATIO = 3.0  # of mean and spread that an option is chosen for: Cantelli's at a level of 0.9
+LEAST = 0.01  # reliability below which nothing is said any more
+# Refits on two thirds of a half vary around the fit to all of it by half the variance of a fit to such a half; those on
+# thirds of it would by twice this variance.
+WITHIN_HALVES = 4.0
+
+
+def n_sides(n_models: int) -> int:
+    """Into how many halves of the rows, two of each split, so many refits are put."""
+    return 2 * max(1, n_models // (2 * PER_SIDE))
+
+
+def measure_reliability(
+    model: BlackBox,
+    searching: tuple[BlackBox, ...],
+    judging: tuple[BlackBox, ...],
+    space: ActionSpace,
+    X: "pd.DataFrame",
+    *,
+    seed: int,
+    n_jobs: int | None,
+) -> float:
+    """The share of chosen options' scores that models on other rows keep, in (0, 1], see `RefitScores`.
+
+    Parameters
+    ----------
+    model : BlackBox
+        The model in force.
+    searching, judging : tuple of BlackBox
+        Refits that choose and refits that do not; k of either in half k % `n_sides` (see `draw_thirds_in_halves`).
+    space : ActionSpace
+    X : DataFrame
+        The training data.
+    seed : int
+        Of the rows that are drawn.
+    n_jobs : int or None
+    """
+    good = np.flatnonzero([not message for message in space.schema.check(X)])
+    declined = good[~model.accepts(X.iloc[good])][:N_APPLICANTS] if len(good) else good
+    if len(declined) == 0:
+        return 1.0  # nobody needs an option
+    people, sides = make_room(space, X.iloc[declined]), n_sides(len(searching))
+    regions = read_regions(space, people)
+    owner = np.repeat(np.arange(len(people)), N_ROWS)
+    rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
+    table, effort = write_rows(space, people, regions.own, owner, rows), space.effort(regions.own[owner], rows)
+    scores = score_all(searching, table, n_jobs)
+    chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
+    met = np.unique(np.concatenate(chosen))
+    judged = score_all(judging, table.iloc[met], n_jobs)
+    by_side = [judged[side::sides] for side in range(sides)]
+    return compare_halves(by_side, [np.searchsorted(met, rows) for rows in chosen])
+
+
+def compare_halves(scores: list[Array], chosen: list[Indices]) -> float:
+    """The reliability from what the held-out refits of each half say of rows.
+
+    Parameters
+    ----------
+    scores : list of ndarray of shape (G, M)
+        Halves 2 i and 2 i + 1 are those of one split.
+    chosen : list of ndarray
+        Positions of the rows that were chosen in each half.
+    """
+    here = sum(float(own[:, rows].mean(axis=0).sum()) for own, rows in zip(scores, chosen, strict=True))
+    others = [scores[side ^ 1] for side in range(len(scores))]
+    elsewhere = sum(float(other[:, rows].mean(axis=0).sum()) for other, rows in zip(others, chosen, strict=True))
+    kept = max(elsewhere / here, 0.0) if here > 0.0 else 0.0
+    # Twice the rows: errors have half the variance beside the same differences between rows (Spearman and Brown).
+    return float(np.clip(2.0 * kept / (1.0 + kept), LEAST, 1.0))
+
+
+def choose_rows(scores: Array, effort: Array, owner: Indices) -> Indices:
+    """The cheapest row of each applicant that the refits are sure of, else the surest one with a positive mean."""
+    mean = scores.mean(axis=0)
+    spread = np.sqrt(WITHIN_HALVES * scores.var(axis=0, ddof=1)) if len(scores) > 1 else np.zeros(len(mean))
+    ratio = np.where(mean > 0.0, mean / np.maximum(spread, 1e-9), -1.0)
+    sure = ratio >= RATIO
+    order = np.lexsort((np.where(sure, effort, -ratio), ~sure, owner))
+    first = order[np.unique(owner[order], return_index=True)[1]]
+    return np.asarray(first[mean[first] > 0.0])
