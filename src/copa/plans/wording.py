@@ -198,9 +198,10 @@ def request_words(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
     if request.objective == "paper":
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
+    level, whom = f"{request.guarantee:g}", WHOM[request.guarantee_for]
     if request.aim == "expected":
-        return f"Asked for is an expected rate of {request.guarantee:g} for {WHOM[request.guarantee_for]}, not a guarantee."
-    return f"The guarantee asked for is at least {request.guarantee:g} for {WHOM[request.guarantee_for]}."
+        return f"Asked for is an expected rate of {level} for {whom}, not a guarantee."
+    return f"The guarantee asked for is at least {level} for {whom}."
 
 
 def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
