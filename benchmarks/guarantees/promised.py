@@ -233,7 +233,9 @@ def run(args: argparse.Namespace) -> None:
     CACHE.mkdir(exist_ok=True)
     path = CACHE / f"{args.phase}.jsonl"
     done = {(row["population"], row["n"], row["seed"]) for row in read_lines(path)}
-    for population, n, seed in to_do(args.phase, range(args.first, args.first + args.sets), tuple(args.sizes), args.only):
+    for population, n, seed in to_do(
+        args.phase, range(args.first, args.first + args.sets), tuple(args.sizes), args.only
+    ):
         if (population.name, n, seed) in done:
             continue
         started = time.process_time()
