@@ -106,7 +106,7 @@ class RefitScores(AmbiguitySet):
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""
         words = (
-            f"of which those of {self.dimension} held-out refits, that nothing was chosen by, are equally good draws"
+            f"of which those of {self.dimension} held-out refits, which the search did not go by, are equally good draws"
         )
         if self.reliability < 1.0:
             words += f", once their mean is multiplied by {self.reliability:.3g}, what models on other rows keep of it"
