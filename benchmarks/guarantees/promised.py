@@ -39,6 +39,7 @@ from copa.uncertainty.reliability import LEAST_RELIABILITY
 CACHE = Path(__file__).with_name("cache")
 N_SETS, N_JUDGES, N_APPLICANTS = 14, 200, 15
 POOL = 400  # fresh rows that declined applicants are taken from
+TRIED = {"development": (0.9, 0.95, 0.975, 0.99), "report": CONFIDENCES}  # 0.975 for a variant, see `tables`
 FLOOR = {"development": 0.5, "report": LEAST_RELIABILITY}  # reliability below which no plans are made
 OLD_SIZES = (300, 1000)  # where the default of version 0.3 is measured too
 SLOW = (("wide", 300),)  # measured last: 60 columns, and next to nothing to be found
@@ -159,7 +160,9 @@ def non_robust(case: Case, strategy: Linear) -> copa.PlanBatch:
     return plan(case, replace(strategy.with_set(certain), reliability=None), 0.5)
 
 
-def measure(case: Case, *, least: float = LEAST_RELIABILITY, old: bool = False) -> dict[str, Any]:
+def measure(
+    case: Case, *, least: float = LEAST_RELIABILITY, confidences: tuple[float, ...] = CONFIDENCES, old: bool = False
+) -> dict[str, Any]:
     """One line of the file: what the training set is like, and the outcome of every rule, level and confidence.
 
     Parameters
@@ -167,6 +170,7 @@ def measure(case: Case, *, least: float = LEAST_RELIABILITY, old: bool = False) 
     case : Case
     least : float
         Reliability below which no plans are made.
+    confidences : tuple of float
     old : bool
         Whether the default of version 0.3 is measured too.
     """
@@ -184,7 +188,7 @@ def measure(case: Case, *, least: float = LEAST_RELIABILITY, old: bool = False) 
         return found
     base = non_robust(case, strategy) if b >= least or old else None
     unshrunk = replace(strategy.parameters, mean=strategy.moments(1).mean)
-    for confidence in CONFIDENCES if b >= least else ():
+    for confidence in confidences if b >= least else ():
         for level in LEVELS:
             state = replace(strategy.with_set(shrunk(unshrunk, b, confidence)), confidence=confidence, reliability=None)
             result = outcome(case, plan(case, state, level), base)
@@ -212,10 +216,10 @@ def old_default(case: Case) -> Linear:
     return planner.fitted_
 
 
-def to_do(phase: str, n_sets: int, sizes: tuple[int, ...], names: list[str]) -> list[tuple[Population, int, int]]:
+def to_do(phase: str, seeds: range, sizes: tuple[int, ...], names: list[str]) -> list[tuple[Population, int, int]]:
     """Populations, sizes and seeds, every population in turn."""
     populations = [make() for make in POPULATIONS + (HELD_BACK if phase == "report" else ())]
-    found = [(p, n, seed) for seed in range(n_sets) for n in sizes for p in populations if not names or p.name in names]
+    found = [(p, n, seed) for seed in seeds for n in sizes for p in populations if not names or p.name in names]
     return sorted(found, key=lambda case: (case[0].name, case[1]) in SLOW)
 
 
@@ -229,13 +233,14 @@ def run(args: argparse.Namespace) -> None:
     CACHE.mkdir(exist_ok=True)
     path = CACHE / f"{args.phase}.jsonl"
     done = {(row["population"], row["n"], row["seed"]) for row in read_lines(path)}
-    for population, n, seed in to_do(args.phase, args.sets, tuple(args.sizes), args.only):
+    for population, n, seed in to_do(args.phase, range(args.first, args.first + args.sets), tuple(args.sizes), args.only):
         if (population.name, n, seed) in done:
             continue
         started = time.process_time()
         case = prepare(population, n, seed, args.phase, kept_judges(population, n, args.phase))
-        old = seed < args.old and n in OLD_SIZES
-        row = {"population": population.name, "n": n, "seed": seed} | measure(case, least=FLOOR[args.phase], old=old)
+        old = seed < args.first + args.old and n in OLD_SIZES
+        measured = measure(case, least=FLOOR[args.phase], confidences=TRIED[args.phase], old=old)
+        row = {"population": population.name, "n": n, "seed": seed} | measured
         with path.open("a") as lines:
             lines.write(json.dumps(row | {"seconds": round(time.process_time() - started, 2)}) + "\n")
 
@@ -245,6 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--phase", default="report", choices=("development", "report"), help="which seeds")
     parser.add_argument("--sets", type=int, default=N_SETS, help="training sets for each population and size")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first of them")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="rows of the training sets")
     parser.add_argument("--only", nargs="*", default=[], help="names of populations")
     parser.add_argument("--old", type=int, default=0, help="sets on which other rules are measured too")
