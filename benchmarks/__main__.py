@@ -5,6 +5,7 @@ import argparse
 from benchmarks import (
     batch,
     black_boxes,
+    black_boxes_fresh,
     construction,
     dated,
     determinism,
@@ -29,6 +30,7 @@ QUESTIONS = {
     "mahalanobis": mahalanobis,
     "end_to_end": end_to_end,
     "black_boxes": black_boxes,
+    "black_boxes_fresh": black_boxes_fresh,
     "determinism": determinism,
     "start_up": start_up,
     "robustness": robustness,

@@ -1,9 +1,9 @@
 """What later models keep on the bundled data: the default, that of version 0.3, and a plain margin.
 
-A third of the rows (35 %) trains the model; the others are the population that later models come from: each is the whole
-pipeline, encoder included, fitted to as many of these rows as the model had. An option is kept if at least the level's
-share of the later models accept it. `python -m benchmarks.guarantees.bundled [--quick]` prints the tables of
-docs/guarantees.md.
+A third of the rows (35 %) trains the model; the others are the population that later models come from: each is the
+whole pipeline, encoder included, fitted to as many of these rows as the model had. An option is kept if at least the
+level's share of the later models accept it. Efforts and shares of fragile plans are also shown for models of all rows.
+`python -m benchmarks.guarantees.bundled [--quick]` prints the tables.
 """
 
 import argparse
@@ -91,11 +91,15 @@ def rates(case, options):
     return np.mean([model.predict(options) for model in case.later], axis=0)
 
 
-def margin_batch(case, target, common, n_models):
-    """Plans whose scores today exceed a constant, at the mean effort `target` over the applicants `common`."""
-    X, y = case.data.features.iloc[case.train], np.asarray(case.data.favourable)[case.train]
+def margin_batch(case, planned):
+    """Plans whose scores today exceed a constant, with as much effort for the same applicants as those `planned`.
+
+    Returns the batch, and the applicants whom both serve.
+    """
+    X = case.data.features.iloc[case.train]
     theta = LinearModel.read(case.model, X.columns).theta
     low, high, best = 0.0, 20.0, None
+    served = np.flatnonzero(planned.status == "ok")
     for _ in range(12):
         margin = 0.5 * (low + high)
         mean = theta.copy()
@@ -105,13 +109,17 @@ def margin_batch(case, target, common, n_models):
             case.model, schema=case.data.schema, guarantee=0.5, moments=certain, radius=0.0, **SAME
         ).fit(X)
         batch = planner.plan(case.declined)
-        served = [i for i in common if batch.status[i] == "ok"]
-        effort = mean_effort(batch, served) if len(served) >= 0.7 * len(common) else np.inf
-        if effort <= target:
-            low, best = margin, batch
+        both = [i for i in served if batch.status[i] == "ok"]
+        if both and mean_effort(batch, both) <= mean_effort(planned, both):
+            low, best = margin, (batch, both)
         else:
             high = margin
     return best
+
+
+def worst_tenth(accepted):
+    """Mean rate of the tenth of the options that are accepted least."""
+    return float(np.sort(accepted)[: max(1, len(accepted) // 10)].mean()) if len(accepted) else np.nan
 
 
 def mean_effort(batch, applicants):
@@ -130,11 +138,13 @@ def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
             made = planners(case, level, n_models)
             batches = {rule: planner.plan(case.declined) for rule, planner in made.items()}
             base = batches["none"]
-            ok = np.flatnonzero(batches["default"].status == "ok")
-            if len(ok):
-                batches["margin"] = margin_batch(case, mean_effort(batches["default"], ok), ok, n_models) or base
+            whose = {rule: np.flatnonzero(batch.status == "ok") for rule, batch in batches.items()}
+            beside = margin_batch(case, batches["default"]) if len(whose["default"]) else None
+            if beside is not None:
+                batches["margin"], whose["margin"] = beside
+                batches["default, same people"], whose["default, same people"] = batches["default"], beside[1]
             for rule, batch in batches.items():
-                served = np.flatnonzero(batch.status == "ok")
+                served = whose[rule]
                 flags = np.isin(batch.owner, served)
                 accepted = rates(case, batch.options[flags])
                 common = [i for i in served if base.status[i] == "ok"]
@@ -146,7 +156,7 @@ def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
                         "applicants": len(batch), "ok": len(served), "fragile": int((batch.status == "fragile").sum()),
                         "options": int(flags.sum()), "kept": float((accepted >= level).sum()),
                         "rate": float(accepted.mean()) if len(accepted) else np.nan,
-                        "worst_tenth": float(np.sort(accepted)[: max(1, len(accepted) // 10)].mean()) if len(accepted) else np.nan,
+                        "worst_tenth": worst_tenth(accepted),
                         "expected": expected,
                         "effort": mean_effort(batch, common) / mean_effort(base, common) if common else np.nan,
                     }
@@ -164,18 +174,51 @@ def table(rows):
     return sums.join(means).round(3)
 
 
+def on_all_rows(name, C, n_applicants, n_models):
+    """Effort beside version 0.3 and shares of fragile plans, for a model of all rows."""
+    data = DATA[name]()
+    X, y = data.features, np.asarray(data.favourable)
+    model = pipeline(data, C).fit(X, y)
+    case = Split(data, np.arange(len(X)), model, X[~model.predict(X)].head(n_applicants), [])
+    rows = []
+    for level in (0.9, 0.95):
+        made = {rule: planner.plan(case.declined) for rule, planner in planners(case, level, n_models).items()}
+        new, old = made["default"], made["0.3"]
+        both = np.flatnonzero((new.status == "ok") & (old.status == "ok"))
+        ratios = [mean_effort(new, [i]) / mean_effort(old, [i]) for i in both]
+        fragile = {rule: float((batch.status == "fragile").mean()) for rule, batch in made.items()}
+        rows.append(
+            {
+                "data": name,
+                "C": C,
+                "level": level,
+                "applicants": len(new),
+                "both": len(both),
+                "effort, median of ratios": float(np.median(ratios)) if ratios else np.nan,
+                "fragile": fragile["default"],
+                "fragile, 0.3": fragile["0.3"],
+            }
+        )
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=6)
-    quick = parser.parse_args()
-    size = {"n_later": 40 if quick.quick else 100, "n_applicants": 15 if quick.quick else 30, "levels": (0.9,) if quick.quick else (0.9, 0.95)}
+    parser.add_argument("--only", choices=("splits", "all-rows"))
+    given = parser.parse_args()
+    size = {"n_later": 100, "n_applicants": 30, "levels": (0.9, 0.95), "n_models": 1000}
+    if given.quick:
+        size = {"n_later": 40, "n_applicants": 15, "levels": (0.9,), "n_models": 200}
+    settings = [(name, C) for name in DATA for C in (0.1, 1.0)]
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        for name in DATA:
-            for C in (0.1, 1.0):
-                rows = measure(name, C, seeds=range(quick.seeds), n_models=200 if quick.quick else 1000, **size)
-                print(table(rows).to_string(), flush=True)
+        for name, C in settings if given.only != "splits" else ():
+            rows = on_all_rows(name, C, 2 * size["n_applicants"], size["n_models"])
+            print(pd.DataFrame(rows).round(3).to_string(index=False), flush=True)
+        for name, C in settings if given.only != "all-rows" else ():
+            print(table(measure(name, C, seeds=range(given.seeds), **size)).to_string(), flush=True)
 
 
 if __name__ == "__main__":

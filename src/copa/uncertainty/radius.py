@@ -10,6 +10,7 @@ from copa._core.reading import read_count, read_share, read_word
 from copa.exceptions import InvalidInputError
 from copa.models.linear import parameter_history, parameter_vector
 from copa.uncertainty.gelbrich import gelbrich_distance
+from copa.uncertainty.pipelines import encoded_data, express_versions
 from copa.uncertainty.retraining import (
     Indices,
     TrainingData,
@@ -51,7 +52,7 @@ def calibrate_radius(
     estimator : object
     X : array_like of shape (n, d)
     y : array_like of shape (n,)
-        As in `WeightMoments.from_retraining`.
+        As in `retrained_parameters`: a linear classifier and its features, or a Pipeline and raw rows.
     quantile : float
         In (0, 1]; the radius is the smallest distance that at least this share of the distances do not
         exceed.
@@ -86,7 +87,22 @@ def calibrate_radius(
     >>> radius = copa.calibrate_radius(LogisticRegression(), X, y, n_splits=4, n_models=20, random_state=0)
     >>> 0.1 < radius < 2.0
     True
+
+    A pipeline and a table of raw columns, in standard deviations of retraining:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> data = copa.datasets.load_german()
+    >>> table = data.features[["duration", "amount", "age"]]
+    >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, data.favourable)
+    >>> shape = copa.WeightMoments.from_laplace(pipeline, table, data.favourable).cov
+    >>> radius = copa.calibrate_radius(
+    ...     pipeline, table, data.favourable, n_splits=4, n_models=20, drift=shape, random_state=0
+    ... )
+    >>> 1.0 < radius < 10.0
+    True
     """
+    estimator, X = encoded_data(estimator, X, y)
     data = TrainingData.read(X, y)
     read_share(quantile, "quantile", or_one=True)
     read_count(n_splits, "n_splits")
@@ -109,20 +125,23 @@ def calibrate_radius(
     return _quantile(distances, quantile)
 
 
-def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = None) -> float:
+def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = None, X: Any = None) -> float:
     """Measure how far past retrainings have moved the moments.
 
     Parameters
     ----------
     versions : sequence
-        At least two versions, oldest first; each a WeightMoments, a parameter vector of shape (D,) or a
-        fitted linear classifier. The last two count as point masses (covariance zero).
+        At least two versions, oldest first; each a WeightMoments, a parameter vector of shape (D,) or a fitted linear
+        classifier, or all of them pipelines that end in one. All but the first count as point masses (covariance
+        zero).
     quantile : float
         In (0, 1]; the radius is the smallest distance that at least this share of the distances do not
         exceed.
     drift : array_like of shape (D, D), optional
         Shape of the ball, as in `gelbrich_distance`, for instance from `estimate_drift`. Give the bounds the
         same one.
+    X : DataFrame, optional
+        Raw rows, needed for pipelines, as in `WeightMoments.from_history`.
 
     Returns
     -------
@@ -140,21 +159,36 @@ def radius_from_history(versions: Any, *, quantile: float = 0.95, drift: Any = N
     >>> import copa
     >>> copa.radius_from_history([[0.0, 1.0], [0.0, 1.5], [3.0, 5.5]])
     5.0
+
+    Pipelines, each with a scaler of its own:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> data = copa.datasets.load_german()
+    >>> table, good = data.features[["duration", "amount", "age"]], data.favourable
+    >>> versions = [
+    ...     make_pipeline(StandardScaler(), LogisticRegression()).fit(table[:n], good[:n]) for n in (400, 700, 1000)
+    ... ]
+    >>> 0.0 < copa.radius_from_history(versions, X=table) < 1.0
+    True
     """
     read_share(quantile, "quantile", or_one=True)
-    moments = [_version_moments(version) for version in versions]
+    moments = [_version_moments(version) for version in express_versions(versions, X)]
     if len(moments) < 2:
         raise InvalidInputError(f"versions must hold at least 2 versions, got {len(moments)}")
     return _quantile([_distance(a, b, drift) for a, b in pairwise(moments)], quantile)
 
 
-def estimate_drift(history: Any) -> Array:
+def estimate_drift(history: Any, *, X: Any = None) -> Array:
     """Estimate the matrix Q of a transport cost s'Q^{-1}s from past parameter changes.
 
     Parameters
     ----------
     history : array_like of shape (V, D) or sequence of object
-        Versions of the parameters, or fitted linear classifiers, oldest first, V >= 3.
+        Versions of the parameters, fitted linear classifiers or pipelines that end in one, oldest first, V >= 3.
+    X : DataFrame, optional
+        Raw rows, needed for pipelines, as in `WeightMoments.from_history`.
 
     Returns
     -------
@@ -186,10 +220,23 @@ def estimate_drift(history: Any) -> Array:
     >>> drift = copa.estimate_drift([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     >>> drift.tolist()  # the second parameter never moved
     [[1.0, 0.0], [0.0, 0.0]]
+
+    Pipelines, each with a scaler of its own:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> data = copa.datasets.load_german()
+    >>> table, good = data.features[["duration", "amount", "age"]], data.favourable
+    >>> versions = [
+    ...     make_pipeline(StandardScaler(), LogisticRegression()).fit(table[:n], good[:n]) for n in (400, 700, 1000)
+    ... ]
+    >>> copa.estimate_drift(versions, X=table).shape
+    (4, 4)
     """
     from sklearn.covariance import ledoit_wolf_shrinkage
 
-    changes = np.diff(parameter_history(history, minimum=3), axis=0)
+    changes = np.diff(parameter_history(express_versions(history, X), minimum=3), axis=0)
     scale = np.sqrt(np.mean(changes**2, axis=0))
     moved = scale > 0.0
     if not moved.any():
@@ -257,7 +304,7 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     estimator : object
     X : array_like of shape (n, d)
     y : array_like of shape (n,)
-        As in `WeightMoments.from_retraining`.
+        As in `retrained_parameters`: a linear classifier and its features, or a Pipeline and raw rows.
     moments : WeightMoments
         The nominal ones, of refits of the same estimator on the same data.
     drift : array_like of shape (D, D), optional
@@ -293,7 +340,22 @@ def resampling_radius(  # noqa: PLR0913 - all but four by keyword
     ... )
     >>> 0.1 < radius < 3.0  # in standard deviations
     True
+
+    A pipeline and a table of raw columns:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> data = copa.datasets.load_german()
+    >>> table = data.features[["duration", "amount", "age"]]
+    >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, data.favourable)
+    >>> moments = copa.WeightMoments.from_laplace(pipeline, table, data.favourable)
+    >>> radius = copa.resampling_radius(
+    ...     pipeline, table, data.favourable, moments, drift=moments.cov, n_samples=10, n_models=10, random_state=0
+    ... )
+    >>> 0.1 < radius < 3.0
+    True
     """
+    estimator, X = encoded_data(estimator, X, y)
     data = TrainingData.read(X, y)
     read_share(quantile, "quantile", or_one=True)
     read_count(n_samples, "n_samples", least=2)

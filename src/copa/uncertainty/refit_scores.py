@@ -33,10 +33,9 @@ class RefitScores(AmbiguitySet):
 
     Exchangeable is what refits on fresh data would be. Those on parts of the rows at hand share these rows, and the
     options were chosen by them. So the mean counts only by the share b that models on other rows keep of it, the
-    reliability: k = b * mean / std. Where scores are all or nothing (a tree's), a mean of which h is kept says that
-    (1 - h) / 2 of the models refuse what the refits agree on, and no spread of theirs shows it. So nothing is certified
-    above (1 + h) / 2 = 1 / (2 - b), with h = b / (2 - b) as it is with half of the rows: options differ, and b is an
-    average.
+    reliability: k = b * mean / std. Where scores are all or nothing (a tree's), a mean of which b is kept says that on
+    average (1 - b) / 2 of the models refuse what the refits agree on, and no spread of theirs shows it. Options differ:
+    twice that is allowed for, so nothing is certified above b.
 
     Parameters
     ----------
@@ -91,8 +90,8 @@ class RefitScores(AmbiguitySet):
 
     @property
     def highest(self) -> float:
-        """The highest guarantee in this set: n / (n + 1), or 1 / (2 - reliability) where that is less."""
-        return min(self.dimension / (self.dimension + 1.0), 1.0 / (2.0 - self.reliability))
+        """The highest guarantee in this set: n / (n + 1), or the reliability where that is less."""
+        return min(self.dimension / (self.dimension + 1.0), self.reliability)
 
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""

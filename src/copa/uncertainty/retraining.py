@@ -13,6 +13,7 @@ from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import labels_of_rows, thawed
 from copa.models.linear import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
+from copa.uncertainty.pipelines import encoded_data
 
 Indices = npt.NDArray[np.intp]
 MAX_DRAWS = 1000
@@ -145,8 +146,10 @@ def retrained_parameters(
         A scikit-learn linear classifier, fitted or not; it is not changed. A LogisticRegression with an L2
         penalty or none is refitted by a batched Newton method to full convergence (`tol` and `max_iter` play
         no part); every other classifier, and a penalised logistic regression with more than 80 features, is
-        cloned and fitted.
+        cloned and fitted. Of a Pipeline that ends in one, the transformers encode X once and are the same in all
+        refits (a planner refits them too); of a CalibratedClassifierCV, the base is refitted.
     X : array_like of shape (n, d)
+        Features; for a Pipeline, raw rows such as a DataFrame.
     y : array_like of shape (n,)
         Two classes.
     n_models : int
@@ -162,7 +165,8 @@ def retrained_parameters(
     Returns
     -------
     ndarray of shape (K, d + 1)
-        One theta = (intercept, coef...) per refit; theta'(1, x) > 0 means the larger of the two labels.
+        One theta = (intercept, coef...) per refit, for a Pipeline on its d encoded columns; theta'(1, x) > 0 means the
+        larger of the two labels.
 
     Raises
     ------
@@ -179,7 +183,20 @@ def retrained_parameters(
     >>> X, y = make_classification(200, 3, n_informative=2, n_redundant=0, random_state=0)
     >>> copa.retrained_parameters(LogisticRegression(), X, y, n_models=10, random_state=0).shape
     (10, 4)
+
+    A pipeline and a table of raw columns:
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> data = copa.datasets.load_german()
+    >>> table = data.features[["duration", "amount", "housing"]]
+    >>> encoder = make_column_transformer((OneHotEncoder(), ["housing"]), remainder=StandardScaler())
+    >>> pipeline = make_pipeline(encoder, LogisticRegression()).fit(table, data.favourable)
+    >>> copa.retrained_parameters(pipeline, table, data.favourable, n_models=10, random_state=0).shape
+    (10, 6)
     """
+    estimator, X = encoded_data(estimator, X, y)
     data = TrainingData.read(X, y)
     read_count(n_models, "n_models", least=2)
     size = subset_size(data.target.size, fraction)

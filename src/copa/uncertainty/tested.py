@@ -15,13 +15,13 @@ class TestedRule:
     confidence : float
         That they were planned with.
     n_samples, n_populations : int
-        Training samples that delivered options, and the laws that they were drawn from.
+        Training samples that delivered options at one of the levels tested, and the laws that they were drawn from.
     kept : float
-        Share of the options delivered that the promised share of fresh models accept.
+        Share of the options delivered that the promised share of fresh models accept, averaged over samples and levels.
     samples_below : float
-        Share of the samples in which fewer than 95 % of the options were kept.
+        Share of the samples, each at each level, in which fewer than 95 % of the options were kept.
     worst : float
-        Share kept in the worst sample.
+        Share kept in the worst sample, at its worst level, of those with at least 10 options.
     """
 
     __test__ = False  # not a test of pytest's

@@ -9,11 +9,15 @@ from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, require
 from copa.exceptions import InvalidInputError
 from copa.models.linear import parameter_history, parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, information, inverse_information
+from copa.uncertainty.pipelines import express_versions, is_wrapped, read_fitted
 from copa.uncertainty.retraining import TrainingData, retrained_parameters
 
 
 def laplace_moments(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     """Return the fitted theta (D,) and the inverse observed information (D, D) of a LogisticRegression."""
+    if is_wrapped(estimator):
+        pipeline, rows = read_fitted(estimator, X)
+        estimator, X = pipeline.classifier, pipeline.encode(rows)[:, 1:]
     data = TrainingData.read(X, y)
     model = LogisticModel.from_estimator(estimator)
     if model is None:
@@ -59,6 +63,9 @@ class WeightMoments:
     mean : array_like of shape (D,)
     cov : array_like of shape (D, D)
         Symmetric positive semidefinite; may be singular.
+    oriented : bool
+        Whether the parameters are turned towards the favourable label and cut off at the threshold, as those of a
+        planner's `moments_` are, or as scikit-learn has them.
 
     Attributes
     ----------
@@ -119,9 +126,23 @@ class WeightMoments:
     ) -> "WeightMoments":
         """Return the moments of refits on random subsets of the training data.
 
-        Parameters and errors are those of `retrained_parameters`. At the default fraction of one half the
-        covariance estimates the sampling covariance of a fit on all n rows: subsets of m rows drawn without
-        replacement vary around the full fit with (n - m) / m times that covariance.
+        Parameters and errors are those of `retrained_parameters`; of a Pipeline they are the moments of its
+        classifier's parameters on the encoded columns. At the default fraction of one half the covariance estimates
+        the sampling covariance of a fit on all n rows: subsets of m rows drawn without replacement vary around the
+        full fit with (n - m) / m times that covariance.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> import copa
+        >>> data = copa.datasets.load_german()
+        >>> table = data.features[["duration", "amount", "age"]]
+        >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, data.favourable)
+        >>> moments = copa.WeightMoments.from_retraining(pipeline, table, data.favourable, n_models=50, random_state=0)
+        >>> moments.mean.shape  # the intercept, and one for each column
+        (4,)
         """
         return cls.from_samples(
             retrained_parameters(
@@ -141,30 +162,62 @@ class WeightMoments:
 
         Parameters
         ----------
-        estimator : LogisticRegression
-            Fitted, with an L2 penalty or none. Penalty and class weights enter the information.
+        estimator : LogisticRegression or Pipeline
+            Fitted, with an L2 penalty or none. Penalty and class weights enter the information. Of a Pipeline that
+            ends in one, the parameters are those on its encoded columns.
         X : array_like of shape (n, d)
+            Features; for a Pipeline, raw rows such as a DataFrame.
         y : array_like of shape (n,)
-            The data that the estimator was fitted to.
+            The labels that the estimator was fitted to.
 
         Raises
         ------
         InvalidInputError
             If the estimator is another one, was fitted to other classes or columns, or if the information is
             singular: then the data leave a direction of theta open, and no finite covariance describes it.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> import copa
+        >>> data = copa.datasets.load_german()
+        >>> table = data.features[["duration", "amount", "age"]]
+        >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, data.favourable)
+        >>> copa.WeightMoments.from_laplace(pipeline, table, data.favourable).cov.shape
+        (4, 4)
         """
         return cls(*laplace_moments(estimator, X, y))
 
     @classmethod
-    def from_history(cls, versions: Any, *, half_life: float = 5.0) -> "WeightMoments":
+    def from_history(cls, versions: Any, *, half_life: float = 5.0, X: Any = None) -> "WeightMoments":
         """Return exponentially weighted moments of past versions of the model.
 
         Parameters
         ----------
         versions : array_like of shape (V, D) or sequence of object
-            Parameter vectors or fitted linear classifiers, oldest first, V >= 2.
+            Parameter vectors, fitted linear classifiers or pipelines that end in one, oldest first, V >= 2.
         half_life : float
             A version that is `half_life` versions older weighs half as much; infinity weighs all alike.
+        X : DataFrame, optional
+            Raw rows, needed for pipelines: their parameters are expressed in the encoded columns of the last one. That
+            is exact for scalers and one-hot codes; where an encoder is no affine map of the last one, the parameters
+            are those with the nearest scores of these rows.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> import copa
+        >>> data = copa.datasets.load_german()
+        >>> table, good = data.features[["duration", "amount", "age"]], data.favourable
+        >>> versions = [
+        ...     make_pipeline(StandardScaler(), LogisticRegression()).fit(table[:n], good[:n]) for n in (400, 700, 1000)
+        ... ]
+        >>> copa.WeightMoments.from_history(versions, X=table).mean.shape
+        (4,)
 
         Notes
         -----
@@ -172,7 +225,7 @@ class WeightMoments:
         sum_v w_v (theta_v - mean)(theta_v - mean)' / (1 - sum_v w_v^2),
         unbiased for any weights if the versions are independent draws of one distribution.
         """
-        history = parameter_history(versions, minimum=2)
+        history = parameter_history(express_versions(versions, X), minimum=2)
         if not half_life >= MIN_HALF_LIFE:
             raise InvalidInputError(
                 f"half_life must be at least {MIN_HALF_LIFE} versions (below, the newest alone would count), "

@@ -83,6 +83,20 @@ def test_scores_all_at_once_are_bounded_by_mixtures_and_by_the_ball():
     assert together.lower > apart.lower + 0.1
 
 
+def test_where_the_balls_mixture_is_not_the_best_single_options_are_proven():
+    rng, n_better = np.random.default_rng(1), 0
+    for _ in range(30):
+        root, shape, mean = 0.2 * rng.standard_normal((4, 4)), rng.standard_normal((4, 4)), rng.standard_normal(4)
+        points = rng.standard_normal((3, 4)) + mean
+        known = LocationSet.read(mean, root @ root.T, 0.3, shape @ shape.T, "unimodal")
+        bounds = validity_bounds(points, ambiguity=known)
+        mixed = bounds.certificate.any_mixture @ points
+        n_better += bounds.any_lower > known.option_guarantees(mixed[None])[0] + 1e-6
+        proven = bounds.certificate.verify()
+        assert (proven.any_lower, proven.all_upper) == pytest.approx((bounds.any_lower, bounds.upper), abs=1e-9)
+    assert n_better > 0
+
+
 def test_the_gap_ends_at_the_least_sure_option(known):
     found = validity_bounds(POINTS, ambiguity=known)
     single = validity_bounds(POINTS[:1], ambiguity=known)

@@ -122,3 +122,11 @@ def _bound_faults(judge: Judge, plan: copa.Plan) -> list[str]:
     if plan.status == "ok" and plan.request.guarantee_for == "all" and proven.lower < asked - ROUNDING:
         found.append(f"ok for all at {asked}, proven {proven.lower}")
     return found
+
+
+def finite_cantelli(scores: Any, reliability: float) -> Any:
+    """The bound for n exchangeable scores (n, M), written out once more: what may refuse, of n + 1."""
+    n = len(scores)
+    k2 = np.maximum(reliability * scores.mean(axis=0) / np.maximum(scores.std(axis=0, ddof=1), 1e-12), 0.0) ** 2
+    refuse = np.floor((n + 1) * (n**2 - 1 + n * k2) / (n**2 - 1 + n * (n + 1) * k2))
+    return np.minimum(1.0 - refuse / (n + 1), reliability)

@@ -17,6 +17,7 @@ from copa.planner.strategies import black_box, boundary
 from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.score_retraining import score_points, standard_ball
 from unit.planner import loans
+from unit.planner.promises import finite_cantelli
 
 FAST = {"n_models": 12, "n_starts": 6, "n_options": 3, "guarantee": 0.6}
 
@@ -62,14 +63,6 @@ def test_columns_keep_their_types_and_the_factual_is_untouched(declined, batch):
 def log_odds(fits, rows):
     chances = np.clip(np.array([fit.estimator.predict_proba(rows)[:, 1] for fit in fits]), 1e-3, 1.0 - 1e-3)
     return np.log(chances / (1.0 - chances))
-
-
-def finite_cantelli(scores, reliability):
-    """The bound for n exchangeable scores, written out once more: what may refuse, of n + 1."""
-    n = len(scores)
-    k2 = np.maximum(reliability * scores.mean(axis=0) / scores.std(axis=0, ddof=1), 0.0) ** 2
-    refuse = np.floor((n + 1) * (n**2 - 1 + n * k2) / (n**2 - 1 + n * (n + 1) * k2))
-    return np.minimum(1.0 - refuse / (n + 1), 1.0 / (2.0 - reliability))
 
 
 def test_guarantees_are_those_of_the_scores_of_the_held_out_fits(planner, batch):

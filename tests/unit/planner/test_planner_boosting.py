@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 import copa
 from copa.models.linear import is_linear
 from copa.uncertainty.score_retraining import stopped_early
-from unit.planner.promises import Judge, _cell_faults
+from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
 LIBRARIES = ("xgboost", "lightgbm")
 SETTINGS = {"n_models": 8, "n_starts": 4, "n_options": 2, "guarantee": 0.6, "n_jobs": 1}
@@ -67,15 +67,14 @@ def broken(planner, declined, batch, favourable):
         if plan.n_options == 0:
             continue
         position = list(model.classes_).index(favourable)
-        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.fitted_.retrained]
-        chances = np.clip(np.array(asked, dtype=float), 1e-3, 1.0 - 1e-3)
-        scores = np.log(chances / (1.0 - chances))
-        cov = np.atleast_2d(np.cov(scores, rowvar=False))
-        again = copa.validity_bounds(np.eye(plan.n_options), scores.mean(axis=0), cov, planner.radius_, cov)
-        if not np.allclose(plan.option_lower, again.option_lower, atol=1e-6):
-            found.append(f"promised {plan.option_lower}, recomputed {again.option_lower}")
-        if plan.status == "ok" and again.option_lower.min() < SETTINGS["guarantee"] - 1e-6:
-            found.append(f"ok at {again.option_lower.min()}")
+        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.fitted_.held_out]
+        sharpest = planner.fitted_.model.sharpest
+        chances = np.clip(np.array(asked, dtype=float), sharpest, 1.0 - sharpest)
+        again = finite_cantelli(np.log(chances / (1.0 - chances)), planner.fitted_.reliability)
+        if not np.allclose(plan.option_lower, again, atol=1e-6):
+            found.append(f"promised {plan.option_lower}, recomputed {again}")
+        if plan.status == "ok" and again.min() < SETTINGS["guarantee"] - 1e-6:
+            found.append(f"ok at {again.min()}")
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import copa
 from copa import PlanBatch
+from copa._core.formats import Archive
 from copa.plans.document import (
     assumption_violations,
     claims_of_batch,
@@ -16,7 +17,7 @@ from copa.plans.document import (
     document_digest,
     require_document,
 )
-from copa.plans.storage import pack
+from copa.plans.storage import PLANS, pack
 from copa.plans.wording import around_radius, condition
 from copa.uncertainty.location_set import LocationSet
 from unit.bounds.pairs import BUILT_IN
@@ -123,3 +124,19 @@ def test_a_damaged_set_in_a_document_is_a_data_error(change):
     content = json.loads(german_batch(read=BUILT_IN["location-unimodal"]).to_json(certificates=True)) | change
     with pytest.raises(copa.DataError, match="damaged"):
         violations(claims_of_document(content))
+
+
+@pytest.mark.parametrize(
+    "told", [3, None, {}, {"kind": "cube", "family": "any"}, {"kind": "location", "family": "best"}]
+)
+def test_a_damaged_set_in_a_file_of_plans_is_a_data_error(told, tmp_path):
+    german_batch(read=BUILT_IN["location-unimodal"]).save(tmp_path / "plans.copa")
+    with PLANS.opened(tmp_path / "plans.copa") as (content, arrays, _):
+        kept = {name: value for name, value in content.items() if name not in ("digest", "made_with")}
+        forged = PLANS.pack(Archive(kept | {"ambiguity": told}, dict(arrays)))
+    (tmp_path / "forged.copa").write_bytes(forged)
+    if told == {}:  # the paper's set, in which these numbers are too good
+        assert violations(claims_of_batch(PlanBatch.load(tmp_path / "forged.copa"))) != []
+        return
+    with pytest.raises(copa.DataError, match="is not a file of plans, or is damaged"):
+        PlanBatch.load(tmp_path / "forged.copa")

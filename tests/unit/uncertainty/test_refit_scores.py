@@ -101,8 +101,8 @@ def test_a_level_that_is_a_multiple_of_one_in_n_plus_one_is_reached_exactly():
 
 def test_the_reliability_shrinks_the_mean_and_limits_what_agreement_is_worth():
     whole, part = RefitScores.of(60), RefitScores.of(60, 0.8)
-    assert ratio_guarantee(part, 2.5) == ratio_guarantee(whole, 2.0)
-    assert part.highest == float(part.guarantee(1.0, 0.0, 0.0)) == 1.0 / 1.2
+    assert ratio_guarantee(part, 2.0) == ratio_guarantee(whole, 1.6)
+    assert part.highest == float(part.guarantee(1.0, 0.0, 0.0)) == 0.8
     assert "0.8" in part.in_words()
     assert "60 held-out refits" in part.in_words()
 

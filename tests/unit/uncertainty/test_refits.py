@@ -133,6 +133,21 @@ def test_a_column_that_a_subset_has_once_has_weight_zero():
     assert_close(weights, one_by_one(model, X, y, n_halves=10, n_thirds=6, seed=0)[:, 2])
 
 
+def test_a_dropped_level_that_some_subsets_lack():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"job": rng.permutation(["baker"] * 4 + ["clerk"] * 50 + ["smith"] * 66)})
+    y = rng.random(120) < np.where(X["job"] == "smith", 0.7, 0.4)
+    pipeline = make_pipeline(OneHotEncoder(drop="first"), precise(C=0.1)).fit(X, y)
+    model = LinearModel.read(pipeline, X.columns)
+    numbers = {"n_halves": 30, "n_thirds": 10, "seed": 0}
+    subsets = Subsets.draw(y.astype(float), **numbers)
+    lacks = np.array(["baker" not in set(X["job"].iloc[subsets.rows(k)]) for k in range(40)])
+    assert not lacks[:2].any()  # so that the first refits of the encoder do not show it
+    assert lacks.any()
+    refits = refit_parameters(model, X, y, **numbers, n_jobs=1)
+    assert_close(np.vstack([refits.halves, refits.thirds]), one_by_one(model, X, y, **numbers))
+
+
 def test_the_spread_of_halves_is_that_of_fresh_data():
     """Refits on halves vary as fits on fresh samples do, with the scaler of a heavy-tailed column refitted."""
     rng = np.random.default_rng(3)

@@ -193,7 +193,7 @@ def test_the_random_state_decides_the_result(credit):
         ({"estimator": LinearRegression()}, "must be a scikit-learn linear classifier, got LinearRegression"),
         ({"estimator": "logistic"}, "must be a scikit-learn linear classifier, got str"),
         ({"estimator": RandomForestClassifier(2)}, "RandomForestClassifier is not a fitted linear"),
-        ({"estimator": make_pipeline(StandardScaler(), LinearSVC())}, "give the last step"),
+        ({"estimator": make_pipeline(StandardScaler(), RandomForestClassifier(2))}, "not a fitted linear"),
         ({"estimator": LogisticRegression(class_weight={7: 2.0})}, r"class_weight \{7: 2.0\} does not fit y"),
     ],
 )

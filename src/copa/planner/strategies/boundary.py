@@ -225,8 +225,9 @@ class Boundary(BlackBoxStrategy):
     def expected_rates(
         self, options: Options, n_applicants: int, n_jobs: int | None, fidelity: Array | None = None
     ) -> HeldOutRates:
-        """Shares of the held-out refits that accept options."""
-        accepted = accepted_by(self.held_out, options.table, n_jobs)
+        """Shares of the held-out refits that accept options; where they certify, the points are their scores."""
+        certifies = self.reliability is not None
+        accepted = options.points.T >= 0.0 if certifies else accepted_by(self.held_out, options.table, n_jobs)
         unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
         return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
 

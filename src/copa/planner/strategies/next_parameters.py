@@ -112,7 +112,7 @@ def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSet
     if labels is None:
         nothing = np.zeros((0, model.theta.size))
         return Refits(nothing, nothing, exact=True, n_rows=len(X))
-    together = can_batch(model)
+    together = can_batch(model, X, labels)
     n_halves = (N_MODELS if together else N_SLOW_MODELS) if settings.n_models is None else settings.n_models
     n_thirds = THIRDS if together else SLOW_THIRDS
     if settings.n_models is not None:
@@ -181,7 +181,8 @@ def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
 
 def confidence_words(confidence: float, b: float, refits: Refits) -> str:
     """Where the radius of the rule comes from."""
+    near = "" if refits.exact else "; the encoder cannot be put into today's coordinates exactly, only nearly"
     return (
         f"confidence {confidence:g} in today's {refits.n_rows} rows, at reliability {b:.2f} (from {N_SPLITS} splits "
-        f"into halves; {len(refits.halves)} refits)"
+        f"into halves; {len(refits.halves)} refits{near})"
     )
