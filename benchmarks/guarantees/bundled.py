@@ -8,7 +8,7 @@ level's share of the later models accept it. Efforts and shares of fragile plans
 
 import argparse
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -98,16 +98,16 @@ def margin_batch(case, planned):
     """
     X = case.data.features.iloc[case.train]
     theta = LinearModel.read(case.model, X.columns).theta
-    low, high, best = 0.0, 20.0, None
+    certain = copa.WeightMoments(theta, 1e-12 * np.eye(theta.size), oriented=True)
+    settings = SAME | {"schema": case.data.schema, "guarantee": 0.5, "moments": certain, "radius": 0.0}
+    planner = copa.RecoursePlanner(case.model, **settings).fit(X)
+    fitted, low, high, best = planner.fitted_, 0.0, 12.0, None
     served = np.flatnonzero(planned.status == "ok")
-    for _ in range(12):
+    for _ in range(9):
         margin = 0.5 * (low + high)
         mean = theta.copy()
         mean[0] -= margin
-        certain = copa.WeightMoments(mean, 1e-12 * np.eye(theta.size), oriented=True)
-        planner = copa.RecoursePlanner(
-            case.model, schema=case.data.schema, guarantee=0.5, moments=certain, radius=0.0, **SAME
-        ).fit(X)
+        planner.fitted_ = fitted.with_set(replace(fitted.parameters, mean=mean))
         batch = planner.plan(case.declined)
         both = [i for i in served if batch.status[i] == "ok"]
         if both and mean_effort(batch, both) <= mean_effort(planned, both):

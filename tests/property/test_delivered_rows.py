@@ -21,6 +21,8 @@ check = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
+FAMILIES = st.sampled_from(["any", "unimodal", "gaussian"])
+
 fewer = settings(check, max_examples=12)
 
 
@@ -31,11 +33,11 @@ def planner_of(case, **settings):
         moments=case.moments,
         radius=case.radius,
         drift=case.drift,
-        **{"n_options": 3, "n_starts": 6, "n_jobs": 1} | settings,
+        **{"n_options": 3, "n_starts": 6, "n_jobs": 1, "family": "any"} | settings,
     ).fit(case.training)
 
 
-def judge_of(case, favourable):
+def judge_of(case, favourable, family="any"):
     sign = 1.0 if favourable else -1.0
     drift = None if case.drift is None else case.moments.cov
     return Judge(
@@ -46,15 +48,16 @@ def judge_of(case, favourable):
         case.moments.cov,
         case.radius,
         drift,
+        family,
     )
 
 
 @check
-@given(cases(), st.sampled_from([0.5, 0.8, 0.95]), st.sampled_from(["l1", "l2"]), st.booleans())
-def test_every_row_delivered_keeps_every_promise(case, guarantee, cost, favourable):
-    planner = planner_of(case, guarantee=guarantee, cost=cost, favourable=favourable)
+@given(cases(), st.sampled_from([0.5, 0.8, 0.95]), st.sampled_from(["l1", "l2"]), st.booleans(), FAMILIES)
+def test_every_row_delivered_keeps_every_promise(case, guarantee, cost, favourable, family):
+    planner = planner_of(case, guarantee=guarantee, cost=cost, favourable=favourable, family=family)
     batch = planner.plan(case.applicants)
-    assert broken_promises(judge_of(case, favourable), case.applicants, batch) == []
+    assert broken_promises(judge_of(case, favourable, family), case.applicants, batch) == []
     assert set(batch.status) <= {"ok", "fragile", "infeasible", "already_valid"}
 
 

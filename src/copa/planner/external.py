@@ -219,13 +219,17 @@ def correct_plans(
     moving = may_move(before.owner, before.option_weights, correction.n_corrections)
     if correction.method == "level":  # a plan at the guarantee stays, whatever some option has by itself
         moving &= (before.status != OK)[before.owner]
+    searched, reached = strategy, before.option_lower
+    if request.aim == "expected":
+        searched = strategy.expecting()
+        reached = searched.ambiguity(readable.n_options).option_guarantees(before.points)
     if strategy.additive:
         sound = (before.status != INFEASIBLE)[before.owner]
-        task = PointCorrection(strategy, applicants, owner, before.points, correction, request, run)
+        task = PointCorrection(searched, applicants, owner, before.points, correction, request, run)
         found = task.rows(sound)
     else:
-        least = np.where(audit.sound, before.option_lower, -1.0)
-        found = search_from_options(strategy, plans.options, applicants, owner, least, moving, request, run)
+        least = np.where(audit.sound, reached, -1.0)
+        found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
     rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)

@@ -35,17 +35,16 @@ def widened_by_history(strategy: Strategy, X: "pd.DataFrame", settings: FitSetti
 
 
 def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings) -> Drift | None:
-    """The moves of scores between versions; None where no version is given or nobody is declined."""
+    """The moves of scores between versions; None where no version is given."""
     if settings.history is None and settings.history_data is None:
         return None
     applicants = reference_applicants(strategy, X, N_REFERENCES)
-    if len(applicants) == 0:
-        return None
     multipliers = price_multipliers(N_STARTS, len(strategy.space.columns), settings.seed)
     options = strategy.build(applicants, REQUEST, Execution(multipliers, settings.seed, settings.n_jobs)).options
     rows, points = options.table, options.points
     if len(rows) == 0:  # nothing can be promised; still, the versions may be asked about the rows as they are
-        rows = applicants.table
+        spread = np.unique(np.linspace(0, len(X) - 1, N_REFERENCES).astype(int))  # if nobody is declined
+        rows = applicants.table if len(applicants) else X.iloc[spread].reset_index(drop=True)
         points = strategy.points(rows, np.arange(len(rows)), REQUEST.n_options, settings.n_jobs)
     older = settings.history
     if older is None:

@@ -90,7 +90,7 @@ def deliver(
         if not good.all():
             refused = _reasons(strategy, origins, options.take(~good))
             options = options.take(good)
-        if request.level is not None and request.aim == "guarantee":
+        if request.level is not None:
             options = options.take(ambiguity.option_guarantees(options.points) > 0.0)  # nothing is no promise
     bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
     reached = reaches(strategy, bounds, options, request, n_jobs)
@@ -232,7 +232,9 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, run.n_jobs, encoded[valid])
         guarantees = strategy.ambiguity(1).option_guarantees(points)
         message[valid] = [
-            f"accepted today as it is, and by the next model with probability at least {rounded_down(p)}"
+            f"accepted today as it is; {strategy.shortage}"
+            if strategy.shortage
+            else f"accepted today as it is, and by the next model with probability at least {rounded_down(p)}"
             for p in guarantees
         ]
     run.advance(n - len(declined))

@@ -75,11 +75,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     drift : {"auto", "cov"} or ndarray of shape (D, D), optional
         Shape of the paper's ball, with a number for the radius: the covariance of retraining ("cov"), a matrix, or the
         identity (None, the paper's, and "auto").
-    history : list of objects, optional
+    history : list of object, optional
         Older fitted models, oldest first, each with its own encoder: how far their scores moved from version to version
         widens the set (`radius="auto"`).
-    history_data : list of (DataFrame, array_like), optional
-        The training data of older versions, oldest first, in place of the models: the model is cloned and refitted.
+    history_data : list of tuple, optional
+        Pairs (X, y), the training data of older versions, oldest first, in place of the models: the model is cloned
+        and refitted.
     horizon : int
         Retrainings that an option must survive, as far as the history shows so many.
     n_options : int

@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.plans.frames import summary_table
-from copa.plans.wording import WHOM, assumption, makes_promises, request_words, status_notes, tried_words
+from copa.plans.wording import WHOM, as_asked, assumption, makes_promises, request_words, status_notes, tried_words
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def batch_html(batch: "PlanBatch") -> str:
         "plans/templates/batch.html.j2",
         title=f"{counted(len(batch), 'applicant')}, {counted(len(batch.options), 'option')}",
         statuses=[
-            (STATUS_SIGNS[s], count, f"{100.0 * count / len(batch):.1f} %") for s, count in counts.items() if count
+            (as_asked(STATUS_SIGNS[s], batch.request), count, f"{100.0 * count / len(batch):.1f} %")
+            for s, count in counts.items()
+            if count
         ],
         quantiles=[
             (WHOM[kind], [rounded_down(np.quantile(values, q, method="lower")) for q in (0.0, 0.5, 1.0)])
@@ -70,7 +72,7 @@ def plan_view(plan: "Plan") -> View:
     return {
         "label": as_text(plan.label),
         "status": plan.status,
-        "sign": STATUS_SIGNS[plan.status],
+        "sign": as_asked(STATUS_SIGNS[plan.status], plan.request),
         "is_calm": plan.status in CALM,
         "summary": f" · {counted(n, 'option')}, {holds}" if n else "",
         "notes": status_notes(plan),

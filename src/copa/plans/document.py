@@ -114,6 +114,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "n_options": request.n_options,
             "objective": request.objective,
             "cost": request.cost,
+            **({"expected_rate": request.guarantee} if request.aim == "expected" else {}),
         },
         "assumptions": {
             "favourable": as_json(basis.favourable),
@@ -325,7 +326,8 @@ def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
     """Yield what a batch claims, one applicant after another."""
     request = batch.request
     for plan in batch:
-        yield Claim(request.guarantee, request.guarantee_for, **{name: getattr(plan, name) for name in CLAIMED})
+        asked = request.guarantee if request.aim == "guarantee" else None
+        yield Claim(asked, request.guarantee_for, **{name: getattr(plan, name) for name in CLAIMED})
 
 
 def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:

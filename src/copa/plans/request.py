@@ -75,8 +75,8 @@ class PlanRequest:
 
     @property
     def level(self) -> float | None:
-        """The guarantee asked for; None where the objective asks for none."""
-        return self.guarantee if self.objective == "level" else None
+        """The guarantee asked for; None where none is: the paper's objective, or an expected rate."""
+        return self.guarantee if self.objective == "level" and self.aim == "guarantee" else None
 
 
 @dataclass(frozen=True, kw_only=True)

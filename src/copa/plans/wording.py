@@ -90,14 +90,20 @@ def makes_promises(plan: "PlanRecord") -> bool:
 
 def status_notes(plan: "PlanRecord") -> list[str]:
     """Say what became of the search where there is more to say than the options do."""
-    headline = (WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status]
+    headline = as_asked((WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status], plan.request)
     if plan.message:
         reason = _sentence(plan.message)
     elif not math.isnan(plan.highest_level):
-        reason = f"The highest guarantee in reach is {rounded_down(plan.highest_level)}."
+        what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
+        reason = f"The highest {what} in reach is {rounded_down(plan.highest_level)}."
     else:
         reason = ""
     return [visible(note) for note in (headline, reason) if note]
+
+
+def as_asked(words: str, request: PlanRequest) -> str:
+    """What is said of the guarantee asked for; of an expected rate where that was asked for."""
+    return words if request.aim == "guarantee" else words.replace("guarantee asked for", "expected rate asked for")
 
 
 def _sentence(text: str) -> str:
@@ -163,7 +169,7 @@ def whole_words(plan: "PlanRecord") -> str:
         sentences.append(f"In the best case, the next model accepts all of them with probability {most} at most.")
     if plan.breaks_first is not None:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
-    if plan.request.level is not None:
+    if plan.request.objective == "level":
         sentences.append(request_words(plan.request))
     sentences.append(tried_words(plan))
     return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
@@ -190,11 +196,12 @@ def tried_words(plan: "PlanRecord") -> str:
 
 def request_words(request: PlanRequest) -> str:
     """Say which guarantee was asked for."""
-    if request.level is None:
+    if request.objective == "paper":
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
+    level, whom = f"{request.guarantee:g}", WHOM[request.guarantee_for]
     if request.aim == "expected":
-        return f"Asked for is an expected rate of {request.level:g} for {WHOM[request.guarantee_for]}, not a guarantee."
-    return f"The guarantee asked for is at least {request.level:g} for {WHOM[request.guarantee_for]}."
+        return f"Asked for is an expected rate of {level} for {whom}, not a guarantee."
+    return f"The guarantee asked for is at least {level} for {whom}."
 
 
 def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
@@ -274,10 +281,11 @@ def _form(ambiguity: AmbiguitySet) -> str:
 
 def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
-    if request.level is None:
+    if request.objective == "paper":
         return "none", "the options minimise the paper's weighted sum"
-    what = " (expected rate, not a guarantee)" if request.aim == "expected" else ""
-    return f"at least {request.level:g}{what}", f"for {WHOM[request.guarantee_for]}"
+    if request.aim == "expected":
+        return "none", f"an expected rate of {request.guarantee:g} for {WHOM[request.guarantee_for]}"
+    return f"at least {request.guarantee:g}", f"for {WHOM[request.guarantee_for]}"
 
 
 def favourable(basis: PlanBasis) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from copa.analysis.totals import reached_shares
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import Plan, PlanBatch
 from copa.plans.card import STATUS_SIGNS, SUMMARY_COLUMNS
+from copa.plans.wording import as_asked
 from copa.report.figures import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def status_chart(batch: PlanBatch) -> "Figure":
     'applicants'
     """
     counts = {status: int((batch.status == status).sum()) for status in STATUSES}
-    names = [STATUS_SIGNS[status].partition(" ")[2].removesuffix(" asked for") for status in STATUSES if counts[status]]
+    signs = [as_asked(STATUS_SIGNS[status], batch.request) for status in STATUSES if counts[status]]
+    names = [sign.partition(" ")[2].removesuffix(" asked for") for sign in signs]
     figure, axes = _blank()
     bars = axes.barh(np.arange(len(names)), [count for count in counts.values() if count], color=BLUE, height=0.6)
     axes.bar_label(bars, padding=3)

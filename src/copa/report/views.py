@@ -17,6 +17,7 @@ from copa.plans.wording import (
     MEANINGS,
     WHOM,
     around_radius,
+    as_asked,
     condition,
     favourable,
     heading,
@@ -67,8 +68,8 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
     view: View = {
         "n_applicants": n,
         "level": level,
-        "ok": _status("ok", totals.statuses["ok"], totals.statuses["ok"] / max(n, 1)),
-        "statuses": [_status(status, count, count / n) for status, count in counts],
+        "ok": _status("ok", totals.statuses["ok"], totals.statuses["ok"] / max(n, 1), batch.request),
+        "statuses": [_status(status, count, count / n, batch.request) for status, count in counts],
         "sampled": "" if totals.sample.is_complete else f"{len(totals.sample):,}",
         "figures": {},
     }
@@ -91,8 +92,9 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
     return view
 
 
-def _status(status: str, count: int, share: float) -> View:
-    words = {"name": status, "sign": STATUS_SIGNS[status], "meaning": MEANINGS[status]}
+def _status(status: str, count: int, share: float, request: PlanRequest) -> View:
+    sign, meaning = as_asked(STATUS_SIGNS[status], request), as_asked(MEANINGS[status], request)
+    words = {"name": status, "sign": sign, "meaning": meaning}
     return words | {"count": f"{count:,}", "share": share, "percent": percent(share)}
 
 

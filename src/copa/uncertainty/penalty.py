@@ -52,6 +52,7 @@ def keep_penalty_per_row(estimator: Any, share: float) -> dict[str, Any]:
     >>> from sklearn.linear_model import LogisticRegression, SGDClassifier
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
+    >>> from copa.uncertainty.refits import keep_penalty_per_row
     >>> keep_penalty_per_row(make_pipeline(StandardScaler(), LogisticRegression(C=0.1)), 0.5)
     {'logisticregression__C': 0.2}
     >>> keep_penalty_per_row(SGDClassifier(), 0.5)

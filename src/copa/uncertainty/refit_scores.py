@@ -39,7 +39,7 @@ class RefitScores(AmbiguitySet):
 
     Parameters
     ----------
-    mean, cov, radius, drift
+    mean, cov, radius, drift, family : object
         As in `AmbiguitySet`; `RefitScores.of` fills them in. With a radius and drift=cov the mean may be off by so
         many standard deviations.
     reliability : float
@@ -52,7 +52,7 @@ class RefitScores(AmbiguitySet):
     >>> known = RefitScores.of(60)
     >>> scores = np.random.default_rng(0).normal(4.0, 1.0, size=(1, 60))
     >>> known.option_guarantees(scores).round(3), known.option_guarantees(np.ones((1, 60))).round(3)
-    (array([0.934]), array([0.984]))
+    (array([0.951]), array([0.984]))
     >>> round(known.highest, 3)
     0.984
     """
@@ -82,6 +82,7 @@ class RefitScores(AmbiguitySet):
 
         Examples
         --------
+        >>> from copa.uncertainty.refit_scores import RefitScores
         >>> round(RefitScores.of(40).level_coefficients(0.9)[0], 2)
         2.96
         """

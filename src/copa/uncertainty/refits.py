@@ -43,6 +43,14 @@ class Refits:
         some are those with the nearest scores over the training rows.
     n_rows : int
         Rows of the training data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.uncertainty.refits import Refits
+    >>> refits = Refits(halves=np.eye(4), thirds=np.eye(4)[:2], exact=True, n_rows=100)
+    >>> refits.halves.shape, refits.n_rows
+    ((4, 4), 100)
     """
 
     halves: Array
@@ -101,6 +109,7 @@ def refit_parameters(
     >>> X = data.features[["duration", "amount", "age"]]
     >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, data.favourable)
     >>> model = LinearModel.read(pipeline, X.columns)
+    >>> from copa.uncertainty.refits import refit_parameters
     >>> refits = refit_parameters(model, X, data.favourable, n_halves=50, n_thirds=10, seed=0)
     >>> refits.halves.shape, refits.thirds.shape, refits.exact
     ((50, 4), (10, 4), True)

@@ -32,6 +32,7 @@ def reliability(chosen_by: Any, asked: Any) -> float:
 
     Examples
     --------
+    >>> from copa.uncertainty.reliability import reliability
     >>> round(reliability([1.0, 2.0], [0.5, 1.3]), 3)
     0.75
     """
@@ -57,6 +58,7 @@ def confidence_radius(confidence: float, b: float) -> float:
 
     Examples
     --------
+    >>> from copa.uncertainty.reliability import confidence_radius
     >>> round(confidence_radius(0.95, 1.0), 3), round(confidence_radius(0.95, 0.81), 3)
     (1.645, 1.48)
     """

@@ -26,6 +26,8 @@ SCHEMA = FeatureSchema(
     max_changes=3,
 )
 
+# The paper's ball, in units of the drift between models.
+BALL = {"radius": 0.6, "drift": "cov", "family": "any"}
 FAST = {"n_models": 50, "n_starts": 8, "n_options": 3, "guarantee": 0.8, "random_state": 0, "n_jobs": 1}
 
 
@@ -81,3 +83,8 @@ def planner(model: object, **settings: object) -> copa.RecoursePlanner:
     """A planner with few refits, fitted to the bank's training data."""
     table = people(300, 0)
     return copa.RecoursePlanner(model, **{"schema": SCHEMA, **FAST, **settings}).fit(table, outcomes(table))
+
+
+def same_ball(fitted: copa.RecoursePlanner) -> dict[str, object]:
+    """Settings that give another planner the ball of a fitted one."""
+    return {"moments": fitted.moments_, "radius": fitted.radius_, "drift": fitted.drift_, "family": fitted.family}

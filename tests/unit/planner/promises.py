@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 import copa
+from copa.uncertainty import LocationSet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 # A bound computed twice, in a batch and alone, differs by rounding only.
 ROUNDING = 1e-9
@@ -17,7 +19,8 @@ ROUNDING = 1e-9
 class Judge:
     """What a delivered row is judged by: the pipeline as the user has it, the schema, and the moments of the test.
 
-    `mean`, `cov`, `radius`, `drift` are turned towards the favourable label by the test itself.
+    `mean`, `cov`, `radius`, `drift` are turned towards the favourable label by the test itself. They are those of the
+    paper's ball, with a family; with a `reliability` they are those of the rule, for one score at a time.
     """
 
     pipeline: Any
@@ -27,6 +30,8 @@ class Judge:
     cov: Any
     radius: float
     drift: Any = None
+    family: str = "any"
+    reliability: float | None = None
 
     @classmethod
     def of(cls, planner: copa.RecoursePlanner, favourable: Any = True) -> "Judge":
@@ -40,6 +45,8 @@ class Judge:
             moments.cov,
             planner.radius_,
             planner.drift_,
+            planner.family,
+            planner.fitted_.reliability,
         )
 
     def encode(self, rows: pd.DataFrame) -> Any:
@@ -50,7 +57,15 @@ class Judge:
 
     def bounds(self, rows: pd.DataFrame) -> copa.ValidityBounds:
         """Bounds of the rows as one plan."""
-        return copa.validity_bounds(self.encode(rows), self.mean, self.cov, self.radius, self.drift)
+        return copa.validity_bounds(self.encode(rows), ambiguity=self.ambiguity)
+
+    @property
+    def ambiguity(self) -> AmbiguitySet:
+        """The distributions that guarantees hold for."""
+        if self.reliability is None:
+            return MomentBall.read(self.mean, self.cov, self.radius, self.drift, self.family)
+        mean = self.reliability * np.asarray(self.mean)
+        return LocationSet.read(mean, self.cov, self.radius, self.drift, self.family, simultaneous=False)
 
 
 def broken_promises(judge: Judge, applicants: pd.DataFrame, batch: copa.PlanBatch) -> list[str]:
@@ -70,8 +85,10 @@ def _plan_faults(judge: Judge, own: pd.DataFrame, plan: copa.Plan) -> list[str]:
     if plan.status not in ("ok", "fragile"):
         return [] if plan.n_options == 0 else [f"{plan.status} with {plan.n_options} options"]
     if plan.n_options == 0:
-        return [f"{plan.status} without options"]
-    found = [f"breaks the schema: {faults}" for faults in judge.schema.violations(own, plan.options) if faults]
+        return [f"{plan.status} without options"] if plan.status == "ok" or plan.highest_level > 0.0 else []
+    nothing = plan.request.level is not None and not (plan.option_lower > 0.0).all()
+    found = ["an option without any guarantee"] if nothing else []
+    found += [f"breaks the schema: {faults}" for faults in judge.schema.violations(own, plan.options) if faults]
     found += _cell_faults(judge, own, plan.options)
     if plan.options.duplicated().any():
         found.append("the same option twice")

@@ -15,8 +15,14 @@ class OwnSet(MomentBall):
 
 
 @pytest.fixture(scope="module")
+def planner(model):
+    """With the paper's ball."""
+    return loans.planner(model, **loans.BALL)
+
+
+@pytest.fixture(scope="module")
 def own(planner, model):
-    known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    known = loans.same_ball(planner)
     return loans.planner(model, ambiguity=OwnSet, **known)
 
 
@@ -54,7 +60,7 @@ def test_a_change_takes_effect_at_the_next_fit(own, declined):
 
 
 def test_another_family_is_planned_with_bounded_and_certified(planner, model, declined):
-    known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "guarantee": 0.8}
+    known = {**loans.same_ball(planner), "guarantee": 0.8}
     people = declined.iloc[:8]
     batch = loans.planner(model, ambiguity=UnimodalMeanSet, **known).plan(people)
     ball = loans.planner(model, **known).plan(people)

@@ -123,8 +123,8 @@ def test_another_model_is_refused(saved):
 
 
 def test_a_newer_version_is_refused_with_advice(saved, model):
-    edited(saved, lambda content: content.update(version=3))
-    with pytest.raises(DataError, match=r"version 3.*update"):
+    edited(saved, lambda content: content.update(version=4))
+    with pytest.raises(DataError, match=r"version 4.*update"):
         copa.RecoursePlanner.load(saved, model)
 
 

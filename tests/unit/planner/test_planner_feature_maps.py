@@ -83,8 +83,7 @@ def test_the_cheapest_option_is_near_that_of_a_fine_search():
     batch = planner.plan(declined)
     rows = pd.DataFrame(np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2), columns=["a", "b"])
     encoded = np.column_stack([np.ones(len(rows)), model[:-1].transform(rows)])
-    moments = planner.moments_
-    bounds = copa.validity_bounds(encoded[:, None], moments.mean, moments.cov, planner.radius_, planner.drift_)
+    bounds = copa.validity_bounds(encoded[:, None], ambiguity=Judge.of(planner).ambiguity)
     good = rows[(bounds.lower >= 0.8) & model.predict(rows)]
     spreads = np.array([planner.schema_[name].spread for name in ("a", "b")])
     ratios = []

@@ -14,9 +14,15 @@ from unit.planner.promises import Judge, broken_promises
 
 
 @pytest.fixture(scope="module")
+def planner(model):
+    """With the paper's ball."""
+    return loans.planner(model, **loans.BALL)
+
+
+@pytest.fixture(scope="module")
 def plans(model, planner, declined):
     """Batches of the same people under the same ball, by what was asked for."""
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     asked = {
         "each": {"guarantee_for": "each"},
         "all": {"guarantee_for": "all"},
@@ -70,7 +76,7 @@ def test_the_papers_objective_meets_its_margin_at_the_mean(plans):
 
 
 def test_a_higher_guarantee_never_takes_less_effort(model, planner, declined):
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "n_options": 1}
+    ball = {**loans.same_ball(planner), "n_options": 1}
     efforts = []
     for guarantee in (0.6, 0.7, 0.8):
         batch = loans.planner(model, guarantee=guarantee, **ball).plan(declined)
@@ -92,9 +98,7 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         schema=schema,
         n_options=1,
         guarantee=0.6,
-        moments=planner.moments_,
-        radius=planner.radius_,
-        drift=planner.drift_,
+        **loans.same_ball(planner),
     )
     batch, judge = one.plan(table), Judge.of(one)
     spreads = {name: one.schema_[name].spread for name in ("debt", "grade")}
@@ -141,6 +145,7 @@ def test_options_go_as_high_as_all_of_them_together_need(n_options):
         guarantee=0.9,
         guarantee_for="all",
         radius=0.0,
+        family="any",
         moments=moments,
         n_options=n_options,
         n_jobs=1,

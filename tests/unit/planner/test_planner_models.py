@@ -1,5 +1,7 @@
 """Labels, thresholds, calibration and pipelines: the user's own model decides what is accepted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,7 +34,7 @@ def plan_and_judge(model, accepts, turned, *, people=PEOPLE, labels=None, **sett
     labels = loans.outcomes(TRAINING) if labels is None else labels
     planner = copa.RecoursePlanner(
         model,
-        **{"schema": loans.SCHEMA, **loans.FAST, "radius": 0.01, **settings},
+        **{"schema": loans.SCHEMA, **loans.FAST, "radius": 0.01, "family": "any", **settings},
         moments=WeightMoments(raw_theta(model[-1]), cov),
     ).fit(TRAINING, labels)
     np.testing.assert_allclose(planner.moments_.mean, turned, rtol=1e-12, atol=1e-12)
@@ -124,8 +126,7 @@ def test_a_calibrated_classifier_accepts_every_option(ensemble, threshold, base)
     def accepts(rows):
         return model.predict(rows) if threshold is None else model.predict_proba(rows)[:, 1] >= threshold
 
-    moments = planner.moments_
-    judge = Judge(model, planner.schema_, accepts, moments.mean, moments.cov, planner.radius_, planner.drift_)
+    judge = replace(Judge.of(planner), accepts=accepts)
     assert broken_promises(judge, PEOPLE, batch) == []
     assert (batch.status == "already_valid").tolist() == accepts(PEOPLE).tolist()
     assert len(batch.options) > 50

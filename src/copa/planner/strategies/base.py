@@ -300,10 +300,12 @@ class Strategy(ABC):
         if self.reliability is None or self.reliability >= LEAST_RELIABILITY:
             return ""
         columns = "" if self.n_columns is None else f" for {self.n_columns} columns"
+        few = f"too few data for this level: {self.n_rows} rows{columns}"
+        if self.reliability == 0.0:
+            return f"{few}. Halves of them confirm nothing of the scores that the other halves choose rows by"
         return (
-            f"too few data for this level: {self.n_rows} rows{columns}. Of a score that half of them find, the other "
-            f"half finds so little that a model on all rows is {self.reliability:.2f} reliable, and "
-            f"{LEAST_RELIABILITY:g} is needed"
+            f"{few}. Of a score that half of them find, the other half finds so little that a model on all rows is "
+            f"{self.reliability:.2f} reliable, and {LEAST_RELIABILITY:g} is needed"
         )
 
     @property
@@ -454,10 +456,12 @@ def obstacles(ambiguity: AmbiguitySet, options: "Options", n_applicants: int, re
     if ambiguity.family != "gaussian":
         others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
     words: list[list[str]] = [[] for _ in range(n_applicants)]
+    today = np.zeros(n_applicants)  # where one option reaches the level already, its radius is not what is in the way
+    np.maximum.at(today, options.owner, ambiguity.option_guarantees(options.points))
     for what, other in others.items():
         best = np.zeros(n_applicants)
         np.maximum.at(best, options.owner, other.option_guarantees(options.points))
-        for i in np.flatnonzero(best >= request.guarantee).tolist():
+        for i in np.flatnonzero((best >= request.guarantee) & (today < request.guarantee)).tolist():
             words[i].append(f"{what} an option would have {rounded_down(best[i])}")
     return [f"What stands in the way is {'; and '.join(found)}" if found else "" for found in words]
 

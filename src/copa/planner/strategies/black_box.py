@@ -56,6 +56,8 @@ class BlackBoxStrategy(Strategy):
         Where the radius comes from, in words.
     radius : float
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
+    confidence, reliability, n_rows : float or None
+        See `Strategy`.
     seed : int
         Of the rows that are drawn.
     ambiguity_class : type

@@ -125,11 +125,12 @@ def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSet
 
 def _retrained(model: LinearModel, encoded: Array, labels: Any, settings: FitSettings) -> WeightMoments:
     """Moments of refits on halves of the encoded rows, as the paper has them."""
+    affordable = N_MODELS if can_batch(model) else N_SLOW_MODELS  # the encoder stays as it is
     refits = retrained_parameters(
         base_classifier(model.classifier),
         encoded[:, 1:],
         labels,
-        n_models=N_MODELS if settings.n_models is None else settings.n_models,
+        n_models=affordable if settings.n_models is None else settings.n_models,
         random_state=np.random.default_rng(settings.seed),
         n_jobs=settings.n_jobs,
     )
@@ -157,7 +158,7 @@ def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFram
     """
     applicants = reference_applicants(strategy, X, N_REFERENCES)
     if len(applicants) == 0:
-        return 1.0  # nobody is declined: there is nothing to choose
+        return 0.0  # nobody is declined: nothing is known of what a choice is worth
     choose = strategy.chooser(applicants)
     today = replace(strategy.parameters, radius=confidence_radius(CONFIDENCE, 1.0))
     chosen_by, asked = [], []
