@@ -127,19 +127,23 @@ VARIANTS: dict[str, Enough] = {
 
 
 def variant_table(rows: list[Row]) -> str:
-    """Variants of when data are enough, by confidence, pooled over levels."""
+    """Variants of when data are enough and of the radius, by confidence, pooled over levels."""
+    trials = [(words, delivers, c, c) for words, delivers in VARIANTS.items() for c in CONFIDENCES]
+    two_sided = "b at least .6, radius by the quantile of (1 + confidence) / 2"
+    trials += [(two_sided, VARIANTS["b at least .6"], 0.9, 0.95), (two_sided, VARIANTS["b at least .6"], 0.95, 0.975)]
     lines = []
-    for words, delivers in VARIANTS.items():
+    for words, delivers, confidence, used in trials:
         found, small = pairs(rows, delivers=delivers), sum(not delivers(row) for row in rows)
-        for confidence in CONFIDENCES:
-            some = at(found, confidence=confidence)
-            lowest, name = lowest_population(some)
-            lines.append(
-                [words, str(small), f"{confidence:g}", str(len(some)), number(mean_kept(some)),
-                 number(good_sets(some)), number(worst(some), 2), f"{number(lowest)} ({name})"]
-            )  # fmt: skip
+        some = at(found, confidence=used)
+        lowest, name = lowest_population(some)
+        each = [number(good_sets(at(some, level=level)), 2) for level in LEVELS]
+        lines.append(
+            [words, str(small), f"{confidence:g}", str(len(some)), number(mean_kept(some)), number(good_sets(some)),
+             " ".join(each), number(worst(some), 2), f"{number(lowest)} ({name})", f"{median_effort(some):.2f}"]
+        )  # fmt: skip
     heading = ["enough is", "sets too small", "confidence", "sets and levels that deliver", "kept, mean"]
-    return markdown([*heading, f"with {MOST:g} kept", "worst", "lowest population"], lines)
+    heading += [f"with {MOST:g} kept", "at each level", "worst", "lowest population", "effort"]
+    return markdown(heading, lines)
 
 
 def rival_table(rows: list[Row]) -> str:
