@@ -216,10 +216,10 @@ def old_default(case: Case) -> Linear:
     return planner.fitted_
 
 
-def to_do(phase: str, n_sets: int, sizes: tuple[int, ...], names: list[str]) -> list[tuple[Population, int, int]]:
+def to_do(phase: str, seeds: range, sizes: tuple[int, ...], names: list[str]) -> list[tuple[Population, int, int]]:
     """Populations, sizes and seeds, every population in turn."""
     populations = [make() for make in POPULATIONS + (HELD_BACK if phase == "report" else ())]
-    found = [(p, n, seed) for seed in range(n_sets) for n in sizes for p in populations if not names or p.name in names]
+    found = [(p, n, seed) for seed in seeds for n in sizes for p in populations if not names or p.name in names]
     return sorted(found, key=lambda case: (case[0].name, case[1]) in SLOW)
 
 
@@ -233,12 +233,14 @@ def run(args: argparse.Namespace) -> None:
     CACHE.mkdir(exist_ok=True)
     path = CACHE / f"{args.phase}.jsonl"
     done = {(row["population"], row["n"], row["seed"]) for row in read_lines(path)}
-    for population, n, seed in to_do(args.phase, args.sets, tuple(args.sizes), args.only):
+    for population, n, seed in to_do(
+        args.phase, range(args.first, args.first + args.sets), tuple(args.sizes), args.only
+    ):
         if (population.name, n, seed) in done:
             continue
         started = time.process_time()
         case = prepare(population, n, seed, args.phase, kept_judges(population, n, args.phase))
-        old = seed < args.old and n in OLD_SIZES
+        old = seed < args.first + args.old and n in OLD_SIZES
         measured = measure(case, least=FLOOR[args.phase], confidences=TRIED[args.phase], old=old)
         row = {"population": population.name, "n": n, "seed": seed} | measured
         with path.open("a") as lines:
@@ -250,6 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--phase", default="report", choices=("development", "report"), help="which seeds")
     parser.add_argument("--sets", type=int, default=N_SETS, help="training sets for each population and size")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first of them")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="rows of the training sets")
     parser.add_argument("--only", nargs="*", default=[], help="names of populations")
     parser.add_argument("--old", type=int, default=0, help="sets on which other rules are measured too")

@@ -239,8 +239,8 @@ def generated(rows: list[Row], development: list[Row]) -> str:
         "### Beside other rules",
         "On the same training sets (300 and 1,000 rows), level 0.9; the default at confidence 0.95.",
         rival_table(rows),
-        "### Variants compared before the rule was fixed",
-        f"On {len(development)} other training sets, the three levels together.",
+        "### Variants compared on other seeds",
+        f"On {len(development)} training sets of the development seeds, the three levels together.",
         variant_table(development),
     ]
     return "\n\n".join(part.strip("\n") for part in parts)

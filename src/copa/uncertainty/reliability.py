@@ -46,13 +46,15 @@ def reliability(chosen_by: Any, asked: Any) -> float:
 def confidence_radius(confidence: float, b: float) -> float:
     """How far the mean of the next score may be from b times today's, in standard deviations of retraining.
 
-    Today's data are one sample: with this confidence their error flatters a score by no more than the normal quantile
-    of the confidence, times the root of the reliability. The number of refits plays no part.
+    Today's data are one sample: with this confidence they put a score off by no more than the normal quantile of
+    (1 + confidence) / 2, in either direction, times the root of the reliability. One direction alone would do for one
+    option; training samples fail with many options at once, and with this quantile the share of samples that keep
+    theirs is about the confidence (docs/guarantees.md). The number of refits plays no part.
 
     Parameters
     ----------
     confidence : float
-        Above 0 and below 1; below one half counts as one half.
+        Above 0 and below 1.
     b : float
         The reliability.
 
@@ -60,6 +62,6 @@ def confidence_radius(confidence: float, b: float) -> float:
     --------
     >>> from copa.uncertainty.reliability import confidence_radius
     >>> round(confidence_radius(0.95, 1.0), 3), round(confidence_radius(0.95, 0.81), 3)
-    (1.645, 1.48)
+    (1.96, 1.764)
     """
-    return max(0.0, NormalDist().inv_cdf(confidence)) * float(np.sqrt(b))
+    return NormalDist().inv_cdf(0.5 * (1.0 + confidence)) * float(np.sqrt(b))

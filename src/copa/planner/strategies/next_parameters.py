@@ -30,7 +30,7 @@ N_SLOW_MODELS = 120  # and where they are refitted one by one
 THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
 N_SPLITS = 32  # into halves that choose and judge
 N_REFERENCES = 24  # declined rows of the training data that rows are chosen for
-LEVEL, CONFIDENCE = 0.9, 0.95  # that they are chosen at, whatever the planner is asked for
+LEVEL, RADIUS = 0.9, 1.645  # that they are chosen at, whatever the planner is asked for
 
 Chooser = Callable[[AmbiguitySet], Array]
 """From a set around the parameters of half of the rows to the points (M, D) that it would choose."""
@@ -160,7 +160,7 @@ def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFram
     if len(applicants) == 0:
         return 0.0  # nobody is declined: nothing is known of what a choice is worth
     choose = strategy.chooser(applicants)
-    today = replace(strategy.parameters, radius=confidence_radius(CONFIDENCE, 1.0))
+    today = replace(strategy.parameters, radius=RADIUS)
     chosen_by, asked = [], []
     for first in range(0, 2 * N_SPLITS, 2):
         own, other = refits.halves[first], refits.halves[first + 1]
