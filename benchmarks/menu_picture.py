@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from benchmarks import ROOT
 from copa import datasets
-from copa.planner.recourse_planner import DIVERSITY_WEIGHT
+from copa.planner.recourse_planner import DIVERSITY_WEIGHTS
 
 PAGE, PICTURE = ROOT / "docs" / "planning.md", ROOT / "docs" / "pictures" / "menus.svg"
 BEGIN, END = "<!-- written by `python -m benchmarks.menu_picture` -->", "<!-- end -->"
@@ -43,7 +43,7 @@ def main() -> None:
         for weight in WEIGHTS:
             batch = planner.set_params(diversity_weight=weight).plan(declined)
             curve.append(_costs_and_spread(batch))
-            if weight == DIVERSITY_WEIGHT:
+            if weight == DIVERSITY_WEIGHTS["level"]:
                 lines.append(_table_line(name, batch))
         _draw(axes, name, np.array(curve))
     axes.set_xlabel("mean effort of the options, in units of the cheapest one")
@@ -113,7 +113,7 @@ def _has_dominated(batch: copa.PlanBatch, i: int) -> bool:
 def _draw(axes: Any, name: str, curve: np.ndarray) -> None:
     colour, marker = STYLE[name]
     axes.plot(curve[:, 0], curve[:, 1], color=colour, marker=marker, markersize=4, linewidth=1.2, label=name)
-    chosen = WEIGHTS.index(DIVERSITY_WEIGHT)
+    chosen = WEIGHTS.index(DIVERSITY_WEIGHTS["level"])
     axes.plot(*curve[chosen], marker=marker, markersize=11, color=colour, fillstyle="none")
 
 

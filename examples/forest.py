@@ -1,7 +1,7 @@
 """A black box: plans for a random forest, of which only the predicted probabilities are used.
 
-The guarantee is about the scores that the next forest gives to the delivered rows, estimated from refits. The share of
-held-out refits that accept the options is reported as well: a frequency, not a guarantee.
+The guarantee is about the scores that the next forest gives to the delivered rows. It is certified by refits that
+nothing was chosen by. The share of them that accept the options is reported as well: a frequency, not a guarantee.
 """
 
 from sklearn.compose import make_column_transformer
@@ -20,7 +20,7 @@ model = make_pipeline(encoder, forest).fit(table, favourable)
 
 planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.6, n_options=2, n_models=20, n_starts=6, n_jobs=1)
 planner.fit(table, favourable)
-print(f"Radius {planner.radius_:.2f}: {planner.radius_source_}.")
+print(f"Radius: {planner.radius_source_}.")
 
 batch = planner.plan(table[~model.predict(table)].head(6))
 print(f"{batch}\n")

@@ -1,8 +1,8 @@
 """Hiring: a shortlist model, a plan for a rejected candidate, and how many newly trained models accept its options.
 
-The candidates are synthetic, so the guarantee can be tested directly: on models trained on new candidates. The radius
-"auto" treats the data at hand as one sample among many and is right on average over them: for a single data set, an
-unlucky option can fall below its level. A radius of 1.64 covers a mean that is off by 1.64 standard deviations.
+The candidates are synthetic, so the guarantee can be tested directly: on models trained on new candidates. The data at
+hand are one sample, which may flatter an option. A confidence of 0.5 makes no allowance for that, and an unlucky option
+can fall below its level; 0.95 allows for a mean score that is off by 1.64 standard deviations of retraining.
 """
 
 import numpy as np
@@ -51,12 +51,12 @@ print(planner.plan(rejected)[0].explain(1), end="\n\n")
 
 # The test: models trained on 100 other samples of candidates.
 others = [clone(model).fit(*candidates(800, seed)) for seed in range(1000, 1100)]
-print("radius    level   mean effort   accepted by new models: on average   the least accepted option")
-for radius in ("auto", 1.64):
-    planner.set_params(radius=radius, drift="cov").fit(table, shortlisted)
+print("confidence  level   mean effort   accepted by new models: on average   the least accepted option")
+for confidence in (0.5, 0.95):
+    planner.set_params(confidence=confidence).fit(table, shortlisted)
     for level in (0.4, 0.6, 0.8):
         batch = planner.set_params(guarantee=level).plan(rejected)
         share = np.mean([other.predict(batch.options) for other in others], axis=0)
         print(
-            f"{planner.radius_:<6.2f} {level:8.1f} {batch.effort.mean():13.2f} {share.mean():36.0%} {share.min():27.0%}"
+            f"{confidence:<8.2f} {level:8.1f} {batch.effort.mean():13.2f} {share.mean():36.0%} {share.min():27.0%}"
         )
