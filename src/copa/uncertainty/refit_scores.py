@@ -72,9 +72,7 @@ class RefitScores(AmbiguitySet):
         if self.dimension < FEWEST:
             raise InvalidInputError(f"at least {FEWEST} refits are needed, got {self.dimension}")
         if self.family != "any":
-            raise InvalidInputError(
-                f"refits certify without a family: it must be 'any', got {self.family!r}"
-            )
+            raise InvalidInputError(f"refits certify without a family: it must be 'any', got {self.family!r}")
         mean, cov = sample_moments(self.dimension)
         if not (np.allclose(self.mean, mean, atol=0.0) and np.allclose(self.cov, cov, atol=0.0)):
             raise InvalidInputError("mean and cov must be those of a sample of scores; make the set by RefitScores.of")
@@ -106,7 +104,8 @@ class RefitScores(AmbiguitySet):
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""
         words = (
-            f"of which those of {self.dimension} held-out refits, which the search did not go by, are equally good draws"
+            f"of which those of {self.dimension} held-out refits, which the search did not go by, are equally good "
+            "draws"
         )
         if self.reliability < 1.0:
             words += f", once their mean is multiplied by {self.reliability:.3g}, what models on other rows keep of it"

@@ -120,8 +120,8 @@ class Boundary(BlackBoxStrategy):
             groups = (fits[:n_models], fits[n_models:])
             kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
             source = (
-                f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, reliability "
-                f"{kept:.2f}"
+                f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
+                f"reliability {kept:.2f}"
             )
             return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
         radius, source = settings.radius, "given"
