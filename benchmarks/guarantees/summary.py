@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.uncertainty.reliability import LEAST_RELIABILITY, confidence_radius
 
 MOST = 0.95  # share of its options that a good training set keeps
 FEWEST = 10  # options from which on a training set can be the worst
@@ -109,11 +109,12 @@ def kept_in_theory(found: list[Pair]) -> float:
     """The mean share kept if scores were normal, and the true one of an option b of today's with an error of sqrt(b).
 
     An option that just has its level p at confidence c is then kept with probability
-    Phi(z_c + (kappa_p - z_p) / sqrt(b)), kappa_p of the family "unimodal".
+    Phi(r_c + (kappa_p - z_p) / sqrt(b)), r_c the radius at b = 1 and kappa_p of the family "unimodal".
     """
     normal, kappa = NormalDist(), FAMILIES["unimodal"].ratio
     spare = [
-        normal.inv_cdf(p.confidence) + (kappa(p.level) - normal.inv_cdf(p.level)) / np.sqrt(p.row["reliability"])
+        confidence_radius(p.confidence, 1.0)
+        + (kappa(p.level) - normal.inv_cdf(p.level)) / np.sqrt(p.row["reliability"])
         for p in found
     ]
     return float(np.mean([normal.cdf(k) for k in spare])) if spare else np.nan
