@@ -183,7 +183,7 @@ def tried_words(plan: "PlanRecord") -> str:
     shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
     both = f"; {float(rates.all_share[0]):.0%} accept all of them" if plan.n_options > 1 else ""
     words = (
-        f"Expected rate: of {counted(rates.n_models, 'refit')} that nothing was chosen by, {', '.join(shares)}{both}. "
+        f"Expected rate: of {counted(rates.n_models, 'refit')} that the search did not go by, {', '.join(shares)}{both}. "
         "This is a frequency, not a guarantee."
     )
     if math.isnan(float(rates.fidelity[0])):

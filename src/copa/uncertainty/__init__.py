@@ -5,6 +5,7 @@ from copa.uncertainty.families import Family
 from copa.uncertainty.gelbrich import gelbrich_distance
 from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.radius import calibrate_radius, estimate_drift, radius_from_history, resampling_radius
+from copa.uncertainty.refit_scores import RefitScores
 from copa.uncertainty.retraining import retrained_parameters
 from copa.uncertainty.weight_moments import WeightMoments
 
@@ -13,6 +14,7 @@ __all__ = [
     "Family",
     "LocationSet",
     "MomentBall",
+    "RefitScores",
     "WeightMoments",
     "calibrate_radius",
     "estimate_drift",

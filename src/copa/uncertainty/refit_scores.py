@@ -39,9 +39,15 @@ class RefitScores(AmbiguitySet):
 
     Parameters
     ----------
-    mean, cov, radius, drift, family : object
-        As in `AmbiguitySet`; `RefitScores.of` fills them in. With a radius and drift=cov the mean may be off by so
-        many standard deviations.
+    mean : ndarray of shape (n,)
+        1 / n each: a score's mean over the refits.
+    cov : ndarray of shape (n, n)
+        The matrix that makes the variance of n scores of them.
+    radius : float
+        With drift=cov, how many standard deviations lower the mean may be besides.
+    drift : ndarray of shape (n, n), optional
+    family : {"any"}
+        No form of the distribution is assumed.
     reliability : float
         Share of a chosen option's mean score that models on other rows keep, in (0, 1].
 
@@ -65,6 +71,10 @@ class RefitScores(AmbiguitySet):
             raise InvalidInputError(f"reliability must be in (0, 1], got {self.reliability!r}")
         if self.dimension < FEWEST:
             raise InvalidInputError(f"at least {FEWEST} refits are needed, got {self.dimension}")
+        if self.family != "any":
+            raise InvalidInputError(
+                f"refits certify without a family: it must be 'any', got {self.family!r}"
+            )
         mean, cov = sample_moments(self.dimension)
         if not (np.allclose(self.mean, mean, atol=0.0) and np.allclose(self.cov, cov, atol=0.0)):
             raise InvalidInputError("mean and cov must be those of a sample of scores; make the set by RefitScores.of")
@@ -82,7 +92,6 @@ class RefitScores(AmbiguitySet):
 
         Examples
         --------
-        >>> from copa.uncertainty.refit_scores import RefitScores
         >>> round(RefitScores.of(40).level_coefficients(0.9)[0], 2)
         2.96
         """
@@ -97,7 +106,7 @@ class RefitScores(AmbiguitySet):
     def in_words(self) -> str:
         """Say what is assumed of the next model's scores."""
         words = (
-            f"of which those of {self.dimension} held-out refits, that nothing was chosen by, are equally good draws"
+            f"of which those of {self.dimension} held-out refits, which the search did not go by, are equally good draws"
         )
         if self.reliability < 1.0:
             words += f", once their mean is multiplied by {self.reliability:.3g}, what models on other rows keep of it"

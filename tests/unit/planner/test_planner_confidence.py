@@ -30,6 +30,11 @@ def unimodal_ratio(level: float) -> float:
     return np.sqrt(4.0 / (9.0 * (1.0 - level)) - 1.0) if level >= 5 / 6 else np.sqrt(3 * level / (4.0 - 3.0 * level))
 
 
+def both_sides(confidence: float) -> float:
+    """How many standard deviations a normal error stays within, in either direction, with this probability."""
+    return NormalDist().inv_cdf(0.5 * (1.0 + confidence))
+
+
 def parameters_of(pipeline) -> np.ndarray:
     """Intercept and weights, as scikit-learn has them."""
     return np.concatenate([pipeline[-1].intercept_, pipeline[-1].coef_[0]])
@@ -75,7 +80,7 @@ def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner
     assert (known.family, known.simultaneous) == ("unimodal", False)
     np.testing.assert_allclose(known.mean, b * parameters_of(model), rtol=1e-12)
     np.testing.assert_array_equal(known.drift, known.cov)
-    assert planner.radius_ == pytest.approx(NormalDist().inv_cdf(0.95) * np.sqrt(b), rel=1e-12)
+    assert planner.radius_ == pytest.approx(both_sides(0.95) * np.sqrt(b), rel=1e-12)
     assert LEAST < b < 1.0
 
 
@@ -83,7 +88,7 @@ def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner
 def test_the_confidence_is_the_normal_quantile_of_the_radius(model, confidence):
     planner = loans.planner(model, confidence=confidence)
     root = np.sqrt(planner.fitted_.reliability)
-    assert planner.radius_ == pytest.approx(NormalDist().inv_cdf(confidence) * root, rel=1e-12)
+    assert planner.radius_ == pytest.approx(both_sides(confidence) * root, rel=1e-12)
 
 
 def test_the_radius_does_not_depend_on_how_many_refits_there_are(model):
@@ -99,7 +104,7 @@ def test_every_option_keeps_the_rule_by_hand(model, planner, declined, level):
     points = Judge.of(planner).encode(batch.options)
     means = points @ theta
     spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.fitted_.ambiguity(3).cov, points))
-    room = b * means - (unimodal_ratio(level) + NormalDist().inv_cdf(0.95) * np.sqrt(b)) * spreads
+    room = b * means - (unimodal_ratio(level) + both_sides(0.95) * np.sqrt(b)) * spreads
     ok = (batch.status == "ok")[batch.owner]
     assert ok.sum() > 60
     assert (room[ok] >= -ROUNDING).all()

@@ -100,7 +100,7 @@ def test_a_model_without_probabilities_takes_a_decision_value(threshold, favoura
     [
         LinearSVC(),
         RidgeClassifier(),
-        SGDClassifier(random_state=0),
+        SGDClassifier(alpha=0.05, random_state=0),
         Perceptron(random_state=0),
         LogisticRegression(C=0.1),
     ],

@@ -82,9 +82,14 @@ def test_a_drift_that_cannot_be_one_is_refused_whatever_its_units(model):
     drift = np.eye(dimension)
     drift[-1, -1] = -1e-12
     message = f"drift must be positive semidefinite, .*coordinate {dimension - 1} is -1e-12"
-    for radius in (0.1, "auto"):
-        with pytest.raises(InvalidInputError, match=message):
-            loans.planner(model, drift=drift, radius=radius)
+    with pytest.raises(InvalidInputError, match=message):
+        loans.planner(model, drift=drift, radius=0.1)
+
+
+@pytest.mark.parametrize("drift", [None, np.eye(9)])
+def test_a_drift_goes_with_a_number_for_the_radius(model, drift):
+    with pytest.raises(InvalidInputError, match=r"drift goes with a number for radius; with radius='auto' the set has"):
+        loans.planner(model, drift=drift)
 
 
 def test_masked_labels_are_refused(model):

@@ -83,6 +83,7 @@ class Searcher:
             schema=problem.schema,
             moments=problem.moments,
             radius=problem.radius,
+            family="any",
             drift=problem.drift,
             n_jobs=1,
             progress=False,

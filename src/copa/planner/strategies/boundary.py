@@ -120,7 +120,7 @@ class Boundary(BlackBoxStrategy):
             groups = (fits[:n_models], fits[n_models:])
             kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
             source = (
-                f"none; certified by {n_held_out} refits on thirds of the rows that nothing was chosen by, reliability "
+                f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, reliability "
                 f"{kept:.2f}"
             )
             return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}

@@ -291,7 +291,7 @@ def search_one(
 
 
 # Where the level is out of reach, rows are taken down to this share of the highest one: only there is a choice.
-ROOM = 0.9
+ROOM = 0.97
 
 
 def level_of_each(request: PlanRequest) -> float:

@@ -157,7 +157,7 @@ class Linear(Parametric):
             required = np.where(plans.outcomes == Outcome.MET, levels, 0.0)[owner]
             missing = required - self.parameters.option_guarantees(options.points)
             short = missing > 0.0
-            np.maximum.at(sought, owner[short], (levels[owner] + 2.0 * missing)[short])
+            np.maximum.at(sought, owner[short], (sought[owner] + 2.0 * missing)[short])  # more at each attempt
             broken = np.zeros_like(refused)
             if self.schema.rules:
                 broken = ~self.schema.obeys(applicants.origins.iloc[owner], options.table)

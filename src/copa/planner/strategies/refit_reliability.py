@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PER_SIDE = 6  # refits of the search inside a half, where there are enough
-N_APPLICANTS, N_ROWS = 60, 30  # for whom options are chosen, among so many rows around each
+N_APPLICANTS, N_ROWS = 40, 20  # for whom options are chosen, among so many rows around each
 RATIO = 3.0  # of mean and spread that an option is chosen for: Cantelli's at a level of 0.9
 LEAST = 0.01  # reliability below which nothing is said any more
 # Refits on two thirds of a half vary around the fit to all of it by half the variance of a fit to such a half; those on
