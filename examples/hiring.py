@@ -1,8 +1,8 @@
 """Hiring: a shortlist model, a plan for a rejected candidate, and how many newly trained models accept its options.
 
 The candidates are synthetic, so the guarantee can be tested directly: on models trained on new candidates. The data at
-hand are one sample, which may flatter an option. A confidence of 0.5 makes no allowance for that, and an unlucky option
-can fall below its level; 0.95 allows for a mean score that is off by 1.64 standard deviations of retraining.
+hand are one sample, which may flatter an option. A low confidence makes little allowance for that, and an unlucky
+option can fall below its level; 0.95 allows for a mean score that is off by 1.96 standard deviations of retraining.
 """
 
 import numpy as np
@@ -52,7 +52,7 @@ print(planner.plan(rejected)[0].explain(1), end="\n\n")
 # The test: models trained on 100 other samples of candidates.
 others = [clone(model).fit(*candidates(800, seed)) for seed in range(1000, 1100)]
 print("confidence  level   mean effort   accepted by new models: on average   the least accepted option")
-for confidence in (0.5, 0.95):
+for confidence in (0.1, 0.95):
     planner.set_params(confidence=confidence).fit(table, shortlisted)
     for level in (0.4, 0.6, 0.8):
         batch = planner.set_params(guarantee=level).plan(rejected)
