@@ -155,6 +155,9 @@ def status_of_each(
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
     blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
+    if request.aim == "guarantee" and strategy.shortage:  # which says it all: nothing is searched for
+        blocked = np.flatnonzero(unreachable)
+        message[status == FRAGILE] = strategy.shortage
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
@@ -175,10 +178,7 @@ def _name_obstacles(
     strategy: Strategy, found: Found, made: Delivered, request: PlanRequest, fragile: Flags, message: Texts
 ) -> None:
     """Add to the messages of fragile plans what keeps them from the level, where that is not the person's row."""
-    if strategy.shortage:
-        message[fragile] = strategy.shortage
-        return
-    if not fragile.any():
+    if strategy.shortage or not fragile.any():
         return
     words = obstacles(made.ambiguity, found.options, len(message), request)
     for i in np.flatnonzero(fragile).tolist():

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Self, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -74,6 +74,9 @@ class AmbiguitySet(ABC):
     >>> known.option_guarantees(np.array([[1.0, 2.0]])).round(3)
     array([0.962])
     """
+
+    has_form: ClassVar[bool] = True
+    """Whether a family may say something of the form of the distributions."""
 
     mean: Array
     cov: Array

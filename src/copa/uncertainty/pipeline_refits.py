@@ -59,7 +59,7 @@ class PipelineRefits:
             raise InvalidInputError(f"the model cannot be cloned and retrained: {name} is no scikit-learn classifier")
         steps = [*model.transformers, classifier]
         pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
-        pipeline.set_params(**_lenient(pipeline))
+        pipeline.set_params(**lenient_encoders(pipeline))
         table = model.as_input(X)
         row: Any = table[:1]
         for step in model.transformers:
@@ -190,7 +190,7 @@ def _is_random(key: str) -> bool:
     return key == "random_state" or key.endswith("__random_state")
 
 
-def _lenient(pipeline: "Pipeline") -> dict[str, str]:
+def lenient_encoders(pipeline: Any) -> dict[str, str]:
     """Settings with which one-hot encoders do not refuse the levels that their rows lacked; they are fitted the same.
 
     Such a level counts as infrequent where the encoder has a column for those, and has no column else.

@@ -1,7 +1,7 @@
 """The next model as one more of n refits that nothing was chosen by: guarantees from their scores, n finite."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class RefitScores(AmbiguitySet):
     >>> round(known.highest, 3)
     0.984
     """
+
+    has_form: ClassVar[bool] = False
 
     reliability: float = 1.0
 

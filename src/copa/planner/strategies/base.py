@@ -453,7 +453,7 @@ def obstacles(ambiguity: AmbiguitySet, options: "Options", n_applicants: int, re
     others = {}
     if ambiguity.radius > 0.0:
         others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
-    if ambiguity.family != "gaussian":
+    if ambiguity.has_form and ambiguity.family != "gaussian":
         others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
     words: list[list[str]] = [[] for _ in range(n_applicants)]
     today = np.zeros(n_applicants)  # where one option reaches the level already, its radius is not what is in the way

@@ -35,8 +35,10 @@ from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.history import Drift
 from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.penalty import keep_penalty_per_row
+from copa.uncertainty.pipeline_refits import lenient_encoders
 from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.refit_scores import RefitScores, sample_moments
+from copa.uncertainty.retraining import unfitted
 from copa.uncertainty.score_retraining import (
     THIRD,
     draw_samples,
@@ -106,7 +108,9 @@ class Boundary(BlackBoxStrategy):
         rng = np.random.default_rng(settings.seed)
         certify = settings.by_rule and settings.ambiguity is None
         n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
-        changes = keep_penalty_per_row(model.estimator, THIRD) if certify else {}
+        changes: dict[str, Any] = {}
+        if certify:  # a third of the rows lacks rare levels more often than a bootstrap sample does
+            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
         if certify:
             samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         else:
