@@ -243,6 +243,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             The planner itself.
         """
         check_settings(self)
+        settings.require_history(self.history)
         table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
         with compiled_meanwhile(KERNELS):
             linear = is_linear(self.model)

@@ -145,6 +145,15 @@ def read_guarantee(value: Any) -> tuple[str, float]:
     return "expected", level
 
 
+def require_history(models: Any) -> None:
+    """Raise if the history of a planner is that of a file, which holds what it showed and not the models."""
+    if models is not None and len(models) == 0:
+        raise InvalidInputError(
+            "this planner was loaded, and its file holds what the history showed, not the older models; give "
+            "history=[...] again, or history=None to fit without it"
+        )
+
+
 def read_history(models: Any, data: Any) -> None:
     """Raise unless older models, or older training data, are sequences of such, and not both."""
     if models is not None and data is not None:
@@ -153,7 +162,7 @@ def read_history(models: Any, data: Any) -> None:
         (models, "history", "fitted models, oldest first"),
         (data, "history_data", "pairs (X, y), oldest first"),
     ):
-        if value is not None and (isinstance(value, str) or not isinstance(value, Sequence) or len(value) == 0):
+        if value is not None and not isinstance(value, (list, tuple)):
             raise InvalidInputError(f"{name} must be a list of {what}, got {shown(value)}")
     if data is not None and any(not isinstance(pair, Sequence) or len(pair) != 2 for pair in data):
         raise InvalidInputError("history_data must be a list of pairs (X, y), oldest first")

@@ -122,7 +122,7 @@ def _level(plan: "Plan | PlanBatch", whom: str) -> float | None:
 def _terms(plan: "Plan | PlanBatch") -> str:
     """Say what was asked for and what the probabilities rest on."""
     legend = " It is marked on the bars." if plan.request.level is not None else ""
-    return f"{request_words(plan.request)}{legend} {assumption(plan.ambiguity, plan.basis)}"
+    return f"{request_words(plan.request)}{legend} {assumption(plan.ambiguity, plan.basis, plan.request)}"
 
 
 def _histogram(batch: "PlanBatch", guarantees: dict[str, Any]) -> View:

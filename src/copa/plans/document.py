@@ -124,7 +124,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "radius_source": basis.radius_source,
             "drift": ambiguity.drift is not None,
             "guarantees_mean": GUARANTEES_MEAN,
-            "in_words": assumption(ambiguity, basis),
+            "in_words": assumption(ambiguity, basis, request),
         },
     }
     if certificates:

@@ -9,7 +9,8 @@ from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.tested import tested_rule
+from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.uncertainty.tested import is_tested, tested_rule
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord
@@ -24,7 +25,7 @@ GUARANTEES_MEAN = (
 # refits say of these very rows.
 SUBJECTS = {
     "parameters": "the parameters of the next model",
-    "scores": "the scores that the next model gives these rows (known from refits to resampled data)",
+    "scores": "the scores that the next model gives these rows (known from refits)",
     "surrogate": "the next model is the linear surrogate that was fitted around the applicant, whose parameters",
     "assumed": "the scores that the next model gives these rows (with an assumed covariance)",
 }
@@ -70,7 +71,7 @@ WITHOUT_OPTIONS = {
 def explain(plan: "PlanRecord", option: int | None = None) -> str:
     """Return a plan, or one option of it, as plain text."""
     if option is not None:
-        return f"{option_words(plan, option)}\n\n{assumption(plan.ambiguity, plan.basis)}"
+        return f"{option_words(plan, option)}\n\n{assumption(plan.ambiguity, plan.basis, plan.request)}"
     found = counted(plan.n_options, "option") if plan.n_options else plan.status.replace("_", " ")
     return "\n\n".join(
         [
@@ -78,7 +79,7 @@ def explain(plan: "PlanRecord", option: int | None = None) -> str:
             *filter(None, ["\n".join(status_notes(plan))]),
             *(option_words(plan, number) for number in range(1, plan.n_options + 1)),
             *([whole_words(plan)] if plan.n_options else []),
-            *([assumption(plan.ambiguity, plan.basis)] if makes_promises(plan) else []),
+            *([assumption(plan.ambiguity, plan.basis, plan.request)] if makes_promises(plan) else []),
         ]
     )
 
@@ -159,7 +160,7 @@ def _rises(change: Change) -> bool | None:
 def whole_words(plan: "PlanRecord") -> str:
     """Say with which probability the plan as a whole is accepted."""
     sentences = []
-    if plan.n_options > 1:
+    if plan.n_options > 1 and plan.request.aim == "guarantee":
         sentences.append(
             f"The next model accepts at least one option with probability at least {rounded_down(plan.any_lower)}, "
             f"all of them together with at least {rounded_down(plan.lower)}."
@@ -204,27 +205,32 @@ def request_words(request: PlanRequest) -> str:
     return f"The guarantee asked for is at least {level} for {whom}."
 
 
-def assumption(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
-    """Say what the probabilities rest on."""
+def assumption(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest | None = None) -> str:
+    """Say what the probabilities rest on; `request` is what was asked of the plans, where they are known."""
     answer = f"An option is accepted if the model answers {as_text(basis.favourable, quoted=True)}"
     rule = "" if basis.threshold is None else f" at the threshold {basis.threshold:g}"
+    asked = request is None or request.level is not None
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
-        f"and say nothing about others. {expectation(basis)}{answer}{rule}. "
+        f"and say nothing about others. {expectation(ambiguity, basis) if asked else ''}{answer}{rule}. "
         "Effort is in units of the features' spreads."
     )
 
 
-def expectation(basis: PlanBasis) -> str:
+def expectation(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
     """Say what to expect of guarantees that follow from a confidence, and how that was tested; "" for others."""
     if basis.confidence is None:
         return ""
-    tested = tested_rule(basis.confidence)
+    if basis.reliability is not None and basis.reliability < LEAST_RELIABILITY:
+        return "The training data are too few for these probabilities to be relied on. "
+    tested = tested_rule(basis.confidence) if is_tested(ambiguity) else None
+    if tested is None:
+        return "How well later models keep guarantees by this rule was not tested. "
     return (
         "What to expect: a model that is trained the same way on as many new rows from the same population accepts an "
-        f"option with probability at least its guarantee. {'' if tested is None else tested.in_words() + ' '}"
-        "It is the training sample that is lucky or not: where it is not, its options fail together. "
+        f"option with probability at least its guarantee. {tested.in_words()} It is the training sample that is lucky "
+        "or not: where it is not, its options fail together. "
     )
 
 

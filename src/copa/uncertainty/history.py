@@ -14,6 +14,7 @@ from copa.uncertainty.versions import refit_versions, version_scores
 
 __all__ = ["Drift", "measure_drift", "refit_versions", "version_scores"]
 
+STILL = 1e-9  # of the size of the scores: a smaller spread is rounding
 QUANTILE = 0.95  # of the past moves; an observed move, and nothing between two of them
 
 
@@ -140,7 +141,7 @@ def measure_drift(scores: Any, spreads: Any, horizon: int) -> Drift:
         raise InvalidInputError(f"spreads must have shape ({table.shape[1]},), one per row, got {units.shape}")
     require_finite(table, "scores")
     require_finite(units, "spreads")
-    moving = units > 0.0
+    moving = units > STILL * np.abs(table).max(initial=0.0)
     n_versions, n_rows = len(table), int(moving.sum())
     if n_versions > 1 and n_rows == 0:
         raise InvalidInputError(

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.location_set import LocationSet
+
 
 @dataclass(frozen=True)
 class TestedRule:
@@ -36,7 +39,8 @@ class TestedRule:
     def in_words(self) -> str:
         """Say it as a sentence; a share is rounded towards the less flattering side."""
         return (
-            f"Tested on {self.n_samples} training samples of {self.n_populations} generated populations: "
+            f"Tested at confidence {self.confidence:g} and levels from 0.8 to 0.95 on {self.n_samples} training samples "
+            f"of {self.n_populations} generated populations: "
             f"{int(1000 * self.kept) / 10:g} % of the options delivered met this; in "
             f"{-int(-1000 * self.samples_below // 1) / 10:g} % of the samples fewer than 95 % did, at worst "
             f"{int(100 * self.worst)} %."
@@ -54,3 +58,8 @@ def tested_rule(confidence: float) -> TestedRule | None:
     """The row of the largest confidence that is not above the given one; None where there is none so low."""
     below = [rule for rule in tested_rules() if rule.confidence <= confidence + 1e-9]
     return below[-1] if below else None
+
+
+def is_tested(ambiguity: AmbiguitySet) -> bool:
+    """Whether a set is of the kind that was tested: one score at a time, unimodal."""
+    return type(ambiguity) is LocationSet and ambiguity.family == "unimodal" and not ambiguity.simultaneous

@@ -302,7 +302,7 @@ class Strategy(ABC):
         columns = "" if self.n_columns is None else f" for {self.n_columns} columns"
         few = f"too few data for this level: {self.n_rows} rows{columns}"
         if self.reliability == 0.0:
-            return f"{few}. Halves of them confirm nothing of the scores that the other halves choose rows by"
+            return f"{few}. No declined row among them shows that scores by which rows are chosen are reliable"
         return (
             f"{few}. Of a score that half of them find, the other half finds so little that a model on all rows is "
             f"{self.reliability:.2f} reliable, and {LEAST_RELIABILITY:g} is needed"

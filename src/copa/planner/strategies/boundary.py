@@ -272,7 +272,11 @@ class Boundary(BlackBoxStrategy):
     ) -> tuple[Self, dict[str, Any]]:
         """Read what `pack` returned; where the held-out refits certify, the radius is "auto" again."""
         strategy, settings = super().unpack(archive, schema, model, path)
-        return strategy, settings if strategy.reliability is None else settings | {"radius": "auto"}
+        if strategy.reliability is not None:
+            settings["radius"] = "auto"
+        if "older version" in strategy.radius_source:
+            settings["history"] = ()  # it is not in the file: `fit` asks for it again
+        return strategy, settings
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:

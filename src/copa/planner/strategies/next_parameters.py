@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 N_MODELS = 1000  # refits on halves where nothing is said and they are refitted together
 N_SLOW_MODELS = 120  # and where they are refitted one by one
 THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
+ENOUGH = 1.5  # directions shown by refits for each parameter, from which on their covariance is taken as it is
 N_SPLITS = 32  # into halves that choose and judge
 N_REFERENCES = 24  # declined rows of the training data that rows are chosen for
 LEVEL, RADIUS = 0.9, 1.645  # that they are chosen at, whatever the planner is asked for
@@ -86,11 +87,7 @@ def learn_parameters(
     shape: Array | None
     if settings.by_rule:
         mean = model.theta if given is None else oriented_mean(model, given)
-        cov = (
-            given.cov
-            if given is not None
-            else spread_rare_levels(np.cov(refits.halves, rowvar=False), model, schema, X)
-        )
+        cov = given.cov if given is not None else spread_rare_levels(covariance(refits.halves), model, schema, X)
         kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
         radius, source = confidence_radius(settings.confidence, 1.0), ""
     else:
@@ -100,6 +97,18 @@ def learn_parameters(
         radius, source = float(settings.radius), "given"
     own = {"simultaneous": False} if kind is LocationSet else {}
     return NextParameters(kind.read(mean, cov, radius, shape, family=settings.family, **own), source, refits)
+
+
+def covariance(halves: Array) -> Array:
+    """Covariance of refits on complementary halves, (D, D), shrunk to its diagonal where they are few for D.
+
+    The two halves of a split are off in opposite directions, so that K refits show K / 2 of them. Directions that none
+    of them shows would look certain.
+    """
+    cov: Array = np.cov(halves, rowvar=False)
+    enough = ENOUGH * len(cov)
+    share = 0.5 * max(0.0, 1.0 - 0.5 * len(halves) / enough)
+    return np.asarray((1.0 - share) * cov + share * np.diag(cov.diagonal()))
 
 
 def oriented_mean(model: LinearModel, moments: WeightMoments) -> Array:

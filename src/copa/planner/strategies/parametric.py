@@ -8,6 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
+from copa._core.reading import is_number, is_whole
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.planner.settings import FitSettings
@@ -20,14 +21,15 @@ from copa.planner.strategies.next_parameters import (
     learn_parameters,
     shrunk,
 )
-from copa.planner.strategies.storage import require_parts
+from copa.planner.strategies.storage import damaged, require_parts
 from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.uncertainty import WeightMoments
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.history import Drift
+from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
 SAFE_SHARE = 1e-6
+WIDENED = "and past versions moved by up to"  # said of a radius that a history had its part in
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
 ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
@@ -85,12 +88,10 @@ class Parametric(Strategy):
             return strategy
         b = estimate_reliability(strategy, known.refits, X)
         strategy = strategy.with_set(shrunk(known.ambiguity, b, settings.confidence))
-        return replace(
-            strategy,
-            reliability=b,
-            confidence=settings.confidence,
-            radius_source=confidence_words(settings.confidence, b, known.refits),
-        )
+        source = confidence_words(settings.confidence, b, known.refits)
+        if settings.moments is not None:  # what refits of the model say of later models is not said of these
+            return replace(strategy, reliability=b, radius_source=f"moments given; {source}")
+        return replace(strategy, reliability=b, confidence=settings.confidence, radius_source=source)
 
     def with_set(self, ambiguity: AmbiguitySet) -> Self:
         """The same state with another ambiguity set."""
@@ -114,8 +115,8 @@ class Parametric(Strategy):
         moved, radius = drift.radius(horizon), self.parameters.radius
         decides = f"drift, {moved:.3g}" if moved > radius else f"confidence, {radius:.3g}"
         source = (
-            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, and "
-            f"{drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases"
+            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, {WIDENED} "
+            f"{moved:.3g} in 95 % of cases; {drift.in_words(horizon)}"
         )
         widest = replace(self.parameters, radius=max(moved, radius))
         return replace(self.with_set(widest), radius_source=source)
@@ -225,11 +226,29 @@ class Parametric(Strategy):
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
             thirds=arrays.get("thirds", np.zeros((0, linear.theta.size))),
-            **{name: content.get(name) for name in ("confidence", "reliability", "n_rows")},
+            **_read_evidence(content, path),
         )
-        if strategy.confidence is not None:
-            return strategy, {"radius": "auto", "family": ambiguity.family}
-        return strategy, {"radius": ambiguity.radius, "drift": ambiguity.drift, "family": ambiguity.family}
+        given: dict[str, Any] = {"radius": "auto", "family": ambiguity.family}
+        if strategy.reliability is None:
+            given |= {"radius": ambiguity.radius, "drift": ambiguity.drift}
+        if type(ambiguity) is not (MomentBall if strategy.reliability is None else LocationSet):
+            given["ambiguity"] = type(ambiguity)
+        if WIDENED in strategy.radius_source:
+            given["history"] = ()  # it is not in the file: `fit` asks for it again
+        return strategy, given
+
+
+def _read_evidence(content: dict[str, Any], path: "str | Path") -> dict[str, Any]:
+    """Confidence, reliability and number of rows of a file; an error where one is no such number."""
+    found = {name: content.get(name) for name in ("confidence", "reliability", "n_rows")}
+    for name, value in found.items():
+        whole = name == "n_rows"
+        good = value is None or ((is_whole(value) if whole else is_number(value)) and value >= 0)
+        if not good or (not whole and value is not None and value > 1.0):
+            raise damaged(path, f"its {name} is {value!r}")
+    if found["reliability"] is None and found["confidence"] is not None:
+        raise damaged(path, "it has a confidence and no reliability")
+    return found
 
 
 def _space(

@@ -61,7 +61,7 @@ def measure_reliability(
     good = np.flatnonzero([not message for message in space.schema.check(X)])
     declined = good[~model.accepts(X.iloc[good])][:N_APPLICANTS] if len(good) else good
     if len(declined) == 0:
-        return 1.0  # nobody needs an option
+        return LEAST  # nothing is known of what a choice is worth
     people, sides = make_room(space, X.iloc[declined]), n_sides(len(searching))
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)

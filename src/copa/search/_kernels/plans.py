@@ -25,7 +25,7 @@ TURNS = 2  # of enlarging the pool around the plan
 VARIANTS = 24  # that the pool has room for, per option
 # Where the level is out of reach, the plan is built just below the highest one: only there is room for a choice, and
 # nothing that is much less sure is offered. These shares of its height are tried until the plan is full.
-ROOM = (0.97, 0.9)
+ROOM = (0.999, 0.97, 0.9)
 
 
 @njit(**inner)
