@@ -39,8 +39,8 @@ class TestedRule:
     def in_words(self) -> str:
         """Say it as a sentence; a share is rounded towards the less flattering side."""
         return (
-            f"Tested at confidence {self.confidence:g} and levels from 0.8 to 0.95 on {self.n_samples} training samples "
-            f"of {self.n_populations} generated populations: "
+            f"Tested at confidence {self.confidence:g} and levels from 0.8 to 0.95 on {self.n_samples} training "
+            f"samples of {self.n_populations} generated populations: "
             f"{int(1000 * self.kept) / 10:g} % of the options delivered met this; in "
             f"{-int(-1000 * self.samples_below // 1) / 10:g} % of the samples fewer than 95 % did, at worst "
             f"{int(100 * self.worst)} %."
