@@ -52,6 +52,7 @@ def compare(problem: TinyProblem, name: str) -> list[Outcome]:
         guarantee=problem.guarantee,
         radius=problem.radius,
         drift=problem.drift,
+        family="any",
         moments=problem.moments,
         diversity_weight=WEIGHT,
         n_jobs=1,
@@ -174,9 +175,8 @@ def plan_with(feature: Feature, own: float, most: int = 9) -> tuple[TinyProblem,
         applicants=pd.DataFrame({"a": [own], "b": [1]}),
         has_ties=False,
     )
-    planner = copa.RecoursePlanner(
-        model, schema=schema, guarantee=0.5, radius=0.0, moments=problem.moments, n_options=1, n_jobs=1, progress=False
-    ).fit(table)
+    settings = {"guarantee": 0.5, "radius": 0.0, "family": "any", "moments": problem.moments}
+    planner = copa.RecoursePlanner(model, schema=schema, **settings, n_options=1, n_jobs=1, progress=False).fit(table)
     return problem, planner.plan(problem.applicants)
 
 
