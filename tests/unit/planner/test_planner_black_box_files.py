@@ -85,16 +85,16 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     assert len(loaded.fitted_.held_out) == 9
 
 
-def test_a_number_for_the_radius_comes_back_in_the_format_of_earlier_releases(model, declined, tmp_path):
-    planner = loans.planner(model, **FAST, radius=0.5)
+@pytest.mark.parametrize("family", ["any", "unimodal"])
+def test_a_number_for_the_radius_comes_back_with_its_family(model, declined, tmp_path, family):
+    planner = loans.planner(model, **FAST, radius=0.5, family=family)
     planner.save(tmp_path / "p")
     loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
-    assert (loaded.radius, loaded.fitted_.reliability) == (0.5, None)
+    assert (loaded.radius, loaded.family, loaded.fitted_.reliability) == (0.5, family, None)
     assert same_plans(loaded.plan(declined), planner.plan(declined))
     with zipfile.ZipFile(tmp_path / "p") as archive:
         content = json.loads(archive.read("planner.json"))
-    assert content["version"] == 2
-    assert "reliability" not in content
+    assert (content["version"], content["strategy"], content["reliability"]) == (3, "boundary", None)
 
 
 def test_a_loaded_planner_can_be_saved_again(planner, model, declined, saved, tmp_path):
@@ -225,7 +225,6 @@ def test_damaged_files_are_refused(saved, model, change, words):
         ("refits", None),
         ("refits", [0, 9]),
         ("refits", [-1, 10]),
-        ("reliability", None),
         ("reliability", 0.0),
         ("reliability", 1.5),
         ("reliability", "x"),

@@ -83,7 +83,7 @@ def test_guarantees_are_those_of_the_scores_of_the_held_out_fits(planner, batch)
 
 def test_a_number_for_the_radius_takes_the_moments_of_the_retrained_fits(model, declined):
     """The paper's ball on standardised scores, as in files of earlier releases: one plan at a time, from the fits."""
-    planner = loans.planner(model, **FAST, radius=0.5)
+    planner = loans.planner(model, **FAST, radius=0.5, family="any")
     batch = planner.plan(declined.iloc[:4])
     assert planner.fitted_.reliability is None
     plan = batch[int(np.argmax(batch.counts))]
@@ -301,7 +301,21 @@ def test_a_model_that_cannot_read_what_the_schema_allows_is_refused_before_any_w
         copa.RecoursePlanner(model, schema=loans.SCHEMA, **FAST).fit(table, loans.outcomes(table))
 
 
+class Demanding(RandomForestClassifier):
+    """Needs more rows than a third of the data has."""
+
+    def fit(self, X, y):
+        if X.shape[0] < 200:
+            raise ValueError("fewer than 200 rows")
+        return super().fit(X, y)
+
+
 def test_a_refit_that_fails_says_why():
+    with pytest.raises(RetrainingError, match="fewer than 200 rows"):
+        loans.planner(loans.fitted_pipeline(Demanding(5, random_state=0)), **FAST)
+
+
+def test_a_refit_on_a_bootstrap_sample_that_cannot_read_a_value_names_it():
     table = loans.people(60, 0)
     rare = table.assign(job=np.where(np.arange(60) == 0, "pilot", table["job"]))
     schema = copa.FeatureSchema(
@@ -311,7 +325,7 @@ def test_a_refit_that_fails_says_why():
         ]
     )
     model = loans.pipeline(forest()).fit(rare, loans.outcomes(rare))
-    planner = copa.RecoursePlanner(model, schema=schema, **FAST)
+    planner = copa.RecoursePlanner(model, schema=schema, **FAST, radius=0.5)
     with pytest.raises((RetrainingError, InvalidInputError), match=r"pilot|handle_unknown"):
         planner.fit(rare, loans.outcomes(rare)).plan(rare[~model.predict(rare)])
 
@@ -352,7 +366,7 @@ def test_rows_made_elsewhere_are_bounded_by_the_same_scores(planner, declined, b
 
 @pytest.fixture(scope="module")
 def by_lime(model, declined):
-    return loans.planner(model, **FAST, surrogate="lime").plan(declined)
+    return loans.planner(model, **FAST, surrogate="lime", family="any").plan(declined)
 
 
 def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):
