@@ -51,10 +51,10 @@ def planned(bank, bundle):
 
 def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank, bundle, model, planned):
     with zipfile.ZipFile(bundle) as outer, zipfile.ZipFile(io.BytesIO(outer.read("planner.zip"))) as inner:
-        assert sum(name.startswith("refits/") for name in inner.namelist()) == 9
+        assert sum(name.startswith("refits/") for name in inner.namelist()) == 15
     batch = PlanBatch.load(planned / "p.copa")
     assert batch.basis.subject == "scores"
-    assert batch.held_out.n_models == 3
+    assert batch.held_out.n_models == 9
     assert (batch.status == "ok").any()
     assert model.predict(batch.options).all()
     people = pd.read_csv(bank / "people.csv")
@@ -106,16 +106,30 @@ def test_proofs_of_another_radius_are_not_those_of_the_bundle(bank, bundle, plan
     assert "the ambiguity set is another one" in told.stderr
 
 
-def test_an_audit_bounds_the_same_rows_alike_and_says_what_breaks_first(bank, bundle, planned):
-    given = ("--applicants", bank / "people.csv", "--id", "name")
-    told = json_of("audit", bundle, planned / "p.csv", *given)
+def audited(bank, bundle, planned):
+    """Who has options: the entry of an audit, and the guarantees that were planned."""
+    told = json_of("audit", bundle, planned / "p.csv", "--applicants", bank / "people.csv", "--id", "name")
     batch = PlanBatch.load(planned / "p.copa")
     by_name = {entry["applicant"]: entry for entry in told["applicants"]}
     own = [i for i in range(len(batch)) if batch.counts[i] > 0]
     assert len(own) > 3
-    for i in own:
-        entry = by_name[batch.applicants.index[i]]
-        np.testing.assert_allclose(entry["each"], batch.option_lower[batch.owner == i], atol=1e-9)
+    return [(by_name[batch.applicants.index[i]], batch.option_lower[batch.owner == i]) for i in own]
+
+
+def test_an_audit_bounds_the_same_rows_alike(bank, bundle, planned):
+    for entry, lower in audited(bank, bundle, planned):
+        np.testing.assert_allclose(entry["each"], lower, atol=1e-9)
+        assert entry["breaks_first"] is None  # what refits said is counted: there is no worst case
+
+
+def test_an_audit_by_a_ball_bounds_the_same_rows_alike_and_says_what_breaks_first(bank, model, tmp_path):  # noqa: ARG001
+    given = ("--applicants", bank / "people.csv", "--id", "name")
+    bundle, planned = tmp_path / "b", tmp_path
+    read = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
+    copa("fit", bank / "bank.csv", *read, "-o", bundle, *FIT, "--radius", "0.3", "--family", "any")
+    copa("plan", bundle, bank / "people.csv", *outputs(planned))
+    for entry, lower in audited(bank, bundle, planned):
+        np.testing.assert_allclose(entry["each"], lower, atol=1e-9)
         assert [share["part"] for share in entry["breaks_first"]["shares"]] == ["the row as a whole"]
         assert entry["breaks_first"]["shares"][0]["broken"] < entry["breaks_first"]["shares"][0]["expected"]
     words = " ".join(copa("audit", bundle, planned / "p.csv", *given).stdout.split())

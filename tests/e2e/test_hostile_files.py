@@ -264,7 +264,7 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path)
     with pytest.raises(DataError, match=r"written by COPA 0\.9\.0, with the kind of column 'money'"):
         load_bundle(path)
     contents = members((FOLDER / "linear.plans").read_bytes())
-    changed_json(contents, "plans.json", lambda content: newer(content, "terms", confidence=0.95))
+    changed_json(contents, "plans.json", lambda content: newer(content, "terms", certainty=0.95))
     (tmp_path / "plans.copa").write_bytes(zipped(contents))
-    with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'confidence'"):
+    with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'certainty'"):
         PlanBatch.load(tmp_path / "plans.copa")

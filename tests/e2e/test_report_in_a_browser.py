@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,14 +158,14 @@ def test_the_menu_of_a_chosen_applicant_is_shown_in_words(browser, plans):
 
 def test_the_slider_shows_at_each_radius_what_python_computes_there(browser, plans):
     _, batch = plans
-    plan, ball = batch[0], batch.ambiguity
+    plan, around = batch[0], batch.ambiguity
     article = choose(browser, 0)
     before, _ = shown_bounds(article)
     assert before == [rounded_down(bound) for bound in (*plan.option_lower, plan.any_lower, plan.lower)]
     known = radii(browser)
-    for position in (0, len(known) // 2, len(known) - 1):
+    for position in (0, len(known) // 3, len(known) - 1):  # the radius that is assumed is none of these
         slide(browser, article, position)
-        bounds = copa.validity_bounds(plan.points, ball.mean, ball.cov, known[position], ball.drift)
+        bounds = copa.validity_bounds(plan.points, ambiguity=replace(around, radius=known[position]))
         expected = [float(bound) for bound in (*bounds.option_lower, bounds.any_lower, bounds.lower)]
         table, cards = shown_bounds(article)
         shown = np.array([float(text) for text in table])
