@@ -57,6 +57,4 @@ for confidence in (0.1, 0.95):
     for level in (0.4, 0.6, 0.8):
         batch = planner.set_params(guarantee=level).plan(rejected)
         share = np.mean([other.predict(batch.options) for other in others], axis=0)
-        print(
-            f"{confidence:<8.2f} {level:8.1f} {batch.effort.mean():13.2f} {share.mean():36.0%} {share.min():27.0%}"
-        )
+        print(f"{confidence:<8.2f} {level:8.1f} {batch.effort.mean():13.2f} {share.mean():36.0%} {share.min():27.0%}")
