@@ -23,8 +23,8 @@ PLANNERS = [*ALWAYS, *(pytest.param(name, marks=with_the_scikit_learn_of_the_fil
 BUNDLES = ["linear", "forest"]
 # Since 0.4.0 the options of these are chosen as those of linear models are (the changelog says why): what 0.4.0 plans
 # from the files of 0.3.0 is kept beside them, written once by `make_golden.py replanned`. Those of the forest were
-# written again by 0.5.0: a fragile plan has the surest options in reach (`exploration.ROOM` is 0.97, it was 0.9). The
-# plans that are ok are the same, and so is the guarantee of every row.
+# written again by 0.5.0, whose fragile plans have the surest options that are found (the changelog says why). The plan
+# that is ok is the same, and so is the guarantee of every row.
 REPLANNED = ("feature_map", "forest", "boosting")
 
 

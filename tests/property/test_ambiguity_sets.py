@@ -9,6 +9,7 @@ from copa.bounds import validity_bounds
 from copa.uncertainty.families import FAMILIES
 from unit.bounds.pairs import BUILT_IN, EVERY
 
+UNTIMED = settings(deadline=None)  # kernels are loaded once, and machines are busy
 COEFFICIENT_ROUNDING = 1e-9  # of the score's size; the slack of a level that is reached exactly
 
 amounts = st.floats(0.0, 8.0, allow_subnormal=False)
@@ -21,6 +22,7 @@ def a_set(kind):
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@UNTIMED
 @given(mean=means, std=amounts, reach=amounts, level=levels)
 def test_a_level_is_reached_where_the_guarantee_is_at_least_as_high(kind, mean, std, reach, level):
     b, c = a_set(kind).level_coefficients(level)
@@ -30,6 +32,7 @@ def test_a_level_is_reached_where_the_guarantee_is_at_least_as_high(kind, mean, 
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@UNTIMED
 @given(std=st.floats(0.125, 8.0), reach=amounts, level=levels)
 def test_the_guarantee_of_a_score_just_sure_enough_is_the_level(kind, std, reach, level):
     b, c = a_set(kind).level_coefficients(level)
@@ -38,6 +41,7 @@ def test_the_guarantee_of_a_score_just_sure_enough_is_the_level(kind, std, reach
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@UNTIMED
 @given(mean=means, std=amounts, reach=amounts, more=amounts, unit=st.integers(-40, 40))
 def test_the_guarantee_rises_with_the_mean_and_falls_with_spread_and_reach(kind, mean, std, reach, more, unit):
     guarantee = a_set(kind).guarantee
@@ -51,6 +55,7 @@ def test_the_guarantee_rises_with_the_mean_and_falls_with_spread_and_reach(kind,
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@UNTIMED
 @given(low=levels, high=levels)
 def test_a_higher_level_asks_for_more(kind, low, high):
     b, c = a_set(kind).level_coefficients(min(low, high))
@@ -60,6 +65,7 @@ def test_a_higher_level_asks_for_more(kind, low, high):
 
 
 @pytest.mark.parametrize("kind", EVERY)
+@UNTIMED
 @given(rows=st.lists(st.tuples(means, means), min_size=1, max_size=5))
 def test_bounds_of_plans_from_the_options_keep_their_order(kind, rows):
     points = np.array(rows) + 0.01
@@ -71,6 +77,7 @@ def test_bounds_of_plans_from_the_options_keep_their_order(kind, rows):
 
 
 @pytest.mark.parametrize("kind", ["ball", "location", "one at a time"])
+@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_who_assumes_more_is_surer(kind, mean, std, reach):
     each = [a_set(f"{kind}-{family}").guarantee(mean, std, reach) for family in FAMILIES]
@@ -79,6 +86,7 @@ def test_who_assumes_more_is_surer(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_a_known_covariance_is_surer_than_a_ball(family, mean, std, reach):
     ball, location = (a_set(f"{kind}-{family}").guarantee(mean, std, reach) for kind in ("ball", "location"))
@@ -86,6 +94,7 @@ def test_a_known_covariance_is_surer_than_a_ball(family, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
+@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_the_upper_limit_is_no_lower_than_the_guarantee(kind, mean, std, reach):
     known = a_set(kind)
@@ -93,6 +102,7 @@ def test_the_upper_limit_is_no_lower_than_the_guarantee(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
+@UNTIMED
 @given(mean=means, std=st.floats(0.01, 8.0), reach=amounts)
 def test_the_worst_moments_attain_the_guarantee(kind, mean, std, reach):
     known = a_set(kind)
@@ -106,7 +116,7 @@ def test_the_worst_moments_attain_the_guarantee(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
-@settings(deadline=None)  # the kernels are loaded once
+@UNTIMED
 @given(
     rows=st.lists(st.tuples(means, means), min_size=1, max_size=4),
     radius=st.floats(0.0, 0.8),

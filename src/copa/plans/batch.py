@@ -187,7 +187,7 @@ class PlanBatch(BatchRecord[Plan]):
     >>> import copa
     >>> draw = np.random.default_rng(0)
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
-    >>> y = X["income"] - X["debt"] > 25
+    >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
     >>> planner = copa.RecoursePlanner(model, n_options=2, random_state=0, progress=False).fit(X, y)
     >>> batch = planner.plan(X[~model.predict(X)].head(3))
