@@ -154,7 +154,7 @@ def status_of_each(
         message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(made.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
-    blocked = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
+    blocked = told = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
     if request.aim == "guarantee" and strategy.shortage:  # which says it all: nothing is searched for
         blocked = np.flatnonzero(unreachable)
         message[status == FRAGILE] = strategy.shortage
@@ -165,7 +165,7 @@ def status_of_each(
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
-    for i, count in zip(blocked.tolist(), _count_withheld(strategy, applicants.take(blocked)), strict=True):
+    for i, count in zip(told.tolist(), _count_withheld(strategy, applicants.take(told)), strict=True):
         if count:
             message[i] += (
                 f". Not offered, with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')} "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, as_symmetric
-from copa.exceptions import InvalidInputError
+from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models import LinearModel
 from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
@@ -118,8 +118,8 @@ def oriented_mean(model: LinearModel, moments: WeightMoments) -> Array:
 
 def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSettings) -> Refits:
     """Refits on halves, for the rule, and on thirds."""
+    nothing = np.zeros((0, model.theta.size))
     if labels is None:
-        nothing = np.zeros((0, model.theta.size))
         return Refits(nothing, nothing, exact=True, n_rows=len(X))
     together = can_batch(model, X, labels)
     n_halves = (N_MODELS if together else N_SLOW_MODELS) if settings.n_models is None else settings.n_models
@@ -127,9 +127,14 @@ def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSet
     if settings.n_models is not None:
         n_thirds = max(FEWEST_THIRDS, min(n_thirds, n_halves // 5))
     n_halves = max(2 * N_SPLITS, n_halves + n_halves % 2) if settings.by_rule else 0
-    return refit_parameters(
-        model, X, labels, n_halves=n_halves, n_thirds=n_thirds, seed=settings.seed, n_jobs=settings.n_jobs
-    )
+    try:
+        return refit_parameters(
+            model, X, labels, n_halves=n_halves, n_thirds=n_thirds, seed=settings.seed, n_jobs=settings.n_jobs
+        )
+    except RetrainingError:
+        if settings.by_rule:
+            raise
+        return Refits(nothing, nothing, exact=True, n_rows=len(X))  # they would only have given expected rates
 
 
 def _retrained(model: LinearModel, encoded: Array, labels: Any, settings: FitSettings) -> WeightMoments:
