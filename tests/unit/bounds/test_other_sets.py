@@ -84,7 +84,7 @@ def test_a_ball_with_another_guarantee_is_not_bounded_as_the_ball():
 @pytest.mark.parametrize("write", [lambda c: c.to_json(), lambda c: pack_certificates([c], POINTS[:2], SET, [2])])
 def test_files_that_do_not_know_a_set_say_what_to_do(bounds, write):
     with pytest.raises(
-        InvalidInputError, match=r"MomentBall and LocationSet and RefitScores only.* is a UnimodalMeanSet: keep .* or plan with"
+        InvalidInputError, match=r"LocationSet and RefitScores only.* is a UnimodalMeanSet: keep .* or plan with"
     ):
         write(bounds.certificates[0])
 
