@@ -16,8 +16,10 @@ from copa._core.words import METHODS
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
 from copa.planner.plan import deliver
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants, Flags, Strategy
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.exploration import enough_for_each, level_of_each
+from copa.planner.strategies.options import Flags
 from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions

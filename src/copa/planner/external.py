@@ -12,7 +12,9 @@ from copa.external import ExternalPlans
 from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
 from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows, reasons_against
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants, Flags, Strategy, read_options
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.options import Flags, read_options
 from copa.plans import PlanBatch, PlanRequest
 from copa.plans.wording import WHOM
 from copa.search._kernels.arguments import Outcome

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import Strategy, reference_applicants
+from copa.planner.strategies.applicants import reference_applicants
+from copa.planner.strategies.base import Strategy
 from copa.plans.request import PlanRequest
 from copa.search.run import price_multipliers
 from copa.uncertainty.history import Drift, measure_drift, refit_versions, version_scores

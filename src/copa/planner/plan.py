@@ -12,7 +12,10 @@ from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME
 from copa.bounds import Bounds, bound_plans
 from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants, Flags, Found, Options, Strategy, obstacles
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.obstacles import obstacles
+from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.rates import HeldOutRates
 from copa.schema.support import LEAST_ROWS, count_withheld

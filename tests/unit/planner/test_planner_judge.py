@@ -17,7 +17,7 @@ import copa
 from copa import Feature, FeatureSchema, InvalidInputError
 from copa.planner.plan import REFUSED_BY_MODEL
 from copa.planner.strategies import linear, weighted
-from copa.planner.strategies.base import write_options
+from copa.planner.strategies.options import write_options
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -193,7 +193,7 @@ def test_rules_hold_exactly_where_columns_have_no_step():
 
 
 @pytest.mark.parametrize(
-    ("record", "place"), [("Delivered", "planner/plan.py"), ("Options", "planner/strategies/base.py")]
+    ("record", "place"), [("Delivered", "planner/plan.py"), ("Options", "planner/strategies/options.py")]
 )
 def test_what_leaves_is_evaluated_judged_and_bounded_in_one_place(record, place):
     sources = Path(copa.__file__).parent

@@ -10,9 +10,9 @@ from sklearn.ensemble import RandomForestClassifier
 import copa
 from copa import InvalidInputError
 from copa._core.words import rounded_down
-from copa.planner.strategies.base import Found, write_options
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.lime import Lime
+from copa.planner.strategies.options import Found, write_options
 from copa.search._kernels.arguments import FoundPlans, Outcome
 from copa.search.neighbourhood import Draws, rows_around
 from copa.uncertainty.ambiguity import AmbiguitySet

@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from copa.models.black_box import BlackBox
-from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import score_all
 from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, signed_guarantee
 from copa.plans import PlanRequest

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import copa
-from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.applicants import Applicants
 from copa.schema import Feature, FeatureSchema
 from copa.search._kernels.arguments import Outcome
 from copa.search.nearest import find_nearest_rows

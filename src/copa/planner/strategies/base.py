@@ -1,24 +1,20 @@
 """`Strategy`: what a planner knows of one kind of model, and how it plans with it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
+from copa.planner.strategies.obstacles import out_of_reach
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
-from copa.plans.wording import WHOM
 from copa.schema import FeatureSchema
-from copa.search._kernels.arguments import FoundPlans, FoundRows, Regions
-from copa.search.problem import ActionSpace, read_regions
-from copa.search.rows import make_room, write_rows
+from copa.search._kernels.arguments import FoundPlans, FoundRows
+from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
 from copa.uncertainty.weight_moments import WeightMoments
@@ -30,9 +26,10 @@ if TYPE_CHECKING:
 
     from copa._core.formats import Archive
     from copa.planner.settings import Execution, FitSettings
+    from copa.planner.strategies.applicants import Applicants
+    from copa.planner.strategies.options import Found, Options
     from copa.uncertainty.history import Drift
 
-Flags = npt.NDArray[np.bool_]
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
 
@@ -312,189 +309,3 @@ class Strategy(ABC):
     def schema(self) -> FeatureSchema:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
-
-
-@dataclass(frozen=True, eq=False)
-class Applicants:
-    """Applicants whose rows are good, as the table, the search and the model see them.
-
-    Attributes
-    ----------
-    table : DataFrame
-        Where the search begins, one row each.
-    origins : DataFrame
-        The applicants as they are, whom the constraints are about; other rows than those of `table` where a search
-        begins at an option (`search_from_options`).
-    regions : Regions
-        What each may change.
-    encoded : ndarray of shape (N, D)
-    slack : ndarray of shape (N, R)
-        Of the rules.
-    """
-
-    table: "pd.DataFrame"
-    origins: "pd.DataFrame"
-    regions: Regions
-    encoded: Array
-    slack: Array
-
-    @classmethod
-    def read(cls, strategy: Strategy, table: "pd.DataFrame", encoded: Array | None = None) -> "Applicants":
-        """Read a checked table; an error, before any search, where it has no room for what options may hold.
-
-        Parameters
-        ----------
-        strategy : Strategy
-        table : DataFrame
-        encoded : ndarray, optional
-            What `strategy.encode` says of it.
-        """
-        table = make_room(strategy.space, table)
-        regions = read_regions(strategy.space, table)
-        return cls(table, table, regions, strategy.start(table, encoded), strategy.space.slack(table))
-
-    def take(self, rows: Any) -> "Applicants":
-        """Some of the applicants."""
-        table = self.table.iloc[rows]
-        origins = table if self.origins is self.table else self.origins.iloc[rows]
-        return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows])
-
-    def __len__(self) -> int:
-        return len(self.encoded)
-
-
-@dataclass(frozen=True, eq=False)
-class Options:
-    """The rows of N plans, M in all, and what the model in force says of them.
-
-    Attributes
-    ----------
-    model : Model
-        The one in force, which says whether it accepts the rows; nobody can say so in its place.
-    table : DataFrame
-        M rows.
-    owner : ndarray of shape (M,)
-    points : ndarray of shape (M, D)
-        Points of the ambiguity set.
-    effort : ndarray of shape (M,)
-    relaxed_effort : ndarray of shape (M,)
-        Before the values were rounded to steps.
-    """
-
-    model: Model
-    table: "pd.DataFrame"
-    owner: Indices
-    points: Array
-    effort: Array
-    relaxed_effort: Array
-
-    @cached_property
-    def accepted(self) -> Flags:
-        """Whether the model accepts each row, (M,)."""
-        return self.model.accepts(self.table)
-
-    def take(self, flags: Flags) -> "Options":
-        """Some of the rows."""
-        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name not in ("model", "table")}
-        taken = Options(model=self.model, table=self.table[flags].reset_index(drop=True), **arrays)
-        vars(taken)["accepted"] = self.accepted[flags]  # known already
-        return taken
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a strategy found for N applicants.
-
-    Attributes
-    ----------
-    plans : FoundPlans
-    options : Options
-        The rows of these plans.
-    relaxed : tuple of ndarray, optional
-        The plans before they became rows: points (M', D) and the applicant of each; None for those of the rows.
-    fidelity : ndarray of shape (N,), optional
-        Share of fresh rows near an applicant's options of which the surrogate says what the model says.
-    """
-
-    plans: FoundPlans
-    options: Options
-    relaxed: tuple[Array, Indices] | None = None
-    fidelity: Array | None = None
-
-
-def reference_applicants(strategy: Strategy, X: "pd.DataFrame", n: int) -> Applicants:
-    """Up to n declined rows of the training data that the schema finds good, spread over the table."""
-    good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
-    declined = good[~strategy.model.accepts(X.iloc[good])]
-    few = declined[np.unique(np.linspace(0, len(declined) - 1, n).astype(int))] if len(declined) else declined
-    return Applicants.read(strategy, X.iloc[few].reset_index(drop=True))
-
-
-def out_of_reach(request: PlanRequest, highest: float) -> str:
-    """Say that no option was found at the level asked for, and the highest level that was."""
-    what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
-    return (
-        f"accepted today, but {what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
-        f"the highest that was found for an option is {rounded_down(highest)}"
-    )
-
-
-def obstacles(ambiguity: AmbiguitySet, options: "Options", n_applicants: int, request: PlanRequest) -> list[str]:
-    """Say for each applicant whether it is the radius or the family that keeps its surest option from the level.
-
-    Parameters
-    ----------
-    ambiguity : AmbiguitySet
-    options : Options
-        What was found.
-    n_applicants : int
-    request : PlanRequest
-    """
-    others = {}
-    if ambiguity.radius > 0.0:
-        others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
-    if ambiguity.has_form and ambiguity.family != "gaussian":
-        others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
-    words: list[list[str]] = [[] for _ in range(n_applicants)]
-    today = np.zeros(n_applicants)  # where one option reaches the level already, its radius is not what is in the way
-    np.maximum.at(today, options.owner, ambiguity.option_guarantees(options.points))
-    for what, other in others.items():
-        best = np.zeros(n_applicants)
-        np.maximum.at(best, options.owner, other.option_guarantees(options.points))
-        for i in np.flatnonzero((best >= request.guarantee) & (today < request.guarantee)).tolist():
-            words[i].append(f"{what} an option would have {rounded_down(best[i])}")
-    return [f"What stands in the way is {'; and '.join(found)}" if found else "" for found in words]
-
-
-def write_options(
-    strategy: Strategy,
-    applicants: Applicants,
-    plans: FoundPlans,
-    n_jobs: int | None,
-    points: Array | None = None,
-) -> Options:
-    """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
-    owner, option = plans.positions
-    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
-    table = write_rows(space, applicants.table, own, owner, rows)
-    effort = space.effort(own[owner], rows)
-    if points is None:
-        points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
-
-
-def read_options(
-    strategy: Strategy,
-    origins: "pd.DataFrame",
-    table: "pd.DataFrame",
-    owner: Indices,
-    n_options: int,
-    n_jobs: int | None,
-    encoded: Array | None = None,
-) -> Options:
-    """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
-    effort = strategy.space.effort(own, rows)
-    points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort)

@@ -16,7 +16,8 @@ from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Flags, Strategy
+from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.options import Flags
 from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves

@@ -14,7 +14,7 @@ from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import Applicants, Flags, Found, Options, write_options
+from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
@@ -23,6 +23,7 @@ from copa.planner.strategies.black_box import (
 )
 from copa.planner.strategies.boundary_exploration import BoundaryExploration
 from copa.planner.strategies.exploration import build_in_turns
+from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
 from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
 from copa.plans.rates import HeldOutRates

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants
+from copa.planner.strategies.applicants import Applicants
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.cost import unit_of_effort

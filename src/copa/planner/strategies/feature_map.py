@@ -10,7 +10,8 @@ from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel, raw_jacobian
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.exploration import (
     Exploration,
     Rows,
@@ -21,6 +22,7 @@ from copa.planner.strategies.exploration import (
     signed_guarantee,
 )
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
+from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema

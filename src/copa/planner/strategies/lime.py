@@ -16,9 +16,11 @@ from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, fit_locally
 from copa.planner.settings import Execution, FitSettings
-from copa.planner.strategies.base import ROUNDING, Applicants, Found, write_options
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.exploration import Rows, level_of_each, search_one
+from copa.planner.strategies.options import Found, write_options
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans

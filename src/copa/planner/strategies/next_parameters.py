@@ -11,7 +11,7 @@ from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models import LinearModel
 from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import reference_applicants
+from copa.planner.strategies.applicants import reference_applicants
 from copa.schema import FeatureSchema
 from copa.uncertainty import WeightMoments, retrained_parameters
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall

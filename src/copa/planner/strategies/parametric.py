@@ -12,7 +12,8 @@ from copa._core.reading import is_number, is_whole
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Applicants, Options, Strategy
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.next_parameters import (
     Chooser,
     confidence_words,
@@ -21,6 +22,7 @@ from copa.planner.strategies.next_parameters import (
     learn_parameters,
     shrunk,
 )
+from copa.planner.strategies.options import Options
 from copa.planner.strategies.storage import damaged, require_parts
 from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema

@@ -10,8 +10,10 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.objective.build import build_plans
 from copa.planner.settings import Execution
-from copa.planner.strategies.base import Applicants, Found, Strategy, write_options
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear, explain_shortfall
+from copa.planner.strategies.options import Found, write_options
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
 from copa.search.problem import ActionSpace, as_levels

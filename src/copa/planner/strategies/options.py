@@ -1,0 +1,115 @@
+"""Options that a strategy found: rows, and what the model in force says of them."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, Indices
+from copa.models.base import Model
+from copa.search._kernels.arguments import FoundPlans
+from copa.search.problem import read_regions
+from copa.search.rows import write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner.strategies.applicants import Applicants
+    from copa.planner.strategies.base import Strategy
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The rows of N plans, M in all, and what the model in force says of them.
+
+    Attributes
+    ----------
+    model : Model
+        The one in force, which says whether it accepts the rows; nobody can say so in its place.
+    table : DataFrame
+        M rows.
+    owner : ndarray of shape (M,)
+    points : ndarray of shape (M, D)
+        Points of the ambiguity set.
+    effort : ndarray of shape (M,)
+    relaxed_effort : ndarray of shape (M,)
+        Before the values were rounded to steps.
+    """
+
+    model: Model
+    table: "pd.DataFrame"
+    owner: Indices
+    points: Array
+    effort: Array
+    relaxed_effort: Array
+
+    @cached_property
+    def accepted(self) -> Flags:
+        """Whether the model accepts each row, (M,)."""
+        return self.model.accepts(self.table)
+
+    def take(self, flags: Flags) -> "Options":
+        """Some of the rows."""
+        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name not in ("model", "table")}
+        taken = Options(model=self.model, table=self.table[flags].reset_index(drop=True), **arrays)
+        vars(taken)["accepted"] = self.accepted[flags]  # known already
+        return taken
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a strategy found for N applicants.
+
+    Attributes
+    ----------
+    plans : FoundPlans
+    options : Options
+        The rows of these plans.
+    relaxed : tuple of ndarray, optional
+        The plans before they became rows: points (M', D) and the applicant of each; None for those of the rows.
+    fidelity : ndarray of shape (N,), optional
+        Share of fresh rows near an applicant's options of which the surrogate says what the model says.
+    """
+
+    plans: FoundPlans
+    options: Options
+    relaxed: tuple[Array, Indices] | None = None
+    fidelity: Array | None = None
+
+
+def write_options(
+    strategy: "Strategy",
+    applicants: "Applicants",
+    plans: FoundPlans,
+    n_jobs: int | None,
+    points: Array | None = None,
+) -> Options:
+    """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
+    owner, option = plans.positions
+    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
+    table = write_rows(space, applicants.table, own, owner, rows)
+    effort = space.effort(own[owner], rows)
+    if points is None:
+        points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
+    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
+
+
+def read_options(
+    strategy: "Strategy",
+    origins: "pd.DataFrame",
+    table: "pd.DataFrame",
+    owner: Indices,
+    n_options: int,
+    n_jobs: int | None,
+    encoded: Array | None = None,
+) -> Options:
+    """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
+    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
+    effort = strategy.space.effort(own, rows)
+    points = strategy.points(table, owner, n_options, n_jobs, encoded)
+    return Options(strategy.model, table, owner, points, effort, effort)
