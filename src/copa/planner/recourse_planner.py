@@ -17,6 +17,7 @@ from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
+from copa.planner.labels import read_favourable, warn_if_weak
 from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
@@ -100,7 +101,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Probability of the favourable label from which on the model accepts (for a model without probabilities, a value
         of its decision function). None leaves it to `predict`.
     favourable : str, int, float or bool, optional
-        The label a person wants; None is `classes_[1]`.
+        The label a person wants. None is the one that the schema names, or True where the labels are true and false;
+        of others it must be said.
     moments : WeightMoments, optional
         Of the classifier's parameters on the encoded columns, as scikit-learn has them, or `moments_` of another
         planner; None retrains the model.
@@ -244,13 +246,17 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         check_settings(self)
         settings.require_history(self.history)
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
+        described = settings.load_schema(self.schema)
+        favourable = read_favourable(self.favourable, described, self.model, y)
         with compiled_meanwhile(KERNELS):
             linear = is_linear(self.model)
             kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
             read = LinearModel.read if linear else BlackBox.read
-            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-            schema = settings.read_schema(self.schema, table, model.columns)
+            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
+            if y is not None:
+                warn_if_weak(model, table, model.read_labels(y, len(table)))
+            schema = settings.read_schema(described, table, model.columns)
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
@@ -274,7 +280,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         fitted = self._fitted()
         check_settings(self)
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         request, run, strategy = self._request(), self._execution(), self._strategy()
         with progress_bar(len(table), "planning", self.progress) as advance:

@@ -189,15 +189,16 @@ def read_drift(value: Any) -> Any:
     return read_word(value, ("auto", "cov"), "drift, if it is not a matrix,") if isinstance(value, str) else value
 
 
-def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
+def load_schema(given: Any) -> FeatureSchema | None:
+    """Return a schema from what a planner was given: one, its content, or its file; None where there is none."""
+    if is_absent(given) or isinstance(given, FeatureSchema):
+        return None if is_absent(given) else given
+    return FeatureSchema.from_dict(given) if isinstance(given, Mapping) else FeatureSchema.load(given)
+
+
+def read_schema(given: FeatureSchema | None, table: "pd.DataFrame", columns: tuple[str, ...]) -> FeatureSchema:
     """Return the schema with spreads and support of the data; inferred from the model's columns where none is given."""
-    if is_absent(given):
-        schema = FeatureSchema.infer(table[list(columns)])
-    elif isinstance(given, FeatureSchema):
-        schema = given.with_spreads(table)
-    else:
-        read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
-        schema = read(given).with_spreads(table)
+    schema = FeatureSchema.infer(table[list(columns)]) if given is None else given.with_spreads(table)
     schema = schema.with_support(table)
     messages = [message for message in schema.check(table) if message]
     if len(messages) > len(table) // 2:
