@@ -85,6 +85,20 @@ def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
     return read, np.isnan(read) & (positions >= 0)
 
 
+def special_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is one of its feature's special codes, (N,)."""
+    if not feature.special:
+        return np.zeros(len(column), dtype=np.bool_)
+    positions, distinct = distinct_entries(column)
+    return np.array([*map(feature.is_special, distinct), False])[positions]
+
+
+def irregular_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is missing or a special code, (N,)."""
+    flags: Flags = column.isna().to_numpy(dtype=np.bool_) | special_cells(feature, column)
+    return flags
+
+
 def holds_dates(column: "pd.Series[Any]") -> bool:
     """Whether a column of objects or categories holds dates or durations."""
     return any(isinstance(entry, DATES + DURATIONS) for entry in distinct_entries(column)[1])

@@ -10,7 +10,8 @@ from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
 from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages
-from copa.schema.feature import Feature, is_absent
+from copa.schema.feature import Feature
+from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
