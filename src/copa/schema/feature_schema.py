@@ -16,7 +16,8 @@ from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
 from copa.schema.support import support_fields
-from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
+from copa.schema.verdicts import obeying
+from copa.schema.violations import Violation, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,8 +226,8 @@ class FeatureSchema:
         """Say what is wrong with each row of a table; "" where nothing is.
 
         A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
-        number or not whole although its kind is integer, a changeable value is missing (or one that a rule
-        needs), or one is too large for the multiples of its step to be exact.
+        number or not whole although its kind is integer, is missing or a special code although a rule needs it, or is
+        too large for the multiples of its step to be exact.
 
         Parameters
         ----------
