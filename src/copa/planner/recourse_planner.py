@@ -28,6 +28,7 @@ from copa.planner.strategies.weighted import Weighted
 from copa.plans import PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -289,7 +290,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 plan_block(strategy, table.iloc[first : first + BLOCK], request, run)
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
-        return PlanBatch.concat(blocks)
+        return _like(PlanBatch.concat(blocks), X)
 
     def audit(self, plans: Any, applicants: "pd.DataFrame | None" = None) -> PlanBatch:
         """Bound plans that someone else made, as they are.
@@ -309,7 +310,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             reached.
         """
         given, strategy = self._external(plans, applicants), self._fitted()
-        return audit_plans(strategy, ReadablePlans.read(strategy, given), self._request(), self.n_jobs).batch
+        batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._request(), self.n_jobs).batch
+        return _like(batch, plans if applicants is None else applicants)
 
     def correct(
         self,
@@ -350,7 +352,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         correction = Correction.read(method, budget, margin, n_corrections)
         given = self._external(plans, applicants)
-        return correct_plans(self._strategy(), given, correction, self._request(), self._execution())
+        found = correct_plans(self._strategy(), given, correction, self._request(), self._execution())
+        kind = plans if applicants is None else applicants
+        return replace(found, before=_like(found.before, kind), after=_like(found.after, kind))
 
     def backtest(
         self,
@@ -492,6 +496,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def radius_source_(self) -> str:
         """Where the radius comes from."""
         return self._fitted().radius_source
+
+
+def _like(batch: PlanBatch, given: Any) -> PlanBatch:
+    """A batch whose tables come out in the library of the one given, or of the plans given."""
+    backend = getattr(given, "backend", None) if isinstance(given, PlanBatch) else backend_of(given)
+    return batch if backend in (None, PANDAS) else replace(batch, backend=str(backend))
 
 
 def _load_kernels() -> None:

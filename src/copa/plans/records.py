@@ -22,6 +22,7 @@ from copa.plans.columns import Columns, per_applicant, per_option
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
+from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     request: PlanRequest
     basis: PlanBasis
     held_out: HeldOutRates | None = None
+    backend: str = PANDAS
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):

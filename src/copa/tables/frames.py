@@ -95,11 +95,9 @@ def _plain(column: "pd.Series[Any]") -> list[Any]:
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {int, float}:
         return [None if cell is None else float(cell) for cell in cells]
-    return (
-        cells
-        if len(kinds) < 2
-        else [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in cells]
-    )
+    if len(kinds) < 2:
+        return cells
+    return [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in cells]
 
 
 def _require_once(names: list[Any], what: str) -> None:
