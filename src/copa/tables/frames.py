@@ -51,13 +51,13 @@ def as_pandas(value: Any, what: str = "X") -> "pd.DataFrame":
     if isinstance(value, pd.DataFrame):
         _require_once(list(value.columns), what)
         return value
+    _require_once(list(getattr(value, "column_names", ())), what)  # of pyarrow, where narwhals would only say that
     frame = _wrapped(value)
     if frame is None:
         lazy = "; call its collect() first" if hasattr(value, "collect") else ""
         raise InvalidInputError(
             f"{what} must be a table with named columns (of {KINDS}), got {type(value).__name__}{lazy}"
         )
-    _require_once(list(frame.columns), what)
     try:
         table: pd.DataFrame = frame.to_pandas()
     except ImportError as error:
