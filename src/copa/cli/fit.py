@@ -30,7 +30,7 @@ from copa.cli.options import (
     require_outputs,
     set_up,
 )
-from copa.exceptions import DataError, WeakModelWarning
+from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
@@ -177,6 +177,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
 
 def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
+    from copa.models.linear import why_black_box
     from copa.planner.labels import weakness_in_words
     from copa.planner.training_data import as_classes, fit_default_model
 
@@ -192,9 +193,12 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
     weakness = weakness_in_words(_answers(planner.model, features), labels)
     if weakness:
         say(f"warning: {weakness}")
+    if reason := why_black_box(planner.model):
+        say(f"note: {reason}")
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)  # it was said
+        for said in (WeakModelWarning, BlackBoxWarning):
+            warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
     withheld = withheld_in_words(planner.schema_.features)
     if withheld:
