@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.words import counted, hint, listed, shown
+from copa._core.words import hint, listed, shown
 from copa.cli.messages import MisuseError, misuse, say, show, show_json
 from copa.cli.options import (
     AsJson,
     Cost,
     Delimiter,
+    Drop,
     Family,
     Guarantee,
     NJobs,
@@ -98,7 +99,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     ] = False,
     schema: Schema = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
@@ -139,8 +140,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     column = renamed(target, label, "--label --target")
     if column is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    table = open_data(data, delimiter)
-    require_columns(table, [column, *(drop or [])])
+    table = open_data(data, delimiter, drop or ())
+    require_columns(table, [column])
+    table.require_distinct()
     known = None if schema is None else FeatureSchema.load(schema)
     wanted = require_favourable(favourable, table, column, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
@@ -161,10 +163,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     )
     _require_storable(fitted)
     _require_threshold(threshold, fitted)
-    training = read_training_data(table, column, fitted, known, drop or [])
-    if training.n_incomplete:
-        n_rows = len(training.labels) + training.n_incomplete
-        say(f"note: {counted(training.n_incomplete, 'row')} with an empty cell left out of {n_rows:,}")
+    training = read_training_data(table, column, fitted, known)
+    for note in training.notes:
+        say(f"note: {note}")
     planner.schema = _describe(training.features, known, immutable or [])
     facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]

@@ -81,6 +81,10 @@ RawCells = Annotated[
     typer.Option("--raw-cells", help="Read and write CSV cells unchanged, even those a spreadsheet runs as formulas."),
 ]
 Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="Column to leave out, by name, or by position: '#3' is the third; repeatable."),
+]
 OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 Applicants = Annotated[
     Path | None,
@@ -103,16 +107,20 @@ def open_bundle(path: Path, **settings: Any) -> "Bundle":
     return bundle
 
 
-def open_data(path: Path, delimiter: str) -> TableFile:
-    """Open a table that is named on the command line."""
+def open_data(path: Path, delimiter: str, drop: Iterable[str] = ()) -> TableFile:
+    """Open a table that is named on the command line, without the columns that --drop names."""
     with misuse():
-        return open_table(path, delimiter)
+        table = open_table(path, delimiter)
+        table.leave_out(drop)
+    for note in table.notes:
+        say(f"note: {note}")
+    return table
 
 
 def require_columns(table: TableFile, names: Iterable[str]) -> None:
     """Raise if an option names a column that the table has not."""
     for name in names:
-        if name not in table.names:
+        if not table.has(name):
             raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
 
 

@@ -154,7 +154,7 @@ def refuse_own_threshold(estimator: Any, favourable: Any) -> None:
     name = type(inner).__name__
     if name not in ("FixedThresholdClassifier", "TunedThresholdClassifierCV") or not hasattr(inner, "estimator_"):
         return
-    given = getattr(inner, "best_threshold_", getattr(inner, "threshold", None))
+    given: Any = inner.best_threshold_ if hasattr(inner, "best_threshold_") else inner.threshold
     if inner.response_method == "decision_function" or not hasattr(inner.estimator_, "predict_proba"):
         raise InvalidInputError(
             f"{name} decides at a value of the decision function; choose a threshold of the probability "

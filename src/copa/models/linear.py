@@ -56,7 +56,8 @@ def at_chosen_penalty(classifier: Any) -> Any:
     known = LogisticRegression().get_params()
     settings = {name: value for name, value in classifier.get_params(deep=False).items() if name in known}
     settings["C"] = float(np.ravel(classifier.C_)[0])
-    ratio = np.ravel(getattr(classifier, "l1_ratio_", None))[0]  # None or 0 where the penalty has no such part
+    chosen: Any = getattr(classifier, "l1_ratio_", None)
+    ratio = np.ravel(chosen)[0]  # None or 0 where the penalty has no such part
     return LogisticRegression(**settings | ({"l1_ratio": float(ratio)} if ratio else {}))
 
 

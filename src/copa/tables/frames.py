@@ -76,7 +76,8 @@ def as_backend(table: "pd.DataFrame", backend: str) -> Any:
         return table
     import narwhals.stable.v1 as nw
 
-    return nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=backend).to_native()
+    known: Any = backend
+    return nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=known).to_native()
 
 
 def _wrapped(value: Any) -> Any:
