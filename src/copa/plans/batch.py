@@ -74,6 +74,8 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals or None
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
 
     Examples
     --------
@@ -174,6 +176,8 @@ class PlanBatch(BatchRecord[Plan]):
         Facts that the guarantees rest on.
     held_out : HeldOutRates, optional
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals, optional
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
 
     Notes
     -----
@@ -202,7 +206,11 @@ class PlanBatch(BatchRecord[Plan]):
     plan_type = Plan
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted."""
+        """One row per changed cell.
+
+        Applicant, option, feature, from, to, effort, guarantee, accepted, and the ends of its interval, at_least and
+        at_most, which are NaN where they are not known.
+        """
         return tables.changes_table(self)
 
     def summary(self) -> "pd.DataFrame":
