@@ -199,7 +199,7 @@ class Strategy(ABC):
         n_jobs: int | None,  # noqa: ARG002
         fidelity: Array | None = None,  # noqa: ARG002
     ) -> HeldOutRates | None:
-        """Shares of refits that accept options and that nothing was chosen by; None where there are no such refits.
+        """Shares of refits that accept options and that the search did not go by; None where there are no such refits.
 
         Parameters
         ----------
