@@ -14,7 +14,7 @@ from copa._core.reading import is_number, read_number, read_share, read_word
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
-from copa.schema.feature import is_absent
+from copa.schema.field_readers import is_absent
 from copa.search.cost import Cost, read_cost
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments

@@ -85,6 +85,20 @@ def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
     return read, np.isnan(read) & (positions >= 0)
 
 
+def special_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is one of its feature's special codes, (N,)."""
+    if not feature.special:
+        return np.zeros(len(column), dtype=np.bool_)
+    positions, distinct = distinct_entries(column)
+    return np.array([*map(feature.is_special, distinct), False])[positions]
+
+
+def irregular_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is missing or a special code, (N,)."""
+    flags: Flags = column.isna().to_numpy(dtype=np.bool_) | special_cells(feature, column)
+    return flags
+
+
 def holds_dates(column: "pd.Series[Any]") -> bool:
     """Whether a column of objects or categories holds dates or durations."""
     return any(isinstance(entry, DATES + DURATIONS) for entry in distinct_entries(column)[1])
@@ -130,7 +144,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     ----------
     features : tuple of Feature
     needed : frozenset of str
-        Columns that must not be missing although no option changes them.
+        Columns of rules: neither a missing value nor a special code has a place in their sums.
     table : DataFrame
         With all columns of the schema.
 
@@ -142,8 +156,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     for feature in features:
         column = table[feature.name]
         said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
-        may_be_missing = feature.immutable and feature.name not in needed
-        for flags, wish in _requirements(feature, column, may_be_missing=may_be_missing):
+        for flags, wish in _requirements(feature, column, needed=feature.name in needed):
             rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
@@ -155,11 +168,12 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     return messages
 
 
-def _requirements(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+def _requirements(feature: Feature, column: "pd.Series[Any]", *, needed: bool) -> Iterator[tuple[Flags, str]]:
     """Yield flags (N,) of the rows that break a requirement, and the requirement."""
     missing: Flags = column.isna().to_numpy(dtype=np.bool_)
-    if not may_be_missing:
-        yield missing, f"must not be missing ({_allowed(feature)})"
+    if needed:
+        yield missing, f"must not be missing, because a rule needs it ({_allowed(feature)})"
+        yield special_cells(feature, column), f"must be {_allowed(feature)}, because a rule needs it"
     if feature.is_categorical:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"

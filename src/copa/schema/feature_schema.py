@@ -10,12 +10,14 @@ from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
 from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages
-from copa.schema.feature import Feature, is_absent
+from copa.schema.feature import Feature
+from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
 from copa.schema.support import support_fields
-from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
+from copa.schema.verdicts import obeying
+from copa.schema.violations import Violation, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,8 +226,8 @@ class FeatureSchema:
         """Say what is wrong with each row of a table; "" where nothing is.
 
         A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
-        number or not whole although its kind is integer, a changeable value is missing (or one that a rule
-        needs), or one is too large for the multiples of its step to be exact.
+        number or not whole although its kind is integer, is missing or a special code although a rule needs it, or is
+        too large for the multiples of its step to be exact.
 
         Parameters
         ----------

@@ -10,7 +10,8 @@ from copa._core.reading import read_word
 from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
-from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature, is_absent
+from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature
+from copa.schema.field_readers import is_absent
 from copa.tables.cells import Scalar, as_scalar
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from copa._core.archive import parse_json
 from copa._core.files import write_atomically
 from copa._core.words import require_known, shown
 from copa.exceptions import DataError, InvalidInputError
-from copa.schema.feature import FIELDS, Feature, is_absent
+from copa.schema.feature import FIELDS, Feature
+from copa.schema.field_readers import is_absent
 from copa.schema.rules import LinearRule
 from copa.tables.cells import text_of
 
@@ -106,12 +107,19 @@ LARGEST = 20_000_000  # bytes of a file
 def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None) -> dict[str, Any]:
     """Return a schema as plain lists, mappings, text and numbers, without what is the default."""
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    content["columns"] = {f.name: {k: _plain(v) for k, v in f.stated().items()} for f in features}
+    content["columns"] = {f.name: _plain_fields(f) for f in features}
     if rules:
         content["rules"] = [rule.text for rule in rules]
     if max_changes is not None:
         content["max_changes"] = max_changes
     return content
+
+
+def _plain_fields(feature: Feature) -> dict[str, Any]:
+    fields = {name: _plain(value) for name, value in feature.stated().items()}
+    if feature.special:
+        fields["special"] = [_plain(code) for code in feature.special]
+    return fields
 
 
 def _plain(value: Any) -> Any:
