@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Two options are alike if no column differs by more than this share of a unit of effort: a person would do the same.
+ALIKE = 0.25
+
+
 @dataclass(frozen=True, eq=False)
 class ActionSpace:
     """Columns that options may change, for a model, a schema and moments of the model's parameters.
@@ -113,6 +117,13 @@ class ActionSpace:
         """What changes cost."""
         prices = self.cost.prices(self.columns)
         return read_prices(prices, len(self.numeric), len(self.columns), len(self.directions))
+
+    @cached_property
+    def alike(self) -> Array:
+        """Differences up to which two values of a column count as the same in a plan, (F,): of numbers, or of ranks."""
+        ordered = [feature.is_numeric or feature.kind == "ordinal" for feature in self.columns]
+        units = [unit_of_effort(f) if in_order else 0.0 for f, in_order in zip(self.columns, ordered, strict=True)]
+        return ALIKE * np.array(units)
 
     def effort(self, own: Array, rows: Array) -> Array:
         """Effort of rows (..., F) for the applicants they are made for, without penalties."""
