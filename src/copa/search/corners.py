@@ -67,7 +67,9 @@ class _Conditions(NamedTuple):
     def hold(self, moves: Array) -> Flags:
         """Whether the rows after all moves (K, C, m) fulfil them, (K,)."""
         level = self.mean.at(moves)[:, 0]
-        level -= self.b[:, None] * self.std.at(moves) + self.c[:, None] * self.reach.at(moves)
+        level -= self.b[:, None] * self.std.at(moves)
+        if self.c.any():
+            level -= self.c[:, None] * self.reach.at(moves)
         return np.asarray((level >= 0.0).all(axis=1) & (self.lines.at(moves) >= 0.0).all(axis=(1, 2)))
 
     def take(self, rows: Indices) -> "_Conditions":
@@ -122,15 +124,17 @@ def _conditions(
         return _Lines(np.stack(starts, axis=1), np.stack([slope[columns] for slope in slopes], axis=1))
 
     today = (points[:, None] @ space.theta)[:, 0]
-    a = goals.a[rows]
+    a, b, c = goals.a[rows], goals.b[rows], goals.radius * goals.c[rows]
+    if np.array_equal(space.cov, space.drift):  # both norms are the same
+        b, c = b + c, np.zeros_like(c)
     mean = lines([(points[:, None] @ space.mean)[:, 0]], [problem.means])
     rules = [slack[:, r] for r in range(slack.shape[1])], [-problem.rules[r] for r in range(slack.shape[1])]
     return _Conditions(
         mean=_Lines(a[:, None] * mean.start, a[:, None, None] * mean.slope),
         std=norm(space.cov, problem.cov_gram),
         reach=norm(space.drift, problem.drift_gram),
-        b=goals.b[rows],
-        c=goals.radius * goals.c[rows],
+        b=b,
+        c=c,
         lines=lines([today - np.minimum(goals.floors[rows], today), *rules[0]], [problem.scores, *rules[1]]),
     )
 
@@ -138,30 +142,38 @@ def _conditions(
 def _grow(conditions: _Conditions, units: Array, below: Counts, above: Counts, rises: Flags) -> tuple[Counts, Counts]:
     """How many units the boxes of K options reach below and above them in m columns, (K, m) both."""
     m = units.shape[1]
-    down, up = np.zeros_like(below), np.zeros_like(above)
+    everything = conditions.hold(_corners(units, np.where(rises, 0, below), np.where(rises, above, 0)))[:, None]
+    down, up = np.where(everything & ~rises, below, 0), np.where(everything & rises, above, 0)
     for outward in (True, False):
-        room = share = np.where(rises == outward, above, below)
-        for _ in range(int(room.max(initial=0)).bit_length() + 1):  # shares that add up to the whole room
-            share = (share + 1) // 2
+        room = np.where(rises == outward, above, below)
+        share = np.minimum(room, 1)  # what fails by one unit is done with: boxes only grow
+        for turn in range(int(room.max(initial=0)).bit_length() + 2):
             for j in range(m):
                 upwards = rises[:, j] == outward
                 now = np.where(upwards, up[:, j], down[:, j])
                 new = np.minimum(now + share[:, j], room[:, j])
                 tried = np.flatnonzero(new > now)
                 ends = np.where(upwards, new, -new) * units[:, j]
-                moves = _face(units[tried], down[tried], up[tried], j, ends[tried])
-                good = tried[conditions.take(tried).hold(moves)]
+                held = conditions.take(tried).hold(_face(units[tried], down[tried], up[tried], j, ends[tried]))
+                bad, good = tried[~held], tried[held]
+                room[bad, j] = np.minimum(room[bad, j], new[bad] - 1)
                 higher, lower = good[upwards[good]], good[~upwards[good]]
                 up[higher, j], down[lower, j] = new[higher], new[lower]
+            share = ((share if turn else room) + 1) // 2
     return down, up
 
 
+def _corners(units: Array, down: Counts, up: Counts) -> Array:
+    """Moves (K, C, m) from options to the corners of their boxes."""
+    sides = np.array(list(product((False, True), repeat=units.shape[1])), dtype=np.bool_)
+    return np.where(sides, (up * units)[:, None], (-down * units)[:, None])
+
+
 def _face(units: Array, down: Counts, up: Counts, column: int, ends: Array) -> Array:
-    """Moves (K, C, m) to the corners of boxes at which a column is at a given end (K,)."""
-    m = units.shape[1]
-    others = [j for j in range(m) if j != column]
-    sides = np.array(list(product((False, True), repeat=m - 1)), dtype=np.bool_)
-    moves = np.empty((len(units), len(sides), m))
-    moves[:, :, others] = np.where(sides, (up * units)[:, None, others], (-down * units)[:, None, others])
+    """The same to the corners at which a column is at a given end (K,)."""
+    others = [j for j in range(units.shape[1]) if j != column]
+    corners = _corners(units[:, others], down[:, others], up[:, others])
+    moves = np.empty((*corners.shape[:2], units.shape[1]))
+    moves[:, :, others] = corners
     moves[:, :, column] = ends[:, None]
     return moves

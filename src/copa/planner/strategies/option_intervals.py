@@ -8,6 +8,7 @@ from copa._core.arrays import Array, Indices
 from copa.planner.strategies.base import ROUNDING
 from copa.plans.changes import changed_cells
 from copa.plans.intervals import CORNERS, SEARCH, Intervals
+from copa.schema import FeatureSchema
 from copa.schema.columns import column_numbers
 from copa.search.box_search import search_boxes
 from copa.search.boxes import Boxes, Flags
@@ -51,7 +52,7 @@ def find_by_corners(
     request: "PlanRequest",
     run: "Execution",
     floor: float,
-) -> Intervals:
+) -> Intervals | None:
     """Intervals for a model that is linear in the columns, as wide as the level allows; see `Strategy.intervals`.
 
     Parameters
@@ -65,6 +66,8 @@ def find_by_corners(
         Least score of today's model.
     """
     space, ambiguity = strategy.space, strategy.ambiguity(request.n_options)
+    if not space.numeric:
+        return None
     levels = levels_to_keep(ambiguity, options, request)
     boxes = _boxes(strategy, applicants, options)
     asked = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
@@ -82,7 +85,7 @@ def find_by_search(
     request: "PlanRequest",
     run: "Execution",
     n_draws: int = N_DRAWS,
-) -> Intervals:
+) -> Intervals | None:
     """Intervals in which no row was found that does not hold, for any model; see `Strategy.intervals`.
 
     Parameters
@@ -95,6 +98,8 @@ def find_by_search(
     n_draws : int
         Rows drawn from a box in each turn.
     """
+    if not strategy.space.numeric:
+        return None
     levels = levels_to_keep(strategy.ambiguity(request.n_options), options, request)
     judge = _Judge(strategy, applicants, options, request, run, levels)
     boxes, n_points = search_boxes(
@@ -116,21 +121,51 @@ class _Judge:
         levels: Array,
     ) -> None:
         self._strategy, self._applicants, self._options = strategy, applicants, options
-        self._request, self._run, self._levels = request, run, levels
+        self._n_options, self._n_jobs, self._levels = request.n_options, run.n_jobs, levels
         self._own = _numbers(strategy, options.table)
+        self._schema = _schema_of_numbers(strategy)
 
     def holds(self, which: Indices, numbers: Array) -> Flags:
         """Whether the options of `which` (P,) hold with the given numbers (P, L), (P,)."""
-        strategy, n_options = self._strategy, self._request.n_options
+        rows, _, good = self._certified(which, numbers)
+        return good & self._strategy.model.accepts(rows) & self._allowed(which, rows)
+
+    def corners_hold(self, which: Indices, numbers: Array) -> Flags:
+        """The same of the corners of boxes, those of an option side by side, for a model that is linear.
+
+        The one with the least score says whether today's model accepts them, and the lowest and the highest of them
+        whether single columns are allowed; only rules need them all.
+        """
+        rows, points, good = self._certified(which, numbers)
+        begins = np.append(True, which[1:] != which[:-1])
+        starts = np.flatnonzero(begins)
+        scores = (points[:, None] @ self._strategy.space.theta)[:, 0]
+        least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
+        good[least] &= self._strategy.model.accepts(rows[least])
+        judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)
+        good[judged] &= self._allowed(which[judged], rows[judged])
+        return good
+
+    def _certified(self, which: Indices, numbers: Array) -> tuple["pd.DataFrame", Array, Flags]:
+        """The rows, their points, and whether they have the levels of their options."""
+        strategy = self._strategy
         rows = with_numbers(strategy.space, self._options.table, which, numbers)
-        points = strategy.points(rows, np.arange(len(which)), n_options, self._run.n_jobs)
+        points = strategy.points(rows, np.arange(len(which)), self._n_options, self._n_jobs)
         moved = (numbers != self._own[which]).any(axis=1)
         needed = self._levels[which] + np.where(moved, SPARE, 0.0)
-        good = strategy.ambiguity(n_options).option_guarantees(points) >= needed
-        good &= strategy.model.accepts(rows)
+        return rows, points, np.asarray(strategy.ambiguity(self._n_options).option_guarantees(points) >= needed)
+
+    def _allowed(self, which: Indices, rows: "pd.DataFrame") -> Flags:
         origins = self._applicants.origins.iloc[self._options.owner[which]]
-        good &= strategy.schema.obeys(origins, rows)
-        return np.asarray(good)
+        return self._schema.obeys(origins, rows)
+
+
+def _schema_of_numbers(strategy: "Strategy") -> FeatureSchema:
+    """What the schema says of the numbers and of the rules: the other cells are those of an option that obeys."""
+    schema = strategy.schema
+    names = {feature.name for feature in strategy.space.numeric}
+    names |= {name for rule in schema.rules for name in rule.coefficients}
+    return FeatureSchema(tuple(f for f in schema.features if f.name in names), schema.rules)
 
 
 def _checked(judge: _Judge, boxes: Boxes) -> Boxes:
@@ -140,7 +175,7 @@ def _checked(judge: _Judge, boxes: Boxes) -> Boxes:
         if len(pending) == 0:
             break
         which, numbers = boxes.corners(pending)
-        pending = np.unique(which[~judge.holds(which, numbers)])
+        pending = np.unique(which[~judge.corners_hold(which, numbers)])
         boxes = boxes.shrunk(pending, share)
     return boxes
 
@@ -161,7 +196,7 @@ def _changed(strategy: "Strategy", applicants: "Applicants", options: "Options")
 def _numbers(strategy: "Strategy", table: "pd.DataFrame") -> Array:
     """The numeric columns of rows, (M, L); 0 where a cell is missing."""
     columns = [column_numbers(table[feature.name])[0] for feature in strategy.space.numeric]
-    return np.nan_to_num(np.stack(columns, axis=1)) if columns else np.zeros((len(table), 0))
+    return np.nan_to_num(np.stack(columns, axis=1))
 
 
 def _intervals(
