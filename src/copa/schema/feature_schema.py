@@ -17,7 +17,7 @@ from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
 from copa.schema.support import range_fields, support_fields
-from copa.schema.verdicts import obeying
+from copa.schema.verdicts import count_cells, obeying
 from copa.schema.violations import Violation, read_origins, rows_of, violations_of
 
 if TYPE_CHECKING:
@@ -275,6 +275,29 @@ class FeatureSchema:
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
         return row_messages(self.features, needed, read_table(X, self.names))
+
+    def count_cells(self, X: "pd.DataFrame") -> dict[str, dict[str, int]]:
+        """Count the cells of each column that are missing, special codes, or amounts outside the range.
+
+        None of them makes a row wrong: they are what an applicant has.
+
+        Parameters
+        ----------
+        X : DataFrame
+
+        Returns
+        -------
+        dict of str to dict
+            From a column to its counts of "missing", "special" and "outside", without those that are zero.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> schema = FeatureSchema([Feature("debt", "numeric", lower=0, upper=900, special=[-9])])
+        >>> schema.count_cells(pd.DataFrame({"debt": [120.0, None, -9.0, -9.0, 2000.0]}))
+        {'debt': {'missing': 1, 'special': 2, 'outside': 1}}
+        """
+        return count_cells(self.features, read_table(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.
