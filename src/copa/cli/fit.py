@@ -14,6 +14,7 @@ from copa.cli.options import (
     Delimiter,
     Family,
     Guarantee,
+    ModelFile,
     NJobs,
     NOptions,
     NStarts,
@@ -21,6 +22,7 @@ from copa.cli.options import (
     RandomState,
     Schema,
     Target,
+    TrustPickle,
     Whom,
     open_data,
     renamed,
@@ -29,6 +31,7 @@ from copa.cli.options import (
     set_up,
 )
 from copa.exceptions import DataError
+from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
@@ -89,10 +92,8 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     target: Target = None,
     label: OldLabel = None,
-    model: Annotated[Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib.", metavar="FILE")] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
-    ] = False,
+    model: ModelFile = None,
+    trust_pickle: TrustPickle = False,
     schema: Schema = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
@@ -161,7 +162,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     if training.n_incomplete:
         n_rows = len(training.labels) + training.n_incomplete
         say(f"note: {counted(training.n_incomplete, 'row')} with an empty cell left out of {n_rows:,}")
-    planner.schema = _describe(training.features, known, immutable or [])
+    planner.schema = _describe(training.features, known, immutable or [], fitted)
     facts = {"label": column} | _learn(planner, training, target=column, favourable=favourable)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
     save_bundle(output, planner, template, facts)
@@ -212,8 +213,10 @@ def _accuracy(model: Any, features: "pd.DataFrame", labels: Any) -> float:
         ) from error
 
 
-def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str]) -> FeatureSchema:
-    """The schema, inferred where none is given."""
+def _describe(
+    features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str], model: Any
+) -> FeatureSchema:
+    """The schema, inferred from the data and the encoders of the model where none is given."""
     known = list(schema.names if schema else features.columns)
     for name in immutable:
         if name not in known:
@@ -221,8 +224,15 @@ def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable:
     require_few_texts(features, {f.name for f in schema.features if f.immutable} if schema else set())
     if schema is None:
         say("note: without --schema any column may change that is not marked --immutable; see `copa schema infer`")
-        return FeatureSchema.infer(features, immutable=immutable)
+        return _noted(FeatureSchema.infer(features, immutable=immutable, categories=encoder_categories(model)))
     return schema.replace({name: {"immutable": True} for name in immutable}).with_spreads(features)
+
+
+def _noted(schema: FeatureSchema) -> FeatureSchema:
+    """The same schema, after saying what was guessed."""
+    for name, note in schema.notes.items():
+        say(f"note: {name}: {note}")
+    return schema
 
 
 def _require_storable(model: Any) -> None:

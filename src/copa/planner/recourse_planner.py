@@ -250,7 +250,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-            schema = settings.read_schema(self.schema, table, model.columns)
+            schema = settings.read_schema(self.schema, table, model.columns, self.model)
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
