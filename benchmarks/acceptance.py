@@ -60,7 +60,7 @@ def changes_of(plan, j):
 
 
 def difference(one, other):
-    """Largest difference of two options in a column, in spreads; infinite for another set of columns or another level."""
+    """Largest difference of two options in a column, in spreads; infinite for other columns or another level."""
     if one.keys() != other.keys():
         return np.inf
     gaps = [np.inf if isinstance(one[c], str) and one[c] != other[c] else 0.0 for c in one]

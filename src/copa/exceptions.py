@@ -8,6 +8,7 @@ CopaError
 └── MissingPackageError (also an ImportError)  an optional package is needed and not installed
 
 CompilationWarning      (a UserWarning)        the compiled kernels cannot be kept for the next process
+WeakModelWarning        (a UserWarning)        the model is no better than always giving the more frequent answer
 """
 
 
@@ -103,4 +104,16 @@ class CompilationWarning(UserWarning):
     >>> from copa.exceptions import CompilationWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", CompilationWarning)  # compile in every process, and say nothing
+    """
+
+
+class WeakModelWarning(UserWarning):
+    """The model is no better than always giving the more frequent answer: plans for it steer by noise.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import WeakModelWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", WeakModelWarning)  # let no such model pass
     """

@@ -9,7 +9,7 @@ import typer
 
 from copa._core.reading import read_count
 from copa._core.words import counted, listed, rounded_down, shown
-from copa.cli.fit import load_model, read_favourable
+from copa.cli.fit import label_like, load_model, require_favourable
 from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
@@ -32,7 +32,7 @@ from copa.cli.options import (
 from copa.exceptions import DataError
 from copa.plans.writers import PAGES
 from copa.schema import FeatureSchema
-from copa.tables.cells import as_text
+from copa.tables.cells import as_text, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,9 +128,11 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner.training_data import read_training_data
 
     known: Any = planner.schema
+    if favourable is not None or planner.favourable is None:
+        planner.favourable = require_favourable(favourable, table, target, known)
     training = read_training_data(table, target, planner.model, known, drop or [], by)
     names, rows = _read_versions(training, by, every)
-    _complete(planner, training, rows[-1], target=target, favourable=favourable)
+    _complete(planner, training, rows[-1])
     found = _run(planner, training, names, rows, target, **options)
     if report is not None:
         found.to_html(report)
@@ -170,7 +172,7 @@ def _periods(column: "pd.Series[Any]", by: str, every: str) -> "pd.Series[Any]":
     return dates.dt.to_period(PERIODS[every]).astype(str)
 
 
-def _complete(planner: Any, training: "TrainingData", newest: Any, *, target: str, favourable: str | None) -> None:
+def _complete(planner: Any, training: "TrainingData", newest: Any) -> None:
     """Give the planner what it still lacks: a schema, a model of the newest version, and the favourable label."""
     from copa.planner.training_data import fit_default_model
 
@@ -179,8 +181,6 @@ def _complete(planner: Any, training: "TrainingData", newest: Any, *, target: st
         planner.schema = FeatureSchema.infer(training.features)
     if planner.model is None:
         planner.model, _ = fit_default_model(training.features.iloc[newest], training.labels[newest], planner.schema)
-    if favourable is not None:
-        planner.favourable = read_favourable(favourable, training.labels, target)
 
 
 def _run(
@@ -189,6 +189,7 @@ def _run(
     from copa.planner.training_data import as_classes
 
     labels = as_classes(planner.model, training.labels, target)
+    planner.favourable = label_like(str(text_of(planner.favourable)).strip(), labels)
     for name, own in zip(names, rows, strict=True):
         if len(np.unique(labels[own])) < 2:
             raise DataError(

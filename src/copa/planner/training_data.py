@@ -89,6 +89,15 @@ def read_training_data(
     return TrainingData(rows[columns], labels, template, len(frame) - len(rows), extra)
 
 
+def read_target(table: TableFile, target: str) -> Any:
+    """The labels in a file (N,), without those that are missing; an error unless they are of two kinds.
+
+    Blanks around them are taken away.
+    """
+    frame, _ = read_table(table, [target], {})
+    return _read_labels(frame[target].dropna(), target)
+
+
 def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
     """Kinds of the columns whose values the schema lists as text, or as true and false."""
     kinds = {}
@@ -138,13 +147,23 @@ def _is_number(text: str) -> bool:
 
 
 def _read_labels(column: "pd.Series[Any]", name: str) -> Any:
-    distinct = column.unique().tolist()
+    labels = trimmed(column)
+    distinct = labels.unique().tolist()
     if len(distinct) != 2:
         raise DataError(
             f"the label {shown(name)} must have 2 different values, it has {len(distinct)}: "
             f"{listed(sorted(map(str, distinct)))}"
         )
-    return column.to_numpy()
+    return labels.to_numpy()
+
+
+def trimmed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column without blanks around its texts."""
+    from pandas.api.types import is_numeric_dtype
+
+    if is_numeric_dtype(column.dtype):
+        return column
+    return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
 
 
 def as_classes(model: Any, labels: Any, name: str) -> Any:
@@ -152,7 +171,7 @@ def as_classes(model: Any, labels: Any, name: str) -> Any:
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise InvalidInputError(f"the model is no fitted classifier: {type(model).__name__} has no classes_")
-    known = {str(text_of(value)): value for value in np.asarray(classes).tolist()}
+    known = {str(text_of(value)).strip(): value for value in np.asarray(classes).tolist()}
     unknown = [value for value in np.unique(labels).tolist() if str(text_of(value)) not in known]
     if unknown:
         raise DataError(

@@ -24,6 +24,7 @@ from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
+from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     basis: PlanBasis
     held_out: HeldOutRates | None = None
     intervals: Intervals | None = None
+    backend: str = PANDAS
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):

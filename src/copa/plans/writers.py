@@ -12,7 +12,7 @@ from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.exceptions import DataError
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import option_numbers
+from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -150,7 +150,7 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 
 
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
-    frame = batch.to_frame()
+    frame = changes_table(batch)
     words: dict[int, list[str]] = {}
     changes = zip(frame["feature"], frame["from"], frame["to"], strict=True)
     for row, (feature, before, after) in zip(_option_rows(batch), changes, strict=True):
