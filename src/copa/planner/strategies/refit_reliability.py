@@ -66,7 +66,7 @@ def measure_reliability(
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
-    table, effort = write_rows(space, people, regions.own, owner, rows), space.effort(regions.own[owner], rows)
+    table, effort = write_rows(space, people, regions, owner, rows), space.effort(regions.take(owner), rows)
     scores = score_all(searching, table, n_jobs)
     chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
     met = np.unique(np.concatenate(chosen))
