@@ -173,16 +173,25 @@ def _first_values(values: Array, known: Array) -> Array:
     return np.unique(np.concatenate([some, 0.5 * (some[1:] + some[:-1]), evenly, *around]))
 
 
+def holds_edges(transformer: Any) -> bool:
+    """Whether a fitted transformer says itself where its bins begin."""
+    return any(True for name in EDGE_NAMES for _ in _numbers_in(getattr(transformer, name, None)))
+
+
+def inner_transformers(transformer: Any) -> Iterator[tuple[str, Any]]:
+    """The fitted transformers inside a pipeline, a union or a transformer of columns, with their names."""
+    parts = getattr(transformer, "transformers_", None) or getattr(transformer, "steps", None)
+    for name, part, *_ in parts or getattr(transformer, "transformer_list", None) or ():
+        if hasattr(part, "transform"):
+            yield name, part
+
+
 def _stated_edges(transformer: Any) -> Iterator[float]:
     """Numbers that a fitted transformer, or one inside of it, holds as the edges of its bins."""
     for name in EDGE_NAMES:
         yield from _numbers_in(getattr(transformer, name, None))
-    inner = getattr(transformer, "transformers_", None) or getattr(transformer, "steps", None) or ()
-    inner = inner or getattr(transformer, "transformer_list", ())
-    for part in inner:
-        for member in part if isinstance(part, tuple) else ():
-            if hasattr(member, "transform"):
-                yield from _stated_edges(member)
+    for _, part in inner_transformers(transformer):
+        yield from _stated_edges(part)
 
 
 def _numbers_in(content: Any) -> Iterator[float]:
