@@ -144,7 +144,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     ----------
     features : tuple of Feature
     needed : frozenset of str
-        Columns that must not be missing although no option changes them.
+        Columns of rules: neither a missing value nor a special code has a place in their sums.
     table : DataFrame
         With all columns of the schema.
 
@@ -156,8 +156,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     for feature in features:
         column = table[feature.name]
         said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
-        may_be_missing = feature.immutable and feature.name not in needed
-        for flags, wish in _requirements(feature, column, may_be_missing=may_be_missing):
+        for flags, wish in _requirements(feature, column, needed=feature.name in needed):
             rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
@@ -169,11 +168,12 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     return messages
 
 
-def _requirements(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+def _requirements(feature: Feature, column: "pd.Series[Any]", *, needed: bool) -> Iterator[tuple[Flags, str]]:
     """Yield flags (N,) of the rows that break a requirement, and the requirement."""
     missing: Flags = column.isna().to_numpy(dtype=np.bool_)
-    if not may_be_missing:
-        yield missing, f"must not be missing ({_allowed(feature)})"
+    if needed:
+        yield missing, f"must not be missing, because a rule needs it ({_allowed(feature)})"
+        yield special_cells(feature, column), f"must be {_allowed(feature)}, because a rule needs it"
     if feature.is_categorical:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
