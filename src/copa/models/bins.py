@@ -49,6 +49,14 @@ def bin_of(edges: Array, values: Array) -> npt.NDArray[np.int64]:
     return np.searchsorted(edges, values, side="right").astype(np.int64)
 
 
+def bins_within(edges: Array, distance: float) -> int:
+    """The largest number of bins apart at which some two of them begin no further from each other than a distance."""
+    apart = 0
+    while apart + 1 < len(edges) and (edges[apart + 1 :] - edges[: -apart - 1]).min() <= distance:
+        apart += 1
+    return apart
+
+
 def find_bins(
     encode: Callable[["pd.DataFrame"], Array],
     bases: "pd.DataFrame",

@@ -153,7 +153,7 @@ def status_of_each(
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
-        number = "1 option was" if counts[i] == 1 else f"{counts[i]} different options were"
+        number = "1 option was" if counts[i] == 1 else f"{counts[i]} options that differ in what is done were"
         message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(made.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"

@@ -49,7 +49,7 @@ class Plan(PlanRecord):
         Each option is accepted with at least this probability.
     weights : ndarray of shape (J,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option with the largest breaks first.
+        option's guarantee (see `breaks_first`).
     lower, upper : float
         All options are accepted with at least, at most, this probability.
     any_lower : float
@@ -149,7 +149,7 @@ class PlanBatch(BatchRecord[Plan]):
         Each option is accepted with at least this probability.
     option_weights : ndarray of shape (M,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option of a plan with the largest breaks first.
+        option's guarantee (see `Plan.breaks_first`).
     lower, upper : ndarray of shape (N,)
         All options of a plan are accepted with at least, at most, this probability.
     any_lower : ndarray of shape (N,)

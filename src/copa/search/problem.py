@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.models import Encoding, LinearModel
-from copa.models.bins import bin_of
+from copa.models.bins import bin_of, bins_within
 from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import Flags, column_codes, column_numbers
@@ -21,6 +21,10 @@ from copa.search.ranges import Cells, irregular_kinds, read_cells, stand_in, typ
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Two options are alike if no column differs by more than this share of a unit of effort: a person would do the same.
+ALIKE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +147,18 @@ class ActionSpace:
     def prices(self) -> Prices:
         """What changes cost."""
         return prices_of(self.cost, self.columns, self.edges)
+
+    @cached_property
+    def alike(self) -> Array:
+        """Differences up to which two values of a column count as the same in a plan, (F,): of numbers, or of ranks."""
+        alike = np.zeros(len(self.columns))
+        for f, feature in enumerate(self.columns):
+            least = ALIKE * unit_of_effort(feature)
+            if feature.name in self.edges:
+                alike[f] = bins_within(self.edges[feature.name], least)
+            elif feature.is_numeric or feature.kind == "ordinal":
+                alike[f] = least
+        return alike
 
     @cached_property
     def per_unit_in_bins(self) -> dict[str, float]:

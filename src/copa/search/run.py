@@ -14,6 +14,7 @@ from copa._core.threads import for_each_chunk, stopping_at
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.search._kernels.arguments import (
+    VARIANTS,
     Choice,
     FoundPlans,
     FoundRows,
@@ -140,6 +141,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     n_jobs: int | None = None,
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
+    keep_pool: bool = False,
 ) -> FoundPlans:
     """Search the plans of N applicants; of those outside a range, the best plan of several (`problem.ways_in`).
 
@@ -163,12 +165,15 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
         Value of `perf_counter` after which no further applicant is begun.
     progress : callable, optional
         Called with the number of applicants done, from any thread.
+    keep_pool : bool
+        Whether the rows that the plans were chosen from are returned too.
     """
     starts, cap = starts_of(space, encoded, slack), space.cap if cap is None else cap
-    settings = PoolSettings(multipliers, float(diversity_weight))
+    settings = PoolSettings(multipliers, float(diversity_weight), space.alike)
+    n_pool = len(multipliers) + 2 + VARIANTS * n_options if keep_pool else 0
 
     def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
-        found = FoundPlans.empty(len(some), n_options, len(space.columns))
+        found = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
         added = left_entries(space, where, where.outside)
         begin = starts_of(space, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
         inputs = (where, begin)
@@ -262,13 +267,14 @@ def choose_options(
     Returns
     -------
     ndarray of int
-        Positions of up to `n_options` rows, none of which asks for all that another does and more, cheapest first.
+        Positions of up to `n_options` rows that differ in what a person does (see `selection`), cheapest first.
     """
     from copa.search._kernels.selection import select_options
 
     kernel: Any = select_options
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
+        rows = np.ascontiguousarray(rows)
         here = (region.own, region.reference, region.leaving, region.level_prices)
-        kernel(space.prices, Choice(*here, np.ascontiguousarray(rows), float(diversity_weight), chosen, size))
+        kernel(space.prices, Choice(*here, rows, float(diversity_weight), space.alike, chosen, size))
     return chosen[: size[0]]

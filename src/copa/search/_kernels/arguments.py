@@ -137,6 +137,10 @@ class PoolSettings(NamedTuple):
 
     multipliers: Matrix  # (S, F) of the prices, one line per row of the pool
     diversity_weight: float
+    alike: Floats  # (F,) differences up to which two values of a column count as the same
+
+
+VARIANTS = 24  # that a pool has room for, per option
 
 
 class FoundPlans(NamedTuple):
@@ -148,10 +152,12 @@ class FoundPlans(NamedTuple):
     relaxed: Cube  # (N, J, F) the same without the grid of the steps
     surest: Matrix  # (N, F) row that reaches `highest`; where nothing is accepted, the nearest attempt
     highest: Floats  # (N,) highest level found; the kernel writes heights (see `highest_level`)
+    pool: Cube  # (N, P, F) rows that the plans were chosen from, as many as there is room for
+    pool_sizes: Ints  # (N,) how many of them there are
 
     @classmethod
-    def empty(cls, n_applicants: int, n_options: int, n_columns: int) -> "FoundPlans":
-        """Room for plans, none of them found yet."""
+    def empty(cls, n_applicants: int, n_options: int, n_columns: int, n_pool: int = 0) -> "FoundPlans":
+        """Room for plans, none of them found yet, and for so many rows of their pools."""
         return cls(
             np.full(n_applicants, Outcome.TIMED_OUT, dtype=np.int64),
             np.zeros(n_applicants, dtype=np.int64),
@@ -159,6 +165,8 @@ class FoundPlans(NamedTuple):
             np.zeros((n_applicants, n_options, n_columns)),
             np.zeros((n_applicants, n_columns)),
             np.zeros(n_applicants),
+            np.zeros((n_applicants, n_pool, n_columns)),
+            np.zeros(n_applicants, dtype=np.int64),
         )
 
     def take(self, rows: Any) -> "FoundPlans":
@@ -209,6 +217,7 @@ class Choice(NamedTuple):
     level_prices: Floats  # (A,)
     rows: Matrix  # (P, F) each once
     diversity_weight: float
+    alike: Floats  # (F,) as in `PoolSettings`
     chosen: Ints  # (J,) written: positions of the options, cheapest first
     size: Ints  # (1,) written: how many there are
 
