@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.models.spelling import spell_levels, spell_numbers, with_room
+from copa.schema.columns import column_numbers
 from copa.search._kernels.arguments import Regions
 from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import multiples
@@ -53,6 +54,22 @@ def write_rows(
         else:
             words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
         written[feature.name] = overwritten(column, flags, words)
+    return written
+
+
+def with_numbers(space: ActionSpace, table: "pd.DataFrame", which: Indices, numbers: Array) -> "pd.DataFrame":
+    """Rows of a table with other numbers: a row per entry of `which` (P,), and of `numbers` (P, L).
+
+    Cells whose number is the one that they have stay as they are.
+    """
+    written = table.iloc[which].reset_index(drop=True)
+    for f, feature in enumerate(space.numeric):
+        column = written[feature.name]
+        flags = column_numbers(column)[0] != numbers[:, f]
+        flags &= column.notna().to_numpy(dtype=np.bool_)
+        if flags.any():
+            words = spell_numbers(feature, _numbers(feature, numbers[flags, f]), column)
+            written[feature.name] = overwritten(column, flags, words)
     return written
 
 

@@ -10,6 +10,7 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.planner.strategies.obstacles import out_of_reach
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
@@ -209,6 +210,33 @@ class Strategy(ABC):
         n_jobs : int or None
         fidelity : ndarray of shape (N,), optional
             See `Found`.
+        """
+        return None
+
+    def intervals(
+        self,
+        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
+        options: "Options",  # noqa: ARG002
+        request: PlanRequest,  # noqa: ARG002
+        run: "Execution",  # noqa: ARG002
+    ) -> Intervals | None:
+        """How far the changed numbers of options may be off, with the options as sure as they should be.
+
+        Called for the options that are delivered: today's model accepts them, and they obey the schema.
+
+        Parameters
+        ----------
+        applicants : Applicants
+            N of them.
+        options : Options
+            M, whose owners are positions among the applicants.
+        request : PlanRequest
+        run : Execution
+
+        Returns
+        -------
+        Intervals or None
+            Of M options; None where nothing is known.
         """
         return None
 

@@ -15,8 +15,10 @@ from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.obstacles import out_of_reach
+from copa.planner.strategies.option_intervals import find_by_corners, find_by_search
 from copa.planner.strategies.options import Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
+from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
@@ -84,6 +86,14 @@ class Linear(Parametric):
     ) -> list[str]:
         """Name the constraints that keep applicants from the level."""
         return explain_shortfall(self, applicants, plans, levels, request, run)
+
+    def intervals(
+        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
+    ) -> Intervals | None:
+        """Intervals that all corners of their box were checked for; by search where acceptance is not linear."""
+        if not self.model.accepts_linearly:
+            return find_by_search(self, applicants, options, request, run)
+        return find_by_corners(self, applicants, options, request, run, self.floor)
 
     def nearest_rows(
         self,
