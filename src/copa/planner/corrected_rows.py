@@ -24,7 +24,8 @@ from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions
 from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace, as_levels, keeping, read_regions, standing_at
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import MomentBall

@@ -8,7 +8,8 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
-from copa.search.problem import ActionSpace, as_levels, keeping, ways_in
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.regions import keeping, ways_in
 from copa.search.rows import left_entries, relaxed_rows
 from copa.search.run import Goals, is_better, starts_of
 from copa.tables.cells import snap

@@ -121,11 +121,15 @@ def stand_in(feature: Feature, typical: float) -> float:
     return (typical - FARTHEST * unit if feature.lower is None else feature.lower) - unit
 
 
+def limits_in_bins(feature: Feature, edges: Array, cells: Cells) -> tuple[Array, Array]:
+    """Least and greatest values of each bin that each applicant's cell may become, (N, B) each."""
+    first, last = _ends_of_bins(feature, edges, cells)
+    return np.maximum(cells.lower[:, None], first), np.minimum(cells.upper[:, None], last)
+
+
 def values_in_bins(feature: Feature, edges: Array, cells: Cells) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The value nearest to each applicant's in each bin, (N, B), and whether there is one that it may become."""
-    first, last = _ends_of_bins(feature, edges, cells)
-    low = np.maximum(cells.lower[:, None], first)
-    high = np.minimum(cells.upper[:, None], last)
+    low, high = limits_in_bins(feature, edges, cells)
     allowed = low <= high
     return np.where(allowed, np.clip(cells.base[:, None], low, np.maximum(low, high)), 0.0), allowed
 

@@ -25,7 +25,8 @@ from copa.search._kernels.arguments import (
     Starts,
     take_rows,
 )
-from copa.search.problem import ActionSpace, keeping, ways_in
+from copa.search.problem import ActionSpace
+from copa.search.regions import keeping, ways_in
 from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
 

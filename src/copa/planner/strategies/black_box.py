@@ -23,8 +23,9 @@ from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves
 from copa.search.cost import L1, Cost, read_cost, unit_of_effort
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
 from copa.search.ranges import medians, read_medians
+from copa.search.regions import read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall

@@ -23,7 +23,7 @@ from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.search.nearest import find_nearest_rows
-from copa.search.problem import keeping, read_regions, standing_at
+from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
 from copa.uncertainty.ambiguity import AmbiguitySet

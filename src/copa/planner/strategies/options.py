@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import as_written, read_regions
+from copa.search.regions import as_written, read_regions
 from copa.search.rows import write_rows
 
 if TYPE_CHECKING:

@@ -273,9 +273,7 @@ def _space(
     )
 
 
-def _stored_encoding(
-    schema: FeatureSchema, archive: Archive, path: "str | Path"
-) -> tuple[Encoding, dict[str, float]]:
+def _stored_encoding(schema: FeatureSchema, archive: Archive, path: "str | Path") -> tuple[Encoding, dict[str, float]]:
     """The saved directions by column, and the medians of regular values."""
     content, directions = archive.content, archive.arrays["directions"]
     try:

@@ -13,7 +13,8 @@ from copa._core.arrays import Array, Indices
 from copa.models.black_box import BlackBox
 from copa.planner.strategies.black_box import score_all
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.rows import make_room, write_rows
 
 if TYPE_CHECKING:
