@@ -237,7 +237,7 @@ def correct_plans(
         least = np.where(audit.sound, reached, -1.0)
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
-    rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
+    rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])

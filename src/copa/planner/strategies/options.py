@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import read_regions
+from copa.search.regions import as_written, read_regions
 from copa.search.rows import write_rows
 
 if TYPE_CHECKING:
@@ -90,12 +90,12 @@ def write_options(
 ) -> Options:
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
-    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
-    table = write_rows(space, applicants.table, own, owner, rows)
-    effort = space.effort(own[owner], rows)
+    space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
+    effort = space.effort(regions, rows)
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
+    relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
     return Options(strategy.model, table, owner, points, effort, relaxed_effort)
 
 
@@ -109,7 +109,7 @@ def read_options(
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
-    effort = strategy.space.effort(own, rows)
+    regions = read_regions(strategy.space, origins).take(owner)
+    effort = strategy.space.effort(*as_written(strategy.space, regions, table))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
     return Options(strategy.model, table, owner, points, effort, effort)
