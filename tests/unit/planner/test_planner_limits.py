@@ -43,7 +43,7 @@ def test_a_largest_change_that_blocks_is_named(planner, declined):
     tight = {"income": 0.01, "debt": {"up": 0, "down": 1}, "grade": {"up": 0}}
     made = with_limits(planner, tight).plan(declined)
     messages = [message for message in made.message.tolist() if "Blocking constraints" in message]
-    assert any("income: may only change by 1 % of " in message for message in messages)
+    assert any("income: may change by at most 1 % of " in message for message in messages)
     assert all("would have to be" in message for message in messages)
 
 
