@@ -130,7 +130,9 @@ def read_max_change(texts: list[str] | None, schema: FeatureSchema) -> dict[str,
     for text in texts or []:
         name, _, written = text.rpartition("=")
         if name not in schema:
-            raise MisuseError(f"--max-change {text}: there is no column {shown(name)}; {MAX_CHANGE_HELP}")
+            raise MisuseError(
+                f"--max-change {text}: there is no column {shown(name)}; {hint(name, schema.names)}; {MAX_CHANGE_HELP}"
+            )
         if name in changes:
             raise MisuseError(f"--max-change: column {shown(name)} is there twice; keep one of them")
         if schema[name].immutable:

@@ -226,11 +226,11 @@ def _distance_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple
         for side, word, way in (("up", "increase", after - before), ("down", "decrease", before - after)):
             most = feature.max_change.get(side)
             if most is not None and way > exact(most):
-                yield "max_change", f"may only {word} by {most:.15g} from {start}", got
+                yield "max_change", f"may {word} by at most {most:.15g} from {start}", got
     elif feature.max_change is not None:
         share = exact(feature.max_change)
         if abs(after - before) > share * abs(before):
-            yield "max_change", f"may only change by {float(100 * share):.15g} % of {start}", got
+            yield "max_change", f"may change by at most {float(100 * share):.15g} % of {start}", got
 
 
 def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
