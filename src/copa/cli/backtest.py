@@ -14,6 +14,7 @@ from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_ta
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    Drop,
     Guarantee,
     NJobs,
     NOptions,
@@ -68,7 +69,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
     ] = False,
     schema: Schema = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     horizon: Annotated[
@@ -104,7 +105,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         raise MisuseError(f"--by and --target are the same column, {shown(by)}")
     if bundle is not None and (model is not None or schema is not None):
         raise MisuseError("--bundle has a model and a schema; leave --model and --schema out")
-    table = open_data(data, delimiter)
+    table = open_data(data, delimiter, drop or ())
     settings: dict[str, Any] = {
         "guarantee": guarantee,
         "guarantee_for": guarantee_for,
@@ -124,13 +125,16 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
     planner.progress = False
-    require_columns(table, [target, *(drop or []), *([] if by is None else [by])])
+    require_columns(table, [target, *([] if by is None else [by])])
+    table.require_distinct()
     from copa.planner.training_data import read_training_data
 
     known: Any = planner.schema
     if favourable is not None or planner.favourable is None:
         planner.favourable = require_favourable(favourable, table, target, known)
-    training = read_training_data(table, target, planner.model, known, drop or [], by)
+    training = read_training_data(table, target, planner.model, known, by)
+    for note in training.notes:
+        say(f"note: {note}")
     names, rows = _read_versions(training, by, every)
     _complete(planner, training, rows[-1])
     found = _run(planner, training, names, rows, target, **options)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.words import counted, hint, listed, shown
+from copa._core.words import hint, listed, shown
 from copa.cli.messages import MisuseError, misuse, say, show, show_json
 from copa.cli.options import (
     AsJson,
     Cost,
     Delimiter,
+    Drop,
     Family,
     Guarantee,
     ModelFile,
@@ -32,7 +33,7 @@ from copa.cli.options import (
     require_outputs,
     set_up,
 )
-from copa.exceptions import DataError, WeakModelWarning
+from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
 from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
@@ -99,7 +100,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
@@ -140,8 +141,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     column = renamed(target, label, "--label --target")
     if column is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    table = open_data(data, delimiter)
-    require_columns(table, [column, *(drop or [])])
+    table = open_data(data, delimiter, drop or ())
+    require_columns(table, [column])
+    table.require_distinct()
     known = None if schema is None else FeatureSchema.load(schema)
     wanted = require_favourable(favourable, table, column, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
@@ -162,10 +164,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     )
     _require_storable(fitted)
     _require_threshold(threshold, fitted)
-    training = read_training_data(table, column, fitted, known, drop or [])
-    if training.n_incomplete:
-        n_rows = len(training.labels) + training.n_incomplete
-        say(f"note: {counted(training.n_incomplete, 'row')} with an empty cell left out of {n_rows:,}")
+    training = read_training_data(table, column, fitted, known)
+    for note in training.notes:
+        say(f"note: {note}")
     planner.schema = _describe(training.features, known, immutable or [], fitted)
     facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
@@ -178,6 +179,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
 
 def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
+    from copa.models.linear import why_black_box
     from copa.planner.labels import weakness_in_words
     from copa.planner.training_data import as_classes, fit_default_model
 
@@ -193,9 +195,12 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
     weakness = weakness_in_words(_answers(planner.model, features), labels)
     if weakness:
         say(f"warning: {weakness}")
+    if reason := why_black_box(planner.model):
+        say(f"note: {reason}")
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)  # it was said
+        for said in (WeakModelWarning, BlackBoxWarning):
+            warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
     withheld = withheld_in_words(planner.schema_.features)
     if withheld:

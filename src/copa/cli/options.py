@@ -88,6 +88,10 @@ TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
 ]
 Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="Column to leave out, by name, or by position: '#3' is the third; repeatable."),
+]
 OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 MaxChange = Annotated[
     list[str] | None,
@@ -156,16 +160,20 @@ def _read_change(written: str, text: str) -> Any:
     raise MisuseError(f"--max-change {text}: cannot be read; {MAX_CHANGE_HELP}")
 
 
-def open_data(path: Path, delimiter: str) -> TableFile:
-    """Open a table that is named on the command line."""
+def open_data(path: Path, delimiter: str, drop: Iterable[str] = ()) -> TableFile:
+    """Open a table that is named on the command line, without the columns that --drop names."""
     with misuse():
-        return open_table(path, delimiter)
+        table = open_table(path, delimiter)
+        table.leave_out(drop)
+    for note in table.notes:
+        say(f"note: {note}")
+    return table
 
 
 def require_columns(table: TableFile, names: Iterable[str]) -> None:
     """Raise if an option names a column that the table has not."""
     for name in names:
-        if name not in table.names:
+        if not table.has(name):
             raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
 
 

@@ -1,5 +1,6 @@
 """`RecoursePlanner`: the front door."""
 
+import warnings
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -10,9 +11,11 @@ from sklearn.exceptions import NotFittedError
 from copa._core.compilation import compiled_meanwhile
 from copa._core.threads import progress_bar
 from copa._core.words import require_known
+from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
+from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
-from copa.models.linear import LinearModel, is_linear
+from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
@@ -250,8 +253,11 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         table = read_table(X)
         described = settings.load_schema(self.schema)
         favourable = read_favourable(self.favourable, described, self.model, y)
+        refuse_own_threshold(self.model, favourable)
         with compiled_meanwhile(KERNELS):
             linear = is_linear(self.model)
+            if not linear and (reason := why_black_box(self.model)):
+                warnings.warn(reason, BlackBoxWarning, stacklevel=2)
             kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
             read = LinearModel.read if linear else BlackBox.read
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
