@@ -72,6 +72,8 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals or None
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
 
     Examples
     --------
@@ -183,6 +185,8 @@ class PlanBatch(BatchRecord[Plan]):
         Facts that the guarantees rest on.
     held_out : HeldOutRates, optional
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals, optional
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
     backend : str
         Library of the tables that `to_frame` and `summary` return, "pandas", "polars" or "pyarrow": that of the
         applicants that a planner was given. The tables in the batch are pandas'; a batch from a file returns pandas.
@@ -214,7 +218,10 @@ class PlanBatch(BatchRecord[Plan]):
     plan_type = Plan
 
     def to_frame(self) -> Any:
-        """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted.
+        """One row per changed cell.
+
+        Applicant, option, feature, from, to, effort, guarantee, accepted, and the ends of its interval, at_least and
+        at_most, which are NaN where they are not known.
 
         Returns
         -------

@@ -180,12 +180,14 @@ class PlanRecord:
         features = {feature.name: feature for feature in self.basis.schema.features}
         own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
         flags = changed_cells(own, self.options)
+        intervals = self.intervals
+        ends = [{} if intervals is None else intervals.of(j) for j in range(self.n_options)]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
             column = self.options.columns[k]
             before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
             for j in np.flatnonzero(flags[:, k]).tolist():
-                changes[j].append(Change(column, before, after[j], features.get(column)))
+                changes[j].append(Change(column, before, after[j], features.get(column), ends[j].get(column)))
         return changes
 
     def position(self, option: Any) -> int:
