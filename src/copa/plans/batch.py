@@ -74,6 +74,9 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+    plausibility : ndarray of shape (J,)
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Examples
     --------
@@ -174,6 +177,9 @@ class PlanBatch(BatchRecord[Plan]):
         Facts that the guarantees rest on.
     held_out : HeldOutRates, optional
         Rates of acceptance by held-out refits, where there are some.
+    plausibility : ndarray of shape (M,), optional
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Notes
     -----
@@ -202,7 +208,7 @@ class PlanBatch(BatchRecord[Plan]):
     plan_type = Plan
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted."""
+        """One row per changed cell: applicant, option, feature, from, to, and what is known of the option."""
         return tables.changes_table(self)
 
     def summary(self) -> "pd.DataFrame":

@@ -7,7 +7,16 @@ import numpy as np
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.plans.frames import summary_table
-from copa.plans.wording import WHOM, as_asked, assumption, makes_promises, request_words, status_notes, tried_words
+from copa.plans.wording import (
+    WHOM,
+    as_asked,
+    assumption,
+    makes_promises,
+    plausibility_words,
+    request_words,
+    status_notes,
+    tried_words,
+)
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -90,6 +99,7 @@ def _card(plan: "Plan", option: int) -> View:
         "effort": f"{plan.effort[option - 1]:.2f}",
         "accepted": bool(plan.accepted[option - 1]),
         "breaks_first": option == plan.breaks_first,
+        "plausibility": plausibility_words(plan.plausibility[option - 1]),
         "changes": changes,
         "bar": _bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each")),
     }

@@ -114,6 +114,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "n_options": request.n_options,
             "objective": request.objective,
             "cost": request.cost,
+            "plausibility": request.plausibility,
             **({"expected_rate": request.guarantee} if request.aim == "expected" else {}),
         },
         "assumptions": {
@@ -229,6 +230,7 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
             changes[row].append({"feature": name, "from": before, "to": as_json(cell)})
     efforts, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
+    plausibility = batch.plausibility.tolist()
     return [
         {
             "option": numbers[i],
@@ -237,6 +239,7 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
             "guarantee": guarantees[i],
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),
+            "plausibility": as_json(plausibility[i]),
         }
         for i in range(len(batch.owner))
     ]

@@ -37,6 +37,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
             "effort": batch.effort[option],
             "guarantee": batch.option_lower[option],
             "accepted": batch.accepted[option],
+            "plausibility": batch.plausibility[option],
         }
     )
 

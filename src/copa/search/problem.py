@@ -14,6 +14,7 @@ from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
 from copa.search.cost import Cost, read_prices, unit_of_effort
+from copa.search.plausibility import Plausibility
 from copa.tables.cells import snap
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class ActionSpace:
     theta : ndarray of shape (D,)
         Parameters in force.
     cost : Cost
+    plausibility : Plausibility, optional
+        How plausible rows are; None where that is not known.
     """
 
     schema: FeatureSchema
@@ -51,6 +54,7 @@ class ActionSpace:
     drift: Array
     theta: Array
     cost: Cost
+    plausibility: Plausibility | None = None
 
     @classmethod
     def build(
@@ -124,6 +128,10 @@ class ActionSpace:
         ordered = [feature.is_numeric or feature.kind == "ordinal" for feature in self.columns]
         units = [unit_of_effort(f) if in_order else 0.0 for f, in_order in zip(self.columns, ordered, strict=True)]
         return ALIKE * np.array(units)
+
+    def plausibility_of(self, table: "pd.DataFrame") -> Array:
+        """Plausibility of rows, (M,); NaN where it is not known."""
+        return np.full(len(table), np.nan) if self.plausibility is None else self.plausibility.scores(table)
 
     def effort(self, own: Array, rows: Array) -> Array:
         """Effort of rows (..., F) for the applicants they are made for, without penalties."""

@@ -38,6 +38,8 @@ class Options:
     effort : ndarray of shape (M,)
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
+    plausibility : ndarray of shape (M,)
+        NaN where it is not known.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class Options:
     points: Array
     effort: Array
     relaxed_effort: Array
+    plausibility: Array
 
     @cached_property
     def accepted(self) -> Flags:
@@ -96,7 +99,7 @@ def write_options(
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
     relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space.plausibility_of(table))
 
 
 def read_options(
@@ -109,7 +112,8 @@ def read_options(
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
-    effort = strategy.space.effort(own, rows)
+    space = strategy.space
+    own, rows = read_regions(space, origins).own[owner], read_regions(space, table).own
+    effort = space.effort(own, rows)
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort)
+    return Options(strategy.model, table, owner, points, effort, effort, space.plausibility_of(table))
