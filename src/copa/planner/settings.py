@@ -17,6 +17,7 @@ from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.field_readers import is_absent
 from copa.search.cost import Cost, read_cost
+from copa.search.plausibility import Plausibility
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -144,6 +145,16 @@ def read_guarantee(value: Any) -> tuple[str, float]:
             f"{shown(value)}"
         )
     return "expected", level
+
+
+def known_floor(floor: float, known: Plausibility | None) -> float:
+    """The least plausibility asked for; an error where it cannot be judged."""
+    if floor > 0.0 and known is None:
+        raise InvalidInputError(
+            f"plausibility={floor:g} needs training rows to compare with, and this planner has none (its file was "
+            "written by an older version, or with plausibility=0); fit it again, or set plausibility=0"
+        )
+    return floor
 
 
 def require_history(models: Any) -> None:

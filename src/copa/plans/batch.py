@@ -74,6 +74,9 @@ class Plan(PlanRecord):
         Rates of acceptance by held-out refits, where there are some.
     intervals : Intervals or None
         Intervals of the changed numbers within which the options stay as sure, where they are known.
+    plausibility : ndarray of shape (J,)
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Examples
     --------
@@ -190,6 +193,9 @@ class PlanBatch(BatchRecord[Plan]):
     backend : str
         Library of the tables that `to_frame` and `summary` return, "pandas", "polars" or "pyarrow": that of the
         applicants that a planner was given. The tables in the batch are pandas'; a batch from a file returns pandas.
+    plausibility : ndarray of shape (M,), optional
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Notes
     -----
@@ -220,8 +226,8 @@ class PlanBatch(BatchRecord[Plan]):
     def to_frame(self) -> Any:
         """One row per changed cell.
 
-        Applicant, option, feature, from, to, effort, guarantee, accepted, and the ends of its interval, at_least and
-        at_most, which are NaN where they are not known.
+        Applicant, option, feature, from, to, effort, guarantee, accepted, plausibility, and the ends of its interval,
+        at_least and at_most; NaN where these are not known.
 
         Returns
         -------

@@ -131,6 +131,7 @@ class PlanRecord:
     relaxed_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
+    plausibility = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
     ambiguity = _Shared[AmbiguitySet]()
@@ -235,6 +236,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     held_out: HeldOutRates | None = None
     intervals: Intervals | None = None
     backend: str = PANDAS
+    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):

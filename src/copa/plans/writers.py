@@ -39,6 +39,7 @@ OWN_COLUMNS = (
     "all_guarantee",
     "option_effort",
     "option_accepted",
+    "option_plausibility",
     "option_changes",
 )
 
@@ -130,6 +131,7 @@ def options_table(batch: "PlanBatch") -> "pd.DataFrame":
             "all_guarantee": np.where(has, batch.lower[owner], np.nan),
             "option_effort": _where(has, batch.effort, place),
             "option_accepted": pd.array([bool(batch.accepted[k]) if k >= 0 else None for k in place], dtype="boolean"),
+            "option_plausibility": _where(has, batch.plausibility, place),
             "option_changes": pd.array(_change_words(batch, place), dtype="string"),
         }
     )
