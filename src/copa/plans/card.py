@@ -12,6 +12,7 @@ from copa.plans.wording import (
     as_asked,
     assumption,
     makes_promises,
+    plausibility_words,
     ranges_words,
     request_words,
     status_notes,
@@ -103,6 +104,7 @@ def _card(plan: "Plan", option: int) -> View:
         "effort": f"{plan.effort[option - 1]:.2f}",
         "accepted": bool(plan.accepted[option - 1]),
         "breaks_first": option == plan.breaks_first,
+        "plausibility": plausibility_words(plan.plausibility[option - 1]),
         "changes": changes,
         "bar": _bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each")),
     }

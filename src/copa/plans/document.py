@@ -115,6 +115,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "n_options": request.n_options,
             "objective": request.objective,
             "cost": request.cost,
+            "plausibility": request.plausibility,
             **({"expected_rate": request.guarantee} if request.aim == "expected" else {}),
         },
         "assumptions": {
@@ -237,6 +238,7 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
             changes[row].append(change)
     efforts, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
+    plausibility = batch.plausibility.tolist()
     return [
         {
             "option": numbers[i],
@@ -245,6 +247,7 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
             "guarantee": guarantees[i],
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),
+            "plausibility": as_json(plausibility[i]),
             **({} if intervals is None or not ends[i] else {"ranges": _ranges(intervals, i)}),
         }
         for i in range(len(batch.owner))

@@ -41,6 +41,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
             "accepted": batch.accepted[option],
             "at_least": at_least,
             "at_most": at_most,
+            "plausibility": batch.plausibility[option],
         }
     )
 

@@ -15,6 +15,7 @@ from copa._core.reading import is_whole
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
 from copa.bounds.certificate import Certificate
+from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
@@ -23,6 +24,7 @@ from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
+from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -129,6 +131,7 @@ class PlanRecord:
     relaxed_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
+    plausibility = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
     ambiguity = _Shared[AmbiguitySet]()
@@ -153,10 +156,14 @@ class PlanRecord:
 
     @property
     def breaks_first(self) -> int | None:
-        """Number of the option that the worst distribution is most against; None where nothing is guaranteed."""
-        if self.n_options < 2 or not self.lower > 0.0:
-            return None
-        return int(np.argmax(self.weights)) + 1
+        """Number of the option that a change of the model breaks first; None where all options are equally sure.
+
+        It is the option that the worst distribution is most against, never the one with the highest guarantee; where
+        nothing is guaranteed of all options together, the one with the lowest guarantee.
+        """
+        weights = self.weights if self.lower > 0.0 else np.zeros(self.n_options)
+        first = breaks_first(self.option_lower, weights)
+        return None if first is None else first + 1
 
     def changes(self, option: int) -> list[Change]:
         """Return what an option changes: column, value today, new value; also in people's words (`Change.title`, ...).
@@ -228,6 +235,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     basis: PlanBasis
     held_out: HeldOutRates | None = None
     intervals: Intervals | None = None
+    backend: str = PANDAS
+    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):

@@ -135,6 +135,11 @@ def guarantee_words(least: float) -> str:
     )
 
 
+def plausibility_words(share: float) -> str:
+    """Say how plausible an option is; "" where that is not known."""
+    return "" if math.isnan(share) else f"plausibility {rounded_down(share)}"
+
+
 def change_words(change: Change) -> str:
     """Say one change as a sentence."""
     rises = _rises(change)

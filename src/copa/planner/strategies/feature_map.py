@@ -87,7 +87,7 @@ class FeatureMap(Parametric):
         good = rows.allowed(self.space, applicants)
         rows = Rows(owner[good], rows.values[good])
         points = self.encode(rows.frame(self.space, applicants))
-        effort = self.space.effort(applicants.regions.own[rows.owner], rows.values)
+        effort = self.space.effort(applicants.regions.take(rows.owner), rows.values)
 
         def choose(half: AmbiguitySet) -> Array:
             lower = signed_guarantee(half, *half.option_moments(points))
@@ -200,12 +200,12 @@ class PhiExploration(Exploration[Samples]):
             unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
             secants = self._secants(rows, here) if unknown.any() else 0.0
             directions[:, :n] = np.where(unknown[:, None, None], secants, slopes)
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             directions[:, space.levels(f)] = self._exchanged(rows, f) - here[:, None]
         own = self.applicants.regions.own[rows.owner]
         back = np.einsum("ml,mld->md", (own - rows.values)[:, :n], directions[:, :n])
         everyone = np.arange(m)
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
         return Slopes(directions, here + back)
 

@@ -13,6 +13,7 @@ from copa.schema.columns import column_numbers
 from copa.search.box_search import search_boxes
 from copa.search.boxes import Boxes, Flags
 from copa.search.corners import grow_to_level
+from copa.search.regions import limits_in_own_bins
 from copa.search.rows import with_numbers
 from copa.search.run import Goals
 
@@ -66,7 +67,7 @@ def find_by_corners(
         Least score of today's model.
     """
     space, ambiguity = strategy.space, strategy.ambiguity(request.n_options)
-    if not space.numeric:
+    if not space.numeric and not space.edges:
         return None
     levels = levels_to_keep(ambiguity, options, request)
     boxes = _boxes(strategy, applicants, options)
@@ -98,7 +99,7 @@ def find_by_search(
     n_draws : int
         Rows drawn from a box in each turn.
     """
-    if not strategy.space.numeric:
+    if not strategy.space.numeric and not strategy.space.edges:
         return None
     levels = levels_to_keep(strategy.ambiguity(request.n_options), options, request)
     judge = _Judge(strategy, applicants, options, request, run, levels)
@@ -165,7 +166,7 @@ def _schema_of_numbers(strategy: "Strategy") -> FeatureSchema:
     schema = strategy.schema
     names = {feature.name for feature in strategy.space.numeric}
     names |= {name for rule in schema.rules for name in rule.coefficients}
-    return FeatureSchema(tuple(f for f in schema.features if f.name in names), schema.rules)
+    return FeatureSchema(tuple(f for f in schema.features if f.name in names) or schema.features, schema.rules)
 
 
 def _checked(judge: _Judge, boxes: Boxes) -> Boxes:
@@ -196,7 +197,7 @@ def _changed(strategy: "Strategy", applicants: "Applicants", options: "Options")
 def _numbers(strategy: "Strategy", table: "pd.DataFrame") -> Array:
     """The numeric columns of rows, (M, L); 0 where a cell is missing."""
     columns = [column_numbers(table[feature.name])[0] for feature in strategy.space.numeric]
-    return np.nan_to_num(np.stack(columns, axis=1))
+    return np.nan_to_num(np.stack(columns, axis=1)) if columns else np.zeros((len(table), 0))
 
 
 def _intervals(
@@ -211,4 +212,11 @@ def _intervals(
     changed = _changed(strategy, applicants, options)
     ends = [np.where(changed, end, np.nan) for end in (boxes.lower, boxes.upper)]
     names = tuple(feature.name for feature in strategy.space.numeric)
+    origins = applicants.origins.iloc[options.owner]
+    for name, bins in limits_in_own_bins(strategy.space, origins, options.table).items():
+        names += (name,)  # the model is the same all over a bin
+        flags = changed_cells(origins[[name]], options.table[[name]])
+        ends = [
+            np.hstack([end, np.where(flags, of_bin[:, None], np.nan)]) for end, of_bin in zip(ends, bins, strict=True)
+        ]
     return Intervals(names, ends[0], ends[1], levels, n_points, found_by)
