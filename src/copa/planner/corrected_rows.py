@@ -24,10 +24,10 @@ from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions
 from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace, as_levels
+from copa.search.neighbourhood import rows_within
+from copa.search.problem import ActionSpace
 from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
-from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
@@ -271,10 +271,10 @@ def _at_options(
         Whether only columns may change that the option changes already: then a cap on changes holds.
     """
     space, regions = strategy.space, applicants.regions.take(owner)
-    rows = _allowed(space, regions, read_regions(space, options).own)
+    rows = rows_within(space, regions, read_regions(space, options).own)
     if no_more:
         regions = _without_new_columns(space, regions, rows)
-        rows = _allowed(space, regions, rows)
+        rows = rows_within(space, regions, rows)
     table = write_rows(space, applicants.table, applicants.regions, owner, rows)
     origins = applicants.origins.iloc[owner]
     return Applicants(table, origins, standing_at(space, regions, rows), strategy.start(table), space.slack(table))
@@ -299,18 +299,6 @@ def _search(
     taken = made.bounds.option_lower > least[rows]
     result.rows[rows[taken]] = found.plans.options[owner[taken], 0]
     result.outcomes[rows[taken]] = found.plans.outcomes[owner[taken]]
-
-
-def _allowed(space: ActionSpace, regions: Regions, rows: Array) -> Array:
-    """Rows brought into the limits of their applicants, column by column."""
-    n, inside = len(space.numeric), rows.copy()
-    for f, feature in enumerate(space.numeric):
-        if feature.step is not None:
-            inside[:, f] = snap(rows[:, f], feature.step)
-    inside[:, :n] = np.clip(inside[:, :n], regions.lower, regions.upper)
-    levels = as_levels(rows[:, n:])
-    inside[:, n:] = np.where(np.take_along_axis(regions.allowed, levels, axis=1), levels, regions.own[:, n:])
-    return np.where(rows == regions.own, rows, inside)
 
 
 def _without_new_columns(space: ActionSpace, regions: Regions, rows: Array) -> Regions:

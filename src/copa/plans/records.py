@@ -24,6 +24,7 @@ from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
+from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class PlanRecord:
     relaxed_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
+    plausibility = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
     ambiguity = _Shared[AmbiguitySet]()
@@ -179,12 +181,14 @@ class PlanRecord:
         features = {feature.name: feature for feature in self.basis.schema.features}
         own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
         flags = changed_cells(own, self.options)
+        intervals = self.intervals
+        ends = [{} if intervals is None else intervals.of(j) for j in range(self.n_options)]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
             column = self.options.columns[k]
             before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
             for j in np.flatnonzero(flags[:, k]).tolist():
-                changes[j].append(Change(column, before, after[j], features.get(column)))
+                changes[j].append(Change(column, before, after[j], features.get(column), ends[j].get(column)))
         return changes
 
     def position(self, option: Any) -> int:
@@ -231,6 +235,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     basis: PlanBasis
     held_out: HeldOutRates | None = None
     intervals: Intervals | None = None
+    backend: str = PANDAS
+    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):

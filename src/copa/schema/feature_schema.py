@@ -17,8 +17,9 @@ from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
 from copa.schema.support import range_fields, support_fields
-from copa.schema.verdicts import obeying
+from copa.schema.verdicts import count_cells, obeying
 from copa.schema.violations import Violation, read_origins, rows_of, violations_of
+from copa.tables.cells import Scalar, as_scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class FeatureSchema:
         What every option must obey, across columns; as rules or as their texts.
     max_changes : int, optional
         How many columns an option may change.
+    favourable : str, int, float or bool, optional
+        The label of the decision that an applicant wants.
     notes : mapping of str to str
         From a column to what `infer` guessed about it: why it is immutable, and which special codes it seems to have.
         Comments in a YAML file, which are not read again.
@@ -61,6 +64,7 @@ class FeatureSchema:
     rules: tuple[LinearRule, ...] = ()
     max_changes: int | None = None
     notes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    favourable: Scalar | None = None
     _by_name: dict[str, Feature] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +74,8 @@ class FeatureSchema:
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
         object.__setattr__(self, "rules", _read_rules(self.rules))
         object.__setattr__(self, "max_changes", _read_max_changes(self.max_changes))
+        if self.favourable is not None:
+            object.__setattr__(self, "favourable", as_scalar(self.favourable, "favourable"))
         for rule in self.rules:
             require_known(rule.coefficients, self.names, f"rule {rule.text!r}: column")
             for name in rule.coefficients:
@@ -150,7 +156,7 @@ class FeatureSchema:
         {'age': 'immutable: looks like an age'}
         """
         changes = {name: dict(some) for name, some in _read_changes(features).items()}
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
         require_known(changes, list(table.columns), "features: column")
         immutable = [] if is_absent(immutable) else immutable
         if isinstance(immutable, str):
@@ -239,7 +245,7 @@ class FeatureSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain lists, mappings, text and numbers, without what is the default."""
-        return files.content_of(self.features, self.rules, self.max_changes)
+        return files.content_of(self.features, self.rules, self.max_changes, self.favourable)
 
     @classmethod
     def from_dict(cls, content: Any) -> "FeatureSchema":
@@ -275,6 +281,29 @@ class FeatureSchema:
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
         return row_messages(self.features, needed, read_table(X, self.names))
+
+    def count_cells(self, X: "pd.DataFrame") -> dict[str, dict[str, int]]:
+        """Count the cells of each column that are missing, special codes, or amounts outside the range.
+
+        None of them makes a row wrong: they are what an applicant has.
+
+        Parameters
+        ----------
+        X : DataFrame
+
+        Returns
+        -------
+        dict of str to dict
+            From a column to its counts of "missing", "special" and "outside", without those that are zero.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> schema = FeatureSchema([Feature("debt", "numeric", lower=0, upper=900, special=[-9])])
+        >>> schema.count_cells(pd.DataFrame({"debt": [120.0, None, -9.0, -9.0, 2000.0]}))
+        {'debt': {'missing': 1, 'special': 2, 'outside': 1}}
+        """
+        return count_cells(self.features, read_table(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.

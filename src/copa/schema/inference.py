@@ -11,7 +11,7 @@ from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates, special_cells
 from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature
-from copa.schema.field_readers import is_absent
+from copa.schema.field_readers import is_absent, optional_number
 from copa.schema.recognition import special_codes, why_immutable
 from copa.schema.scales import rounded_spread, spread_of_numbers, step_of, usual_range
 from copa.tables.cells import Scalar, as_scalar, text_of
@@ -133,7 +133,8 @@ def _describe_numbers(column: "pd.Series[Any]", kind: str, changes: Mapping[str,
         return {}
     single = str(column.dtype).lower() == "float32"
     step = step_of(amounts, spread_of_numbers(amounts), whole=kind == "integer", single=single)
-    lower, upper = usual_range(amounts, step)
+    given = optional_number(changes.get("step"), f"{where} step", positive=True)
+    lower, upper = usual_range(amounts, given or step)
     return {"lower": lower, "upper": upper, "step": step, "special": special}
 
 

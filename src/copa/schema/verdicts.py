@@ -9,7 +9,14 @@ from copa._core.arrays import Array
 from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, special_cells
 from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
-from copa.schema.violations import column_violations, is_unchanged, rows_of, rule_violations
+from copa.schema.violations import (
+    column_violations,
+    is_number,
+    is_unchanged,
+    range_violations,
+    rows_of,
+    rule_violations,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,3 +104,29 @@ def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
         return column_numbers(column)[0]
     codes = column_codes(feature, column)
     return np.where(codes < 0, np.nan, feature.numbers[codes])
+
+
+def count_cells(features: tuple[Feature, ...], table: "pd.DataFrame") -> dict[str, dict[str, int]]:
+    """Count cells that are missing, a special code or an amount outside the range, by column; only what there is."""
+    counts = {}
+    for feature in features:
+        column = table[feature.name]
+        positions, distinct = _distinct(column)
+        outside = np.array([_is_outside(feature, entry) for entry in distinct], dtype=np.bool_)
+        found = {
+            "missing": int(column.isna().sum()),
+            "special": int(special_cells(feature, column).sum()),
+            "outside": int(outside[positions].sum()),
+        }
+        if any(found.values()):
+            counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
+    return counts
+
+
+def _is_outside(feature: Feature, entry: Any) -> bool:
+    """Whether an entry is an amount outside the range of its column."""
+    if feature.is_categorical:
+        position = feature.index.position(entry)
+        has_range = feature.lower is not None or feature.upper is not None
+        return position >= 0 and has_range and any(range_violations(feature, (feature.values or ())[position]))
+    return is_number(entry) and not feature.is_special(entry) and any(range_violations(feature, entry))

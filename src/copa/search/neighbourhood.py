@@ -8,7 +8,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import snap
 
 
@@ -110,6 +110,18 @@ def rows_between(space: ActionSpace, regions: Regions, rows: Array, share: Array
         between[:, f] = _on_grid(between[:, f], feature.step, regions.lower[:, f], regions.upper[:, f])
     between[:, n:] = np.where(order < share[:, None], rows[:, n:], own[:, n:])
     return np.where(rows == own, own, between)
+
+
+def rows_within(space: ActionSpace, regions: Regions, rows: Array) -> Array:
+    """Rows (M, F) brought into the limits of their applicants, column by column."""
+    n, inside = len(space.numeric), rows.copy()
+    for f, feature in enumerate(space.numeric):
+        if feature.step is not None:
+            inside[:, f] = snap(rows[:, f], feature.step)
+    inside[:, :n] = np.clip(inside[:, :n], regions.lower, regions.upper)
+    levels = as_levels(rows[:, n:])
+    inside[:, n:] = np.where(np.take_along_axis(regions.allowed, levels, axis=1), levels, regions.own[:, n:])
+    return np.where(rows == regions.own, rows, inside)
 
 
 def _on_grid(drawn: Array, step: float | None, lower: Array, upper: Array) -> Array:

@@ -17,6 +17,7 @@ from copa.schema.columns import column_codes, column_numbers
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
 from copa.search.cost import Cost, unit_of_effort
 from copa.search.level_prices import per_unit_of, prices_of
+from copa.search.plausibility import Plausibility
 from copa.search.ranges import (
     irregular_kinds,
     stand_in,
@@ -54,6 +55,8 @@ class ActionSpace:
         What leaving an irregular entry for zero adds to the encoded vector; columns not named add nothing.
     typical : mapping of str to float
         Medians of the regular training values of columns that have irregular entries.
+    plausibility : Plausibility, optional
+        How plausible rows are; None where that is not known.
     """
 
     schema: FeatureSchema
@@ -67,6 +70,7 @@ class ActionSpace:
     edges: Mapping[str, Array] = field(default_factory=dict)
     irregular: Mapping[str, Array] = field(default_factory=dict)
     typical: Mapping[str, float] = field(default_factory=dict)
+    plausibility: Plausibility | None = None
 
     @classmethod
     def build(
@@ -181,6 +185,10 @@ class ActionSpace:
         levels = np.take_along_axis(regions.level_prices, as_levels(rows[:, n:]), axis=1)
         total: Array = (steps**prices.power).sum(axis=1) + levels.sum(axis=1)
         return np.sqrt(total) if prices.power == 2 else total
+
+    def plausibility_of(self, table: "pd.DataFrame") -> Array:
+        """Plausibility of rows, (M,); NaN where it is not known."""
+        return np.full(len(table), np.nan) if self.plausibility is None else self.plausibility.scores(table)
 
     @cached_property
     def _rule_scales(self) -> Array:

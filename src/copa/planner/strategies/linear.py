@@ -16,8 +16,9 @@ from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.obstacles import out_of_reach
 from copa.planner.strategies.option_intervals import find_by_corners, find_by_search
-from copa.planner.strategies.options import Found, Options, write_options
+from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
+from copa.planner.strategies.plausible import plausible_plans
 from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 6  # to find options that the model accepts, requesting more score each time
 RULE_SPARE = 1e-9  # of the size of a rule's terms is required in addition, where rounding breaks it
+FURTHEST = 0.9  # share of the highest level that rows may have where the level is out of reach (see `plans.ROOM`)
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
 NO_RULE = 1e12  # slack that nothing uses up
 NOT_FOUND = {
@@ -189,7 +191,7 @@ class Linear(Parametric):
         self, applicants: Applicants, levels: Array, floors: Array, request: PlanRequest, run: Execution
     ) -> FoundPlans:
         capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
-        return search_plans(
+        plans = search_plans(
             self.space,
             applicants.regions,
             applicants.encoded,
@@ -201,7 +203,19 @@ class Linear(Parametric):
             n_jobs=run.n_jobs,
             deadline=run.deadline,
             progress=run.progress,
+            keep_pool=request.plausibility > 0.0,
         )
+        reached = np.where(plans.outcomes == Outcome.MET, capped, FURTHEST * plans.highest)
+
+        def judge(owner: Indices, rows: Array) -> Flags:
+            regions = applicants.regions.take(owner)
+            points = relaxed_rows(self.space, regions, applicants.encoded[owner], rows)
+            slack = self.space.slack_after(applicants.slack[owner], regions.own, rows)
+            accepted = (points[:, None] @ self.model.theta)[:, 0] >= floors[owner]
+            sure = self.parameters.option_guarantees(points) >= reached[owner]
+            return np.asarray(accepted & sure & (slack >= 0.0).all(axis=1))
+
+        return plausible_plans(self.space, applicants, plans, request, judge)
 
     def _joint_plans(
         self, applicants: Applicants, plans: FoundPlans, options: Options, request: PlanRequest, run: Execution

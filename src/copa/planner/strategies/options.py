@@ -38,6 +38,8 @@ class Options:
     effort : ndarray of shape (M,)
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
+    plausibility : ndarray of shape (M,)
+        NaN where it is not known.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class Options:
     points: Array
     effort: Array
     relaxed_effort: Array
+    plausibility: Array
 
     @cached_property
     def accepted(self) -> Flags:
@@ -96,7 +99,7 @@ def write_options(
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
     relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space.plausibility_of(table))
 
 
 def read_options(
@@ -109,7 +112,8 @@ def read_options(
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    regions = read_regions(strategy.space, origins).take(owner)
-    effort = strategy.space.effort(*as_written(strategy.space, regions, table))
+    space = strategy.space
+    regions = read_regions(space, origins).take(owner)
+    effort = space.effort(*as_written(space, regions, table))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort)
+    return Options(strategy.model, table, owner, points, effort, effort, space.plausibility_of(table))

@@ -61,7 +61,7 @@ class Parametric(Strategy):
     floor : float
         Least score with which today's model must accept.
     thirds : ndarray of shape (T, D)
-        Parameters of refits on thirds of the rows, which the options are tried on and nothing is chosen by.
+        Parameters of refits on thirds of the rows, which the options are tried on and the search does not go by.
     """
 
     subject: ClassVar[str] = "parameters"

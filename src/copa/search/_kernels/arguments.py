@@ -154,6 +154,7 @@ class FoundPlans(NamedTuple):
     highest: Floats  # (N,) highest level found; the kernel writes heights (see `highest_level`)
     pool: Cube  # (N, P, F) rows that the plans were chosen from, as many as there is room for
     pool_sizes: Ints  # (N,) how many of them there are
+    plausible: Floats  # (N,) greatest plausibility of what was found, where some of it was too low; else NaN
 
     @classmethod
     def empty(cls, n_applicants: int, n_options: int, n_columns: int, n_pool: int = 0) -> "FoundPlans":
@@ -167,6 +168,7 @@ class FoundPlans(NamedTuple):
             np.zeros(n_applicants),
             np.zeros((n_applicants, n_pool, n_columns)),
             np.zeros(n_applicants, dtype=np.int64),
+            np.full(n_applicants, np.nan),
         )
 
     def take(self, rows: Any) -> "FoundPlans":
