@@ -17,6 +17,8 @@ from copa.cli.options import (
     Drop,
     Family,
     Guarantee,
+    LeastPlausibility,
+    ModelFile,
     NJobs,
     NOptions,
     NStarts,
@@ -24,6 +26,7 @@ from copa.cli.options import (
     RandomState,
     Schema,
     Target,
+    TrustPickle,
     Whom,
     open_data,
     renamed,
@@ -32,6 +35,7 @@ from copa.cli.options import (
     set_up,
 )
 from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
+from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
@@ -93,10 +97,8 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     target: Target = None,
     label: OldLabel = None,
-    model: Annotated[Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib.", metavar="FILE")] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
-    ] = False,
+    model: ModelFile = None,
+    trust_pickle: TrustPickle = False,
     schema: Schema = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     drop: Drop = None,
@@ -123,6 +125,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         str, typer.Option(help="auto (by confidence and history), or a number: radius of the paper's ball.")
     ] = "auto",
     n_options: NOptions = None,
+    plausibility: LeastPlausibility = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
     n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
     n_starts: NStarts = None,
@@ -155,6 +158,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
         horizon=horizon,
         n_options=n_options,
+        plausibility=plausibility,
         cost=cost,
         n_models=n_models,
         n_starts=n_starts,
@@ -166,7 +170,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     training = read_training_data(table, column, fitted, known)
     for note in training.notes:
         say(f"note: {note}")
-    planner.schema = _describe(training.features, known, immutable or [])
+    planner.schema = _describe(training.features, known, immutable or [], fitted)
     facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
     save_bundle(output, planner, template, facts)
@@ -227,8 +231,10 @@ def _answers(model: Any, features: "pd.DataFrame") -> Any:
         ) from error
 
 
-def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str]) -> FeatureSchema:
-    """The schema, inferred where none is given."""
+def _describe(
+    features: "pd.DataFrame", schema: FeatureSchema | None, immutable: list[str], model: Any
+) -> FeatureSchema:
+    """The schema, inferred from the data and the encoders of the model where none is given."""
     known = list(schema.names if schema else features.columns)
     for name in immutable:
         if name not in known:
@@ -236,8 +242,15 @@ def _describe(features: "pd.DataFrame", schema: FeatureSchema | None, immutable:
     require_few_texts(features, {f.name for f in schema.features if f.immutable} if schema else set())
     if schema is None:
         say("note: without --schema any column may change that is not marked --immutable; see `copa schema infer`")
-        return FeatureSchema.infer(features, immutable=immutable)
+        return _noted(FeatureSchema.infer(features, immutable=immutable, categories=encoder_categories(model)))
     return schema.replace({name: {"immutable": True} for name in immutable}).with_spreads(features)
+
+
+def _noted(schema: FeatureSchema) -> FeatureSchema:
+    """The same schema, after saying what was guessed."""
+    for name, note in schema.notes.items():
+        say(f"note: {name}: {note}")
+    return schema
 
 
 def _require_storable(model: Any) -> None:

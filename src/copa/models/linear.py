@@ -210,6 +210,11 @@ class LinearModel(Model):
         """1 where the favourable label is the second of the classes, else -1."""
         return 1.0 if self.position == 1 else -1.0
 
+    @property
+    def accepts_linearly(self) -> bool:
+        """Whether the rows that it accepts are a half-space: not so for an average of calibrated members."""
+        return len(getattr(self.classifier, "calibrated_classifiers_", ())) <= 1
+
     def encode(self, frame: "pd.DataFrame") -> Array:
         """Rows as the classifier sees them, with a leading 1 for the intercept, (N, D)."""
         n = len(frame)

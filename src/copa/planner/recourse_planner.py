@@ -31,6 +31,7 @@ from copa.planner.strategies.weighted import Weighted
 from copa.plans import PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.search.plausibility import Plausibility
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -101,6 +102,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Weight of validity in the paper's objective.
     margin : float
         Least mean score in the paper's objective.
+    plausibility : float
+        Least plausibility of an option: so large a share of the training rows must be at least as far from their
+        nearest neighbours as it is, in the raw columns of the schema. 0 asks for none.
     threshold : float, optional
         Probability of the favourable label from which on the model accepts (for a model without probabilities, a value
         of its decision function). None leaves it to `predict`.
@@ -188,6 +192,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         diversity_weight: float | None = None,
         validity_weight: float = 0.5,
         margin: float = 0.1,
+        plausibility: float = 0.05,
         threshold: float | None = None,
         favourable: Any = None,
         moments: WeightMoments | None = None,
@@ -217,6 +222,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.diversity_weight = diversity_weight
         self.validity_weight = validity_weight
         self.margin = margin
+        self.plausibility = plausibility
         self.threshold = threshold
         self.favourable = favourable
         self.moments = moments
@@ -263,11 +269,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
             if y is not None:
                 warn_if_weak(model, table, model.read_labels(y, len(table)))
-            schema = settings.read_schema(described, table, model.columns)
+            schema = settings.read_schema(described, table, model.columns, self.model)
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-            self.fitted_ = fitted
+            space = replace(fitted.space, plausibility=Plausibility.fit(fitted.schema, table))
+            self.fitted_ = replace(fitted, space=space)
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
@@ -316,7 +323,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             reached.
         """
         given, strategy = self._external(plans, applicants), self._fitted()
-        batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._request(), self.n_jobs).batch
+        batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
 
     def correct(
@@ -358,7 +365,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         correction = Correction.read(method, budget, margin, n_corrections)
         given = self._external(plans, applicants)
-        found = correct_plans(self._strategy(), given, correction, self._request(), self._execution())
+        found = correct_plans(self._strategy(), given, correction, self._any_request(), self._execution())
         kind = plans if applicants is None else applicants
         return replace(found, before=_like(found.before, kind), after=_like(found.after, kind))
 
@@ -466,7 +473,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             diversity_weight=float(weight),
             validity_weight=float(self.validity_weight),
             margin=float(self.margin),
+            plausibility=settings.known_floor(float(self.plausibility), self._fitted().space.plausibility),
         )
+
+    def _any_request(self) -> PlanRequest:
+        """What is asked of plans that someone else made: their plausibility is reported, and nothing asked of it."""
+        return replace(self._request(), plausibility=0.0)
 
     def _execution(self) -> settings.Execution:
         return settings.Execution.of(self, len(self._fitted().space.columns))

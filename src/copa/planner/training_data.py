@@ -1,17 +1,17 @@
 """Training data from a file: features and labels in the types that model and schema expect, and a default model."""
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from copa._core.words import counted, listed, shown
 from copa.exceptions import DataError, InvalidInputError
+from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
 from copa.schema import FeatureSchema
 from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
-from copa.tables.cells import text_of
+from copa.tables.cells import is_missing, text_of
 from copa.tables.files import TableFile, read_table
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_training_data(
     own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
     columns = [name for name in table.names if name not in (target, beside)] if own is None else [*map(str, own)]
     columns = [*columns, *(name for name in (schema.names if schema else ()) if name not in columns)]
-    expected = (schema_kinds(schema) if schema else {}) | _model_kinds(model)
+    expected = (schema_kinds(schema) if schema else {}) | model_kinds(model)
     more = [] if beside is None else [beside]
     frame, kinds = read_table(table, [*dict.fromkeys([*columns, target, *more])], expected)
     _require_numbers(frame, kinds, schema)
@@ -171,40 +171,19 @@ def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
     return kinds
 
 
-def _model_kinds(model: Any) -> dict[str, str]:
+def model_kinds(model: Any) -> dict[str, str]:
     """Kinds of the columns whose categories an encoder of the model has learned: the code "1" is not the number 1."""
-    kinds = {}
-    for columns, step in _encoders(model, None):
-        for name, categories in zip(columns, step.categories_, strict=False):
-            kind = _kind_of_categories(categories)
-            if kind is not None:
-                kinds[str(name)] = kind
-    return kinds
+    kinds = {name: _kind_of_categories(categories) for name, categories in encoder_categories(model).items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _encoders(model: Any, columns: Any) -> Iterator[tuple[Any, Any]]:
-    """Encoders at the beginning of the model, with the raw columns that they are given."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-
-    names = getattr(model, "feature_names_in_", columns)
-    if isinstance(model, Pipeline):
-        yield from _encoders(model.steps[0][1], names)
-    elif isinstance(model, ColumnTransformer):
-        for _, step, chosen in model.transformers_:
-            own = getattr(step, "feature_names_in_", None)
-            yield from _encoders(step, chosen if own is None else own)
-    elif hasattr(model, "categories_") and names is not None:
-        yield names, model
-
-
-def _kind_of_categories(categories: Any) -> str | None:
-    seen = [value for value in list(categories) if value is not None and value == value]  # noqa: PLR0124 - NaN is not itself
+def _kind_of_categories(categories: list[Any]) -> str | None:
+    seen = [value for value in categories if not is_missing(value)]
     if seen and all(isinstance(value, str) for value in seen):
         return TEXT
     if seen and all(str(value) in ("True", "False") for value in seen):
         return TRUTH
-    return NUMBER if seen and categories.dtype.kind == "f" else None
+    return NUMBER if seen and all(isinstance(value, float) for value in seen) else None
 
 
 def _require_numbers(frame: "pd.DataFrame", kinds: dict[str, str], schema: FeatureSchema | None) -> None:

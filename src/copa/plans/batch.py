@@ -47,7 +47,7 @@ class Plan(PlanRecord):
         Each option is accepted with at least this probability.
     weights : ndarray of shape (J,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option with the largest breaks first.
+        option's guarantee (see `breaks_first`).
     lower, upper : float
         All options are accepted with at least, at most, this probability.
     any_lower : float
@@ -72,6 +72,11 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals or None
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
+    plausibility : ndarray of shape (J,)
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Examples
     --------
@@ -158,7 +163,7 @@ class PlanBatch(BatchRecord[Plan]):
         Each option is accepted with at least this probability.
     option_weights : ndarray of shape (M,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option of a plan with the largest breaks first.
+        option's guarantee (see `Plan.breaks_first`).
     lower, upper : ndarray of shape (N,)
         All options of a plan are accepted with at least, at most, this probability.
     any_lower : ndarray of shape (N,)
@@ -183,9 +188,14 @@ class PlanBatch(BatchRecord[Plan]):
         Facts that the guarantees rest on.
     held_out : HeldOutRates, optional
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals, optional
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
     backend : str
         Library of the tables that `to_frame` and `summary` return, "pandas", "polars" or "pyarrow": that of the
         applicants that a planner was given. The tables in the batch are pandas'; a batch from a file returns pandas.
+    plausibility : ndarray of shape (M,), optional
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Notes
     -----
@@ -214,7 +224,10 @@ class PlanBatch(BatchRecord[Plan]):
     plan_type = Plan
 
     def to_frame(self) -> Any:
-        """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted.
+        """One row per changed cell.
+
+        Applicant, option, feature, from, to, effort, guarantee, accepted, plausibility, and the ends of its interval,
+        at_least and at_most; NaN where these are not known.
 
         Returns
         -------

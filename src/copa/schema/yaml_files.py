@@ -168,9 +168,18 @@ def _read_column(name: Any, fields: Any) -> Feature:
     return Feature(name, **fields)
 
 
-def write(content: dict[str, Any], path: Path) -> None:
-    """Write the content of a schema as YAML or JSON; the file is complete or is not there."""
-    text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content)
+def write(content: dict[str, Any], path: Path, notes: Mapping[str, str]) -> None:
+    """Write the content of a schema as YAML or JSON; the file is complete or is not there.
+
+    Parameters
+    ----------
+    content : dict
+        What `content_of` returned.
+    path : Path
+    notes : mapping of str to str
+        From a column to a comment on it, in YAML.
+    """
+    text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content, notes)
     write_atomically(path, text.encode("utf-8"))
 
 
@@ -191,9 +200,17 @@ def _as_json(content: dict[str, Any]) -> str:
     return json.dumps(with_text_keys(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _as_yaml(content: dict[str, Any]) -> str:
-    import yaml
+def _as_yaml(content: dict[str, Any], notes: Mapping[str, str]) -> str:
+    """Return content as YAML, each column behind its comment."""
+    before, after = _dumped(content | {"columns": {"": {"": []}}}).split(_dumped({"columns": {"": {"": []}}}))
+    columns = ""
+    for name, fields in content["columns"].items():
+        columns += f"  # {notes[name]}\n" if name in notes else ""
+        columns += _dumped({"columns": {name: fields}}).removeprefix("columns:\n")
+    return f"{before}columns:\n{columns}{after}"
 
+
+def _dumped(content: dict[str, Any]) -> str:
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
     return text
 

@@ -76,8 +76,8 @@ def as_backend(table: "pd.DataFrame", backend: str) -> Any:
         return table
     import narwhals.stable.v1 as nw
 
-    known: Any = backend
-    return nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=known).to_native()
+    library: Any = backend  # one of the names that `backend_of` returns
+    return nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=library).to_native()
 
 
 def _wrapped(value: Any) -> Any:

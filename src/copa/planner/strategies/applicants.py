@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa.search._kernels.arguments import Regions
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from copa.search.rows import make_room
 
 if TYPE_CHECKING:

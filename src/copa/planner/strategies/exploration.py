@@ -46,7 +46,7 @@ class Rows:
 
     def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
         """The rows as a model is given them."""
-        return write_rows(space, applicants.table, applicants.regions.own, self.owner, self.values)
+        return write_rows(space, applicants.table, applicants.regions, self.owner, self.values)
 
     def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
         """The rows around their applicants, (M, 1 + A), in the units of effort.
@@ -60,7 +60,7 @@ class Rows:
         units = np.array([unit_of_effort(feature) for feature in space.numeric])
         points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units
         everyone = np.arange(len(points))
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             points[everyone, 1 + as_levels(self.values[:, f])] += 1.0
             points[everyone, 1 + as_levels(own[:, f])] -= 1.0
         return points
@@ -312,20 +312,35 @@ def choose_plans(
     """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
     plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
+    shares = plausibility_where(space, applicants, samples, good, request)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
-        rows = np.flatnonzero(good & (samples.owner == i))
+        found = np.flatnonzero(good & (samples.owner == i))
+        rows = found[~(shares[found] < request.plausibility)]
+        if len(rows) < len(found):
+            plans.plausible[i] = shares[found].max()
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
-        own, weight = applicants.regions.own[i], request.diversity_weight or 0.0
-        chosen = rows[choose_options(space, own, samples.values[rows], n_options, weight)]
+        region, weight = applicants.regions.take(i), request.diversity_weight or 0.0
+        chosen = rows[choose_options(space, region, samples.values[rows], n_options, weight)]
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
         plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
         plans.counts[i] = len(chosen)
         plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = samples.values[chosen]
         everyone.append(chosen)
     return plans, np.concatenate(everyone)
+
+
+def plausibility_where(
+    space: ActionSpace, applicants: Applicants, rows: Rows, flags: npt.NDArray[np.bool_], request: PlanRequest
+) -> Array:
+    """Plausibility of the flagged ones of M rows, (M,); NaN for the others, and where nothing is asked of it."""
+    shares = np.full(len(flags), np.nan)
+    if request.plausibility > 0.0 and flags.any():
+        some = Rows(rows.owner[flags], rows.values[flags])
+        shares[flags] = space.plausibility_of(some.frame(space, applicants))
+    return shares
 
 
 def _size_and_level(request: PlanRequest, highest: float) -> tuple[int, float]:
