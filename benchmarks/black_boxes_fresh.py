@@ -147,7 +147,9 @@ def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[fl
     settings = {"schema": sample.schema, "n_options": N_OPTIONS, "progress": False, "n_jobs": 1, "random_state": 0}
     n_models = 12 if quick else 40
     planners = [
-        copa.RecoursePlanner(model, n_models=n_models, radius=radius, **settings).fit(sample.table, sample.good)
+        copa.RecoursePlanner(model, favourable=1, n_models=n_models, radius=radius, **settings).fit(
+            sample.table, sample.good
+        )
         for radius in ("auto", fresh_data_radius(n_models))
     ]
     declined = sample.table[model.predict(sample.table) == 0].head(2 if quick else N_APPLICANTS)
