@@ -210,9 +210,10 @@ class FeatureSchema:
         table = read_table(X, self.names)
         found = {}
         for feature in self.features:
-            if not feature.immutable:
-                fields = range_fields if feature.is_numeric else support_fields
-                found[feature.name] = fields(feature, table[feature.name])
+            if feature.is_numeric:  # of an immutable one as well: what it would have to be stays within what there is
+                found[feature.name] = range_fields(feature, table[feature.name])
+            elif not feature.immutable:
+                found[feature.name] = support_fields(feature, table[feature.name])
         return self.replace(found)
 
     def replace(
