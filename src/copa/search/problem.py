@@ -183,7 +183,8 @@ def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = 
     space : ActionSpace
     table : DataFrame
     released : bool
-        Take all limits away, to see what stands in the way; only values that are withheld stay so.
+        Take all limits away, to see what stands in the way; only values that are withheld stay so, and ends of ranges
+        that are those of the data.
     """
     n, n_numeric = len(table), len(space.numeric)
     rows = np.empty((n, len(space.columns)))
@@ -229,9 +230,14 @@ def ways_in(regions: Regions) -> Iterator[tuple[Indices, Regions]]:
 
 
 def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
-    """Ends of a numeric column without its limits: none, but nothing that is counted from zero becomes negative."""
+    """Ends of a numeric column without its limits: none, but those of the data where nobody stated one.
+
+    Nothing that is counted from zero becomes negative.
+    """
     lowest = 0.0 if feature.lower is not None and feature.lower >= 0.0 else -np.inf
-    return np.full(n, lowest), np.full(n, np.inf)
+    lower = feature.lower if "lower" in feature.observed else lowest
+    upper = feature.upper if "upper" in feature.observed else np.inf
+    return np.full(n, lower), np.full(n, upper)
 
 
 def _known(numbers: Array) -> Array:
