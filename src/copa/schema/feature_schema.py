@@ -183,8 +183,8 @@ class FeatureSchema:
         says `rare: offer`; it still records how many rows there are, in `support`. A range of numbers that is open at
         an end gets one: the 1 % or 99 % quantile of the data, on the step; `observed` says which ends these are.
 
-        An applicant who has such a value may keep it, and immutable columns stay as they are. A planner does this when
-        it is fitted.
+        An applicant who has such a value may keep it, and nothing is withheld in an immutable column. A planner does
+        this when it is fitted.
 
         Parameters
         ----------
