@@ -119,7 +119,7 @@ def test_applicants_are_needed(options):
         (lambda t: t.replace("ann", "anne"), "row 1 is for applicant 'anne'.*did you mean 'ann'"),
         (lambda t: t.assign(applicant=[None, "ann", "eve"]), "row 0 does not say which applicant"),
         (lambda t: [t, t], "one table per applicant, 3, got 2"),
-        (lambda t: [t, 5, t], "entry 1 .* must be a table .*, got int"),
+        (lambda t: [t, 5, t], "entry 1 .* must be a DataFrame .*, got int"),
         (lambda t: [t, t.iloc[:0], t.drop(columns="age")], "entry 2 .* no column 'age'"),
         (lambda t: t["age"], "source must be a DataFrame .*got Series"),
     ],

@@ -52,7 +52,7 @@ def test_a_table_of_pandas_stays_the_same_object():
 @pytest.mark.parametrize("value", [[[1, 2]], np.ones((2, 2)), {"a": [1]}, "a.csv", None, pd.Series([1])])
 def test_what_is_no_table_is_said(value):
     assert not is_table(value)
-    with pytest.raises(copa.InvalidInputError, match=r"X must be a table with named columns \(of pandas, polars or py"):
+    with pytest.raises(copa.InvalidInputError, match=r"X must be a DataFrame with named columns \(of pandas, pol"):
         as_pandas(value)
 
 
