@@ -25,7 +25,8 @@ from copa.plans import PlanRequest
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions
 from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import rows_within
-from copa.search.problem import ActionSpace, keeping, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.uncertainty.ambiguity import MomentBall
 
@@ -196,8 +197,8 @@ class PointCorrection:
 
     def _beyond(self, found: FoundRows, budgets: Array) -> Indices:
         """Positions of the options whose rows are beyond their budgets."""
-        own, encoded = self.applicants.regions.own[self.owner], self.applicants.encoded[self.owner]
-        length = np.linalg.norm(relaxed_rows(self.strategy.space, own, encoded, found.rows) - self.points, axis=1)
+        regions, encoded = self.applicants.regions.take(self.owner), self.applicants.encoded[self.owner]
+        length = np.linalg.norm(relaxed_rows(self.strategy.space, regions, encoded, found.rows) - self.points, axis=1)
         return np.flatnonzero((found.outcomes < Outcome.UNREACHABLE) & (length > budgets + ROUNDING * (1.0 + budgets)))
 
 
@@ -274,9 +275,9 @@ def _at_options(
     if no_more:
         regions = _without_new_columns(space, regions, rows)
         rows = rows_within(space, regions, rows)
-    table = write_rows(space, applicants.table, applicants.regions.own, owner, rows)
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
     origins = applicants.origins.iloc[owner]
-    return Applicants(table, origins, regions._replace(own=rows), strategy.start(table), space.slack(table))
+    return Applicants(table, origins, standing_at(space, regions, rows), strategy.start(table), space.slack(table))
 
 
 def _search(
@@ -308,7 +309,7 @@ def _without_new_columns(space: ActionSpace, regions: Regions, rows: Array) -> R
     rank = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1, kind="stable")
     held = (rank >= space.cap) | (sizes == 0.0)
     allowed = regions.allowed.copy()
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         levels = space.levels(f)
         allowed[:, levels] &= ~held[:, [f]] | (own[:, [f]] == levels)
     return keeping(regions, held[:, :n])._replace(allowed=allowed)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from copa.plans import PlanBatch, PlanRequest
 from copa.plans.wording import WHOM
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
+from copa.tables.frames import as_backend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,13 +180,13 @@ class CorrectedPlans:
         """L* of every plan after the correction, (N,)."""
         return self.after.lower
 
-    def summary(self) -> "pd.DataFrame":
+    def summary(self) -> Any:
         """One row per applicant: guarantees before and after, how far the options that are left moved on average."""
         import pandas as pd
 
         n = len(self.before)
         moved = np.bincount(self.before.owner, weights=self.moved, minlength=n) / np.maximum(self.after.counts, 1)
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "applicant": self.before.applicants.index,
                 "status_before": self.before.status,
@@ -198,6 +199,7 @@ class CorrectedPlans:
                 "left_out": self.before.counts - self.after.counts,
             }
         )
+        return as_backend(table, self.before.backend)
 
 
 def correct_plans(
@@ -235,7 +237,7 @@ def correct_plans(
         least = np.where(audit.sound, reached, -1.0)
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
-    rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
+    rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])

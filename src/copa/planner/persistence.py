@@ -83,6 +83,7 @@ def unpack_planner(
     require_parts(archive, ("schema",), (), path)
     schema = FeatureSchema.from_dict(archive.content["schema"])
     fitted, given = stored_strategy(archive.content).unpack(archive, schema, model, path)
+    settings["favourable"] = _plain(fitted.model.favourable)  # older files left it to the order of the labels
     known = _unpack_plausibility(schema, archive, path)
     if known is None:  # then there is nothing to judge by
         settings["plausibility"] = 0.0
@@ -107,6 +108,7 @@ def pack_settings(planner: Any) -> dict[str, Any]:
     """The settings, as JSON has them: a cost and a surrogate by their words."""
     given = planner.get_params(deep=False)
     given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
+    given["favourable"] = planner.fitted_.model.favourable  # also where the schema names it
     return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}
 
 

@@ -17,6 +17,7 @@ from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.obstacles import obstacles
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.schema.support import LEAST_ROWS, count_withheld
 from copa.search._kernels.arguments import Outcome
@@ -271,10 +272,12 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
     found = replace(found, plans=found.plans._replace(highest=_highest(found, made)))
     rates = strategy.expected_rates(made.options, len(applicants), run.n_jobs, found.fidelity)
+    intervals = searched.intervals(applicants, made.options, request, run)
     status[declined], message[declined] = status_of_each(searched, applicants, found, made, request, run)
     highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
-    return assemble(table, declined, made, (status, message, highest, seconds), request, strategy.basis, rates)
+    verdicts = (status, message, highest, seconds)
+    return assemble(table, declined, made, verdicts, request, strategy.basis, rates, intervals)
 
 
 def _highest(found: Found, made: Delivered) -> Array:
@@ -331,6 +334,7 @@ def assemble(
     request: PlanRequest,
     basis: PlanBasis,
     rates: HeldOutRates | None = None,
+    intervals: Intervals | None = None,
 ) -> PlanBatch:
     """Put the delivered rows of some applicants and the verdicts on all of them together.
 
@@ -346,6 +350,8 @@ def assemble(
     basis : PlanBasis
     rates : HeldOutRates, optional
         Of the options delivered.
+    intervals : Intervals, optional
+        Of the same.
     """
     options, bounds, n = made.options, made.bounds, len(table)
     status, message, highest, seconds = verdicts
@@ -377,6 +383,7 @@ def assemble(
         request=request,
         basis=basis,
         held_out=None if rates is None else rates.spread(whose, n),
+        intervals=intervals,
     )
 
 

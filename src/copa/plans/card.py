@@ -13,6 +13,7 @@ from copa.plans.wording import (
     assumption,
     makes_promises,
     plausibility_words,
+    ranges_words,
     request_words,
     status_notes,
     tried_words,
@@ -88,13 +89,17 @@ def plan_view(plan: "Plan") -> View:
         "columns": min(max(columns, 2), IN_A_ROW),
         "cards": [_card(plan, number) for number in range(1, n + 1)],
         "whole": _whole(plan) if n > 1 else [],
+        "ranges": ranges_words(plan),
         "tried": tried_words(plan),
     }
 
 
 def _card(plan: "Plan", option: int) -> View:
     least = float(plan.option_lower[option - 1])
-    changes = [{"title": c.title, "before": c.before_text, "after": c.after_text} for c in plan.changes(option)]
+    changes = [
+        {"title": c.title, "before": c.before_text, "after": c.after_text, "range": c.range_text}
+        for c in plan.changes(option)
+    ]
     return {
         "effort": f"{plan.effort[option - 1]:.2f}",
         "accepted": bool(plan.accepted[option - 1]),

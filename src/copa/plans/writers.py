@@ -11,8 +11,9 @@ import numpy as np
 from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.exceptions import DataError
+from copa.plans.changes import changed_cells, range_words
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import option_numbers
+from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -152,18 +153,18 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 
 
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
-    frame = batch.to_frame()
+    frame, features = changes_table(batch), {feature.name: feature for feature in batch.basis.schema.features}
     words: dict[int, list[str]] = {}
-    changes = zip(frame["feature"], frame["from"], frame["to"], strict=True)
-    for row, (feature, before, after) in zip(_option_rows(batch), changes, strict=True):
-        words.setdefault(row, []).append(f"{feature}: {before} -> {after}")
+    changes = zip(*(frame[name] for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
+    for row, (feature, before, after, least, most) in zip(_option_rows(batch), changes, strict=True):
+        interval = None if np.isnan(least) else (least, most)
+        also = range_words(features.get(feature), before, interval)
+        words.setdefault(row, []).append(f"{feature}: {before} -> {after}{f' ({also})' if also else ''}")
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
 
 
 def _option_rows(batch: "PlanBatch") -> list[int]:
     """Position of the option of each row of `to_frame`."""
-    from copa.plans.changes import changed_cells
-
     flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
     rows: list[int] = np.nonzero(flags)[0].tolist()
     return rows

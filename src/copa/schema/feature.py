@@ -19,6 +19,7 @@ from copa.schema.field_readers import (
     MaxChange,
     is_absent,
     optional_number,
+    read_ends,
     read_labels,
     read_max_change,
     read_some_of,
@@ -44,9 +45,9 @@ KIND_DEFAULTS = {"integer": {"step": 1.0}, "categorical": {"spread": 1.0}, "bina
 FOREIGN = {
     "numeric": ("values", "allowed", "transitions", "rare", "withheld", "support"),
     "integer": ("values", "allowed", "transitions", "rare", "withheld", "support"),
-    "ordinal": ("step", "special"),
-    "categorical": ("step", "lower", "upper", "max_change", "special"),
-    "binary": ("step", "lower", "upper", "max_change", "special"),
+    "ordinal": ("step", "special", "observed"),
+    "categorical": ("step", "lower", "upper", "max_change", "special", "observed"),
+    "binary": ("step", "lower", "upper", "max_change", "special", "observed"),
 }
 
 
@@ -101,6 +102,9 @@ class Feature:
     missing : {"stay", "may_change"}
         Whether a missing value stays missing, or may become any value that others may move to. A value that is
         there never becomes missing.
+    observed : tuple of {"lower", "upper"}
+        Ends of the range that were not given: they are the 1 % and the 99 % quantile of the training data, filled in
+        when a planner is fitted (`FeatureSchema.with_support`).
 
     Notes
     -----
@@ -142,6 +146,7 @@ class Feature:
     max_change: MaxChange | None = None
     special: tuple[float, ...] = ()
     missing: Missing = "stay"
+    observed: tuple[str, ...] = ()
     index: ValueIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -170,6 +175,7 @@ class Feature:
         ordinal, whole = self.kind == "ordinal", self.kind == "integer"
         self._set("max_change", read_max_change(self.max_change, f"{where} max_change", ordinal=ordinal))
         self._set("special", read_special(self.special, f"{where} special", whole=whole))
+        self._set("observed", read_ends(self.observed, f"{where} observed"))
         for name, default in KIND_DEFAULTS.get(self.kind, {}).items():
             self._set(name, default if getattr(self, name) is None else getattr(self, name))
         self._require_what_the_kind_needs(where)
@@ -281,7 +287,8 @@ class Feature:
     def replace(self, **changes: Any) -> "Feature":
         """Return a copy with some fields changed; defaults that belong to the old kind are forgotten."""
         require_known(changes, FIELDS, f"column {self.name!r}: field")
-        return Feature(**({"name": self.name} | self.stated() | changes))
+        given = {"observed": tuple(end for end in self.observed if end not in changes)} if self.observed else {}
+        return Feature(**({"name": self.name} | self.stated() | given | changes))
 
     def stated(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, without the name."""

@@ -14,6 +14,7 @@ from copa.tables.cells import Scalar, ValueIndex, as_scalar, as_scalars, text_of
 NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
 NO_COUNTS: FrozenMap[Scalar, int] = FrozenMap({})
 SIDES = ("up", "down")
+ENDS = ("lower", "upper")
 MaxChange = float | Mapping[str, float]
 
 
@@ -156,3 +157,12 @@ def read_special(given: Any, where: str, *, whole: bool) -> tuple[float, ...]:
         if whole and not code.is_integer():
             raise InvalidInputError(f"{where} of an integer must be whole numbers, got {code:g}")
     return tuple(sorted(set(codes)))
+
+
+def read_ends(given: Any, where: str) -> tuple[str, ...]:
+    """Read which ends of a range are meant."""
+    if is_absent(given):
+        return ()
+    named = as_scalars(given, where)
+    require_known(named, ENDS, f"{where}: end")
+    return tuple(end for end in ENDS if end in named)

@@ -9,7 +9,12 @@ from copa._core.arrays import Array
 from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, special_cells
 from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
-from copa.schema.violations import column_violations, is_unchanged, rows_of, rule_violations
+from copa.schema.violations import (
+    column_violations,
+    is_unchanged,
+    rows_of,
+    rule_violations,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,3 +102,33 @@ def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
         return column_numbers(column)[0]
     codes = column_codes(feature, column)
     return np.where(codes < 0, np.nan, feature.numbers[codes])
+
+
+def count_cells(features: tuple[Feature, ...], table: "pd.DataFrame") -> dict[str, dict[str, int]]:
+    """Count cells that are missing, a special code or an amount outside the range, by column; only what there is."""
+    counts = {}
+    for feature in features:
+        column = table[feature.name]
+        special, numbers = special_cells(feature, column), None
+        if feature.lower is not None or feature.upper is not None:
+            numbers = np.where(special, np.nan, _numbers(feature, column))
+        found = {
+            "missing": int(column.isna().sum()),
+            "special": int(special.sum()),
+            "outside": 0 if numbers is None else int(_outside(feature, numbers, column.dtype).sum()),
+        }
+        if any(found.values()):
+            counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
+    return counts
+
+
+def _outside(feature: Feature, numbers: Array, dtype: Any) -> Flags:
+    """Whether numbers (N,) are outside the range of their column, in its own precision; not where they are NaN."""
+    precision = np.float32 if str(dtype).lower().startswith("float32") else np.float64
+    lower, upper = (
+        -np.inf if feature.lower is None else feature.lower,
+        np.inf if feature.upper is None else feature.upper,
+    )
+    own = numbers.astype(precision)
+    flags: Flags = np.logical_or(own < precision(lower), own > precision(upper))
+    return flags

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Row = Mapping[str, Any]
+OBSERVED = " (99 % of the training rows have no {})"
 
 
 @dataclass(frozen=True)
@@ -224,11 +225,11 @@ def _distance_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple
         for side, word, way in (("up", "increase", after - before), ("down", "decrease", before - after)):
             most = feature.max_change.get(side)
             if most is not None and way > exact(most):
-                yield "max_change", f"may only {word} by {most:.15g} from {start}", got
+                yield "max_change", f"may {word} by at most {most:.15g} from {start}", got
     elif feature.max_change is not None:
         share = exact(feature.max_change)
         if abs(after - before) > share * abs(before):
-            yield "max_change", f"may only change by {float(100 * share):.15g} % of {start}", got
+            yield "max_change", f"may change by at most {float(100 * share):.15g} % of {start}", got
 
 
 def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
@@ -282,9 +283,11 @@ def _way(feature: Feature, start: str, targets: tuple[Scalar, ...]) -> str:
 
 def _range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
     if feature.lower is not None and exact(new) < exact(feature.lower):
-        yield "lower", f"must be at least {feature.lower:.15g}", _number(feature, new)
+        usual = OBSERVED.format("less") if "lower" in feature.observed else ""
+        yield "lower", f"must be at least {feature.lower:.15g}{usual}", _number(feature, new)
     if feature.upper is not None and exact(new) > exact(feature.upper):
-        yield "upper", f"must be at most {feature.upper:.15g}", _number(feature, new)
+        usual = OBSERVED.format("more") if "upper" in feature.observed else ""
+        yield "upper", f"must be at most {feature.upper:.15g}{usual}", _number(feature, new)
 
 
 def _said(feature: Feature, value: Any) -> str:

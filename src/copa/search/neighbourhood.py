@@ -74,11 +74,13 @@ def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Dra
     for f, feature in enumerate(space.numeric):
         lower, upper, centre = regions.lower[:, f, None], regions.upper[:, f, None], centres[:, f, None]
         room = np.minimum(draws.spreads[:, f] * reach * unit_of_effort(feature), (upper - lower) + 1.0)
-        first, last = np.maximum(lower, centre - room), np.minimum(upper, centre + room)
+        irregular = (regions.kinds[:, f, None] > 0.0) & (centre == regions.own[:, f, None])
+        middle = np.where(irregular, regions.reference[:, f, None], centre)
+        first, last = np.maximum(lower, middle - room), np.minimum(upper, middle + room)
         drawn = first + draws.shares[:, f] * (last - first)
         moved = _on_grid(drawn, feature.step, lower, upper)
         rows[:, :, f] = np.where(draws.touch[:, f], moved, centre)
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         levels = space.levels(f)
         allowed = regions.allowed[:, levels]
         wanted = np.floor(draws.shares[:, f] * allowed.sum(axis=1)[:, None])  # rank among the allowed ones

@@ -25,7 +25,9 @@ from copa.search._kernels.arguments import (
     Starts,
     take_rows,
 )
-from copa.search.problem import ActionSpace, keeping, ways_in
+from copa.search.problem import ActionSpace
+from copa.search.regions import keeping, ways_in
+from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
@@ -173,7 +175,9 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
 
     def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
         found = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
-        inputs = (where, take_rows(starts, some))
+        added = left_entries(space, where, where.outside)
+        begin = starts_of(space, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
+        inputs = (where, begin)
         _search(space, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
         return found
 
@@ -228,9 +232,9 @@ def _search(
 
 def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Array:
     """Mean effort of the options of plans, (N,)."""
-    filled = np.arange(plans.options.shape[1]) < plans.counts[:, None]
-    total = np.where(filled, space.effort(regions.own[:, None], plans.options), 0.0).sum(axis=1)
-    means: Array = total / np.maximum(plans.counts, 1)
+    owner, option = plans.positions
+    efforts = space.effort(regions.take(owner), plans.options[owner, option])
+    means: Array = np.bincount(owner, weights=efforts, minlength=len(plans.counts)) / np.maximum(plans.counts, 1)
     return means
 
 
@@ -246,13 +250,16 @@ def is_better(
     return better
 
 
-def choose_options(space: ActionSpace, own: Array, rows: Array, n_options: int, diversity_weight: float) -> Indices:
+def choose_options(
+    space: ActionSpace, region: Regions, rows: Array, n_options: int, diversity_weight: float
+) -> Indices:
     """Choose a plan of one applicant from rows that are known already, by the criterion of `search_plans`.
 
     Parameters
     ----------
     space : ActionSpace
-    own : ndarray of shape (F,)
+    region : Regions
+        Of that applicant: arrays without a leading N.
     rows : ndarray of shape (P, F)
         Each once.
     n_options : int
@@ -269,5 +276,6 @@ def choose_options(space: ActionSpace, own: Array, rows: Array, n_options: int, 
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
         rows = np.ascontiguousarray(rows)
-        kernel(space.prices, Choice(own, rows, float(diversity_weight), space.alike, chosen, size))
+        here = (region.own, region.reference, region.leaving, region.level_prices)
+        kernel(space.prices, Choice(*here, rows, float(diversity_weight), space.alike, chosen, size))
     return chosen[: size[0]]

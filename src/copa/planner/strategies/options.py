@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import read_regions
+from copa.search.regions import as_written, read_regions
 from copa.search.rows import write_rows
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def write_options(
 ) -> Options:
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
-    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
-    table = write_rows(space, applicants.table, own, owner, rows)
-    effort = space.effort(own[owner], rows)
+    space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
+    effort = space.effort(regions, rows)
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
+    relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
     return Options(strategy.model, table, owner, points, effort, relaxed_effort, space.plausibility_of(table))
 
 
@@ -113,7 +113,7 @@ def read_options(
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
     space = strategy.space
-    own, rows = read_regions(space, origins).own[owner], read_regions(space, table).own
-    effort = space.effort(own, rows)
+    regions = read_regions(space, origins).take(owner)
+    effort = space.effort(*as_written(space, regions, table))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
     return Options(strategy.model, table, owner, points, effort, effort, space.plausibility_of(table))

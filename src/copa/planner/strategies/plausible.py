@@ -12,9 +12,10 @@ from copa._core.arrays import Array, Indices
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Flags
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans
+from copa.search._kernels.arguments import FoundPlans, Regions
 from copa.search.neighbourhood import rows_within
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.rows import write_rows
 from copa.search.run import choose_options
 
@@ -50,7 +51,7 @@ def plausible_plans(
     rows = plans.pool[whose[some], place]
     plausibility = _plausibility(space, applicants, whose[some], rows)
     good = plausibility >= request.plausibility
-    changed = _chosen(space, applicants.regions.own[whose], (some[good], rows[good]), plans.take(whose), request)
+    changed = _chosen(space, applicants.regions.take(whose), (some[good], rows[good]), plans.take(whose), request)
     changed.plausible[:] = 0.0
     np.maximum.at(changed.plausible, some, plausibility)
     short = np.flatnonzero(2 * changed.counts < plans.counts[whose])
@@ -60,19 +61,19 @@ def plausible_plans(
             space, here, request, lambda owner, rows: judge(whose[short][owner], rows)
         )
         more = np.concatenate([some[good], short[near]]), np.concatenate([rows[good], found])
-        changed = _chosen(space, applicants.regions.own[whose], more, changed, request)
+        changed = _chosen(space, applicants.regions.take(whose), more, changed, request)
     return plans.replaced(whose, changed)
 
 
 def _chosen(
-    space: ActionSpace, own: Array, known: tuple[Indices, Array], plans: FoundPlans, request: PlanRequest
+    space: ActionSpace, regions: Regions, known: tuple[Indices, Array], plans: FoundPlans, request: PlanRequest
 ) -> FoundPlans:
-    """Plans of N applicants at `own` (N, F), chosen among rows that are known: the applicant of each, and the rows."""
-    changed = plans.take(np.arange(len(own)))
+    """Plans of N applicants, chosen among rows that are known: the applicant of each, and the rows."""
+    changed = plans.take(np.arange(len(regions.own)))
     weight = request.diversity_weight or 0.0
-    for i in range(len(own)):
+    for i in range(len(regions.own)):
         rows = np.unique(known[1][known[0] == i], axis=0)
-        chosen = rows[choose_options(space, own[i], rows, request.n_options, weight)]
+        chosen = rows[choose_options(space, regions.take(i), rows, request.n_options, weight)]
         changed.counts[i] = len(chosen)
         changed.options[i, : len(chosen)] = changed.relaxed[i, : len(chosen)] = chosen
     return changed
@@ -90,7 +91,7 @@ def _made_from_training_rows(
         regions = applicants.regions.take(np.full(len(training), i))
         rows = np.unique(rows_within(space, regions, training), axis=0)
         rows = rows[judge(np.full(len(rows), i), rows)]
-        effort = space.effort(applicants.regions.own[i], rows)
+        effort = space.effort(applicants.regions.take(np.full(len(rows), i)), rows)
         nearest.append(rows[np.argsort(effort, kind="stable")[:N_NEAR]])
         owners.append(np.full(len(nearest[-1]), i))
     owner, rows = np.concatenate(owners), np.concatenate(nearest)
@@ -112,7 +113,7 @@ def _taken_back(
     for f in range(rows.shape[1]):
         alone = own.copy()
         alone[:, f] = rows[:, f]
-        efforts[:, f] = space.effort(own, alone)
+        efforts[:, f] = space.effort(regions, alone)
     order = np.argsort(-efforts, axis=1, kind="stable")
     for column in order.T:
         for share in (0.0, 0.5):
@@ -132,4 +133,4 @@ def _plausibility(space: ActionSpace, applicants: Applicants, owner: Indices, ro
     """Plausibility of rows (M, F) of the applicants `owner` (M,)."""
     if len(rows) == 0:
         return np.zeros(0)
-    return space.plausibility_of(write_rows(space, applicants.table, applicants.regions.own, owner, rows))
+    return space.plausibility_of(write_rows(space, applicants.table, applicants.regions, owner, rows))

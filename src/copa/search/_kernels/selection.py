@@ -172,7 +172,7 @@ def select_options(prices, choice):
     n_rows, n_options = choice.rows.shape[0], choice.chosen.size
     efforts = np.empty(n_rows)
     for k in range(n_rows):
-        efforts[k] = effort(prices, choice.own, choice.rows[k])
+        efforts[k] = effort(prices, choice, choice.rows[k])
     distances = np.empty((n_rows, n_rows))
     excludes = np.empty((n_rows, n_rows), np.bool_)
     groups = np.empty(n_rows, np.int64)
