@@ -164,7 +164,7 @@ def bundled(name, *, inferred):
 @pytest.mark.parametrize("name", ["german", "south_german", "student"])
 def test_two_thousand_rows_of_each_of_two_hundred_boxes_hold(name, inferred):
     planner, declined = bundled(name, inferred=inferred)
-    batch = planner.plan(declined.head(60))
+    batch = planner.plan(declined.head(200))
     options = np.unique(np.linspace(0, len(batch.owner) - 1, 200).astype(int))
     assert len(options) == 200
     assert broken(planner, batch, 2000, options) == []
