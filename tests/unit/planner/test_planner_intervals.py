@@ -1,6 +1,7 @@
 """Intervals of delivered options: whatever is drawn inside of them is certified, accepted and allowed."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 
 import copa
 from copa.planner.strategies import option_intervals
@@ -145,6 +146,24 @@ def test_an_average_of_calibrated_models_is_searched(planner, declined):
     batch = planner.plan(declined.iloc[:4])
     assert batch.intervals.found_by == "search"
     assert broken(planner, batch, 40) == []
+
+
+def test_binned_columns_have_whole_bins(declined):
+    """The edge to cross, and the further bins in which the option holds whatever its debt is within its range."""
+    table = loans.people(300, 0)
+    bins = KBinsDiscretizer(5, encode="onehot-dense", strategy="uniform")
+    encoder = make_column_transformer((bins, ["income"]), (StandardScaler(), ["debt", "grade"]))
+    model = make_pipeline(encoder, LogisticRegression(C=0.3)).fit(table, loans.outcomes(table))
+    planner = loans.planner(model, schema=replace(loans.SCHEMA, rules=()), guarantee=0.6)
+    batch = planner.plan(declined[~model.predict(declined)].iloc[:12])
+    assert broken(planner, batch, 40) == []
+    income = batch.intervals.columns.index("income")
+    lower, upper = batch.intervals.lower[:, income], batch.intervals.upper[:, income]
+    known = ~np.isnan(lower)
+    edges = np.ceil(2.0 * encoder.named_transformers_["kbinsdiscretizer"].bin_edges_[0]) / 2.0  # on the steps
+    assert np.isin(lower[known], edges).all()
+    outer = edges[edges < 90.0][-2]  # where the last bin begins
+    assert ((upper == 90.0) & (lower < outer)).any()
 
 
 def bundled(name, *, inferred):
