@@ -87,7 +87,7 @@ def make_schema(rng: np.random.Generator) -> FeatureSchema:
     return FeatureSchema(features, max_changes=rng.choice(np.array([None, None, 1, 2])))
 
 
-def _encoded(rng: np.random.Generator, *parts: Any) -> Any:
+def _encoded(*parts: Any) -> Any:
     """The parts for columns of numbers, and what is made of the other columns."""
     homes = OneHotEncoder(handle_unknown="ignore")
     return make_column_transformer(
@@ -97,7 +97,7 @@ def _encoded(rng: np.random.Generator, *parts: Any) -> Any:
 
 def _linear(rng: np.random.Generator, *parts: Any) -> Any:
     classifier = LogisticRegression(C=float(rng.choice([0.1, 1.0])), max_iter=500)
-    return make_pipeline(_encoded(rng, *parts), classifier)
+    return make_pipeline(_encoded(*parts), classifier)
 
 
 def _kbins(encode: str, strategy: str) -> Any:
@@ -161,7 +161,7 @@ class WeightOfEvidence(TransformerMixin, BaseEstimator):
         bins[np.isnan(column)] = 97
         for k, code in enumerate(CODES):
             bins[column == code] = 98 + k
-        return bins.tolist() if False else bins
+        return bins
 
 
 def _by_hand(rng: np.random.Generator) -> Any:
@@ -197,20 +197,15 @@ def _boosting(rng: np.random.Generator) -> Any:
 
 def _forest(rng: np.random.Generator) -> Any:
     imputer = SimpleImputer(add_indicator=bool(rng.random() < 0.5))
-    return make_pipeline(
-        _encoded(rng, (imputer, NUMBERS)), RandomForestClassifier(15, random_state=int(rng.integers(9)))
-    )
+    return make_pipeline(_encoded((imputer, NUMBERS)), RandomForestClassifier(15, random_state=int(rng.integers(9))))
 
 
+CODINGS = ("onehot", "onehot-dense", "ordinal")
+STRATEGIES = ("uniform", "quantile", "kmeans")
+IMPUTED = ("mean", "median", "most_frequent")
 PIPELINES = {
-    **{
-        f"kbins {e} {s}": _kbins(e, s)
-        for e in ("onehot", "onehot-dense", "ordinal")
-        for s in ("uniform", "quantile", "kmeans")
-    },
-    **{
-        f"imputed {s} {i}": _imputed(s, indicator=i) for s in ("mean", "median", "most_frequent") for i in (False, True)
-    },
+    **{f"kbins {coding} {strategy}": _kbins(coding, strategy) for coding in CODINGS for strategy in STRATEGIES},
+    **{f"imputed {by} {flag}": _imputed(by, indicator=flag) for by in IMPUTED for flag in (False, True)},
     "cut-offs by hand": _by_hand,
     "cut frame": _cut,
     "weights of evidence": _evidence,
