@@ -156,9 +156,8 @@ def test_a_missing_value_stays_or_is_left_as_the_schema_says():
     missing = pd.DataFrame({"months": [np.nan], "income": [16.0]})
     months = MONTHS.replace(direction="both")
     for rule, kept in (("stay", True), ("may_change", False)):
-        schema = copa.FeatureSchema(
-            [months.replace(missing=rule), INCOME.replace(immutable=False, direction="increase")]
-        )
+        income = INCOME.replace(immutable=not kept, direction="increase")  # what is left to change
+        schema = copa.FeatureSchema([months.replace(missing=rule), income])
         planner = copa.RecoursePlanner(pipeline, schema=schema, guarantee=0.6, **FAST).fit(table, LABELS)
         batch = planner.plan(missing)
         assert len(batch.options)

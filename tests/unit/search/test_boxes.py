@@ -109,7 +109,12 @@ class TestSearch:
         own, values = np.array([[2.0, 2.0]]), np.array([[8.0, 6.0]])
         regions = read_regions(space, pd.DataFrame(own, columns=["a", "b"]))
         around = Boxes.around(space, regions, values, values != own)
-        boxes, n_points = search_boxes(around, lambda _, rows: holds(rows[:, 0], rows[:, 1]), n_draws=40, **settings)
+
+        def of_rows(which, rows):
+            assert (which == 0).all()
+            return holds(*rows.T)
+
+        boxes, n_points = search_boxes(around, of_rows, n_draws=40, **settings)
         return boxes.lower[0].tolist(), boxes.upper[0].tolist(), n_points[0]
 
     def test_the_whole_room_is_taken_where_everything_holds(self):

@@ -21,7 +21,7 @@ from copa.planner.strategies.black_box import (
     require_readable,
     score_all,
 )
-from copa.planner.strategies.boundary_exploration import BoundaryExploration
+from copa.planner.strategies.boundary_exploration import BoundaryExploration, sparing
 from copa.planner.strategies.exploration import build_in_turns
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
@@ -73,7 +73,8 @@ class Boundary(BlackBoxStrategy):
     Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
 
     With `radius="auto"` the refits are fits to random thirds of the rows, in two groups: the search goes by one, and
-    the other, by which nothing is chosen, certifies what was found (`RefitScores`). With a number, the refits are fits
+    the other certifies what was found (`RefitScores`); nothing is searched by it, but where it certifies some options
+    of a plan, the others are left out. With a number, the refits are fits
     to bootstrap samples, their moments are taken for the next model's up to the radius, in standard deviations of
     retraining, and the other group only forecasts.
 
@@ -82,11 +83,13 @@ class Boundary(BlackBoxStrategy):
     retrained : tuple of BlackBox
         Fits of the same model to resampled data, which the search goes by.
     held_out : tuple of BlackBox
-        Further fits, by which nothing is chosen.
+        Further fits, by which nothing is searched.
     reliability : float or None
         Share of a chosen option's score that other rows keep; None where the radius is a number.
     expects : bool
         Whether levels are expected rates, by a normal law with the moments of the refits' scores.
+    has_history : bool
+        Whether past versions had a part in the radius.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -95,6 +98,7 @@ class Boundary(BlackBoxStrategy):
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
     expects: bool = False
+    has_history: bool = False
 
     @classmethod
     def learn(
@@ -110,9 +114,9 @@ class Boundary(BlackBoxStrategy):
         certify = settings.by_rule and settings.ambiguity is None
         n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
         changes: dict[str, Any] = {}
-        if certify:  # a third of the rows lacks rare levels more often than a bootstrap sample does
-            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
         if certify:
+            # A third of the rows lacks rare levels more often than a bootstrap sample does.
+            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
             samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         else:
             samples = draw_samples(target, n_models + n_held_out, rng)
@@ -183,7 +187,7 @@ class Boundary(BlackBoxStrategy):
             f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
         ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
         certified = self.radius_source.removeprefix("none; ")
-        return replace(self, radius=radius, radius_source=f"{source}; {certified}")
+        return replace(self, radius=radius, radius_source=f"{source}; {certified}", has_history=True)
 
     def points(
         self,
@@ -203,7 +207,7 @@ class Boundary(BlackBoxStrategy):
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            exploration = BoundaryExploration(self.space, applicants.take(some), request, run, self)
+            exploration = BoundaryExploration(sparing(self.space), applicants.take(some), request, run, self)
             found, known, chosen = exploration.plans()
             fidelity[some] = exploration.fidelity(known, known.take(chosen))
             return found
@@ -263,6 +267,11 @@ class Boundary(BlackBoxStrategy):
                 )
         return found
 
+    def pack(self) -> Archive:
+        """What a saved planner holds of it, besides what all planners have."""
+        archive = super().pack()
+        return replace(archive, content=archive.content | {"has_history": self.has_history})
+
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""
         return [len(self.retrained), len(self.held_out)], pack_refits([*self.retrained, *self.held_out], rows)
@@ -275,15 +284,16 @@ class Boundary(BlackBoxStrategy):
         strategy, settings = super().unpack(archive, schema, model, path)
         if strategy.reliability is not None:
             settings["radius"] = "auto"
-        if "older version" in strategy.radius_source:
+        if strategy.has_history:
             settings["history"] = ()  # it is not in the file: `fit` asks for it again
         return strategy, settings
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:
-        """The refits and the reliability."""
+        """The refits, the reliability, and whether there was a history."""
         fits, n_retrained = unpack_refits(archive, model, path)
-        refits = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
+        refits: dict[str, Any] = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
+        refits["has_history"] = bool(archive.content.get("has_history", False))
         kept: Any = archive.content.get("reliability")
         if kept is None:
             return refits

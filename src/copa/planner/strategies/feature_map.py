@@ -12,19 +12,12 @@ from copa.models import Encoding, LinearModel, raw_jacobian
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
-from copa.planner.strategies.exploration import (
-    Exploration,
-    Rows,
-    Samples,
-    build_in_turns,
-    level_of_each,
-    search_one,
-    signed_guarantee,
-)
+from copa.planner.strategies.exploration import Exploration, build_in_turns, level_of_each, search_one
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.option_intervals import find_by_search
 from copa.planner.strategies.options import Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
+from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
 from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
