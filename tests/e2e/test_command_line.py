@@ -11,7 +11,7 @@ import skops.io
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import LinearSVC
 
-from copa import RecoursePlanner
+from copa import FeatureSchema, RecoursePlanner
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
 from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, refused, write_bank
@@ -236,6 +236,52 @@ def test_a_schema_is_inferred_and_validated(bank, tmp_path):
     checked = json_of("schema", "validate", path, tmp_path / "odd.csv", code=1)
     assert len(checked["bad_rows"]) == 1
     assert "column 'job' must be one of 'clerk', 'driver', 'nurse', got 'pilot'" in checked["bad_rows"][0]
+
+
+def test_an_inferred_schema_says_why_columns_are_immutable_and_what_looks_like_codes(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv").assign(client_id=range(300))
+    table.loc[:9, "debt"] = -9
+    table.loc[10:12, "debt"] = None
+    table.to_csv(tmp_path / "bank.csv", index=False)
+    path = tmp_path / "s.yaml"
+    notes = json_of("schema", "infer", tmp_path / "bank.csv", "--target", "paid", "-o", path)["notes"]
+    assert notes["age"] == "immutable: looks like an age"
+    assert notes["client_id"] == "immutable: looks like an identifier: nearly every row has its own"
+    assert notes["debt"] == "looks like it has special codes: -9"
+    assert "  # immutable: looks like an age\n  age: {kind: integer, immutable: true" in path.read_text()
+    assert FeatureSchema.load(path)["debt"].special == (-9,)
+    text = copa("schema", "validate", path, tmp_path / "bank.csv").stdout
+    assert "300 rows, 0 of them do not fit" in text
+    assert "outside the range" in text
+    cells = json_of("schema", "validate", path, tmp_path / "bank.csv")["cells"]
+    assert cells["debt"] == {"missing": 3, "special": 10}
+    assert cells["income"]["outside"] > 0
+    assert "job" not in cells
+
+
+def test_an_inferred_schema_takes_kinds_and_columns_from_a_model(bank, tmp_path):
+    table = loans.people(300, 0)
+    model = loans.pipeline().fit(table, loans.outcomes(table))
+    skops.io.dump(model, tmp_path / "m.skops")
+    data = pd.read_csv(bank / "bank.csv").assign(town="north")
+    data.to_csv(tmp_path / "bank.csv", index=False)
+    told = ("schema", "infer", tmp_path / "bank.csv", "--target", "paid", "-o", tmp_path / "s.yaml")
+    alone, with_model = json_of(*told)["columns"], json_of(*told, "--model", tmp_path / "m.skops")["columns"]
+    assert (alone["grade"], with_model["grade"]) == ("integer", "categorical")
+    assert set(alone) - set(with_model) == {"town"}
+
+
+def test_largest_changes_of_one_run_are_obeyed(bank, bundle, tmp_path):
+    people = pd.read_csv(bank / "people.csv")
+    told = ("--max-change", "income=0.1", "--max-change", "debt=-5")
+    saved = ("-o", tmp_path / "p.json", "--certificates", tmp_path / "p.copa")
+    copa("plan", bundle, bank / "people.csv", *told, *saved)
+    made = PlanBatch.load(tmp_path / "p.copa")
+    own = people.iloc[made.owner]
+    assert ((made.options["income"].to_numpy() - own["income"]).abs() <= 0.1 * own["income"] + 1e-9).all()
+    assert ((own["debt"] - made.options["debt"].to_numpy()) <= 5).all()
+    wrong = refused("plan", bundle, bank / "people.csv", "--max-change", "incme=1", "-o", tmp_path / "q.json", code=2)
+    assert "--max-change incme=1: there is no column 'incme'; did you mean 'income'" in wrong
 
 
 def test_values_with_few_rows_are_named_where_a_schema_meets_data_and_where_a_planner_is_fitted(bank, tmp_path):

@@ -54,6 +54,9 @@ def _faults(schema: Any, own: dict[str, Any], new: dict[str, Any]) -> list[str]:
             fault = _change_fault(described[name], own[name], new[name])
             found += [f"{name} from {own[name]!r} to {new[name]!r}: {fault}"] if fault else []
     for rule in schema.rules:
+        if any(_is_irregular(described[name], new[name]) for name in rule.coefficients):
+            found.append(f"rule {rule.text}: a missing value or a special code")
+            continue
         terms = [
             printed(weight) * printed(_number(described[name], new[name])) for name, weight in rule.coefficients.items()
         ]
@@ -64,7 +67,18 @@ def _faults(schema: Any, own: dict[str, Any], new: dict[str, Any]) -> list[str]:
     return found
 
 
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell is pd.NA or cell != cell  # noqa: PLR0124 - NaN is not itself
+
+
+def _is_irregular(feature: Any, cell: Any) -> bool:
+    """Whether a cell is missing or a special code."""
+    return _is_missing(cell) or any(printed(cell) == printed(code) for code in feature.special)
+
+
 def _equal(feature: Any, own: Any, new: Any) -> bool:
+    if _is_missing(own) or _is_missing(new):
+        return _is_missing(own) and _is_missing(new)
     if feature is not None and feature.kind in ("numeric", "integer"):
         return printed(own) == printed(new)
     return bool(own == new)
@@ -82,21 +96,43 @@ def _change_fault(feature: Any, own: Any, new: Any) -> str:
     """What is wrong with a value that was changed, "" if nothing."""
     if feature.immutable:
         return "immutable"
+    if _is_missing(new):
+        return "becomes missing"
+    if _is_missing(own) and feature.missing == "stay":
+        return "does not stay missing"
     is_numeric = feature.kind in ("numeric", "integer")
     if not is_numeric and _position(feature, new) < 0:
         return "no value of the column"
+    if _is_irregular(feature, new):
+        return "becomes a special code"
     value = printed(_number(feature, new)) if feature.lower is not None or feature.upper is not None else Fraction(0)
-    way = printed(new) - printed(own) if is_numeric else _position(feature, new) - _position(feature, own)
     faults = {
         "below the range": feature.lower is not None and value < printed(feature.lower),
         "above the range": feature.upper is not None and value > printed(feature.upper),
-        "not upwards": feature.direction == "increase" and way < 0,
-        "not downwards": feature.direction == "decrease" and way > 0,
         "off the step": feature.step is not None and (printed(new) / printed(feature.step)).denominator != 1,
         "not allowed": feature.allowed is not None and new not in feature.allowed,
-        "no such transition": not is_numeric and new not in _targets(feature, own),
+        "withheld": new in feature.withheld,
     }
+    if not _is_irregular(feature, own):
+        way = printed(new) - printed(own) if is_numeric else _position(feature, new) - _position(feature, own)
+        up, down = _farthest(feature, own)
+        faults |= {
+            "not upwards": feature.direction == "increase" and way < 0,
+            "not downwards": feature.direction == "decrease" and way > 0,
+            "no such transition": not is_numeric and new not in _targets(feature, own),
+            "too far": (up is not None and way > up) or (down is not None and -way > down),
+        }
     return ", ".join(fault for fault, is_there in faults.items() if is_there)
+
+
+def _farthest(feature: Any, own: Any) -> tuple[Fraction | None, Fraction | None]:
+    """How far up and down a value may go, None where there is no limit."""
+    if feature.max_change is None:
+        return None, None
+    if isinstance(feature.max_change, float):
+        return (printed(feature.max_change) * abs(printed(own)),) * 2
+    up, down = (feature.max_change.get(side) for side in ("up", "down"))
+    return None if up is None else printed(up), None if down is None else printed(down)
 
 
 def _targets(feature: Any, own: Any) -> Any:

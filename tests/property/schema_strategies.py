@@ -29,6 +29,8 @@ TRICKY = [
 texts = st.one_of(st.sampled_from(TRICKY), st.text(max_size=6))
 quarters = st.integers(-40, 40).map(lambda k: k / 4.0)
 directions = st.sampled_from(["both", "increase", "decrease"])
+missing = st.sampled_from(["stay", "may_change"])
+sides = st.dictionaries(st.sampled_from(["up", "down"]), st.sampled_from([0.0, 0.3, 1.0, 2.5, 7.0]))
 weights = st.sampled_from([0.5, 1.0, 1.0, 3.0])
 words = texts.filter(lambda text: text.strip() and len(text.splitlines()) == 1)
 
@@ -48,6 +50,7 @@ def line_features(draw: st.DrawFn, name: str, *, steps: bool = True) -> Feature:
     kind = draw(st.sampled_from(["numeric", "integer"]))
     lower, upper = sorted([draw(quarters), draw(quarters)])
     step = draw(st.sampled_from([None, 1.0, 2.0, 5.0] if kind == "integer" else [None, 0.1, 0.25, 0.7, 3.0]))
+    codes = draw(st.lists(st.sampled_from([-9.0, -8.0, 5.0] if kind == "integer" else [-9.0, 0.3, 4.5]), max_size=2))
     return Feature(
         name,
         kind,
@@ -58,6 +61,9 @@ def line_features(draw: st.DrawFn, name: str, *, steps: bool = True) -> Feature:
         step=step if steps else None,
         weight=draw(weights),
         spread=draw(st.sampled_from([None, 1.0, 0.123])),
+        max_change=draw(st.one_of(st.none(), st.sampled_from([0.1, 0.3, 0.25, 2.0]), sides)),
+        special=[code for code in codes if not lower <= code <= upper],
+        missing=draw(missing),
     )
 
 
@@ -79,6 +85,8 @@ def choice_features(draw: st.DrawFn, name: str) -> Feature:
         allowed=draw(some),
         transitions={origin: draw(some) for origin in draw(some)},
         weight=draw(weights),
+        max_change={side: int(most) for side, most in draw(sides).items()} if kind == "ordinal" else None,
+        missing=draw(missing),
     )
 
 
@@ -113,8 +121,11 @@ def worded(draw: st.DrawFn, schema: FeatureSchema) -> FeatureSchema:
     return schema.replace(changes)
 
 
-def entries(feature: Feature) -> st.SearchStrategy:
-    """Values that a person may have in a column."""
+def entries(feature: Feature, *, irregular: bool = False) -> st.SearchStrategy:
+    """Values that a person may have in a column; also none at all and special codes, if asked for."""
+    if irregular:
+        codes = [int(code) if feature.kind == "integer" else code for code in feature.special]
+        return st.one_of(entries(feature), st.sampled_from([None, *codes]))
     if feature.is_categorical:
         return st.sampled_from(feature.values)
     if feature.kind == "integer":
@@ -123,12 +134,14 @@ def entries(feature: Feature) -> st.SearchStrategy:
 
 
 @st.composite
-def tables(draw: st.DrawFn, schema: FeatureSchema, *, min_rows: int = 1, max_rows: int = 6) -> pd.DataFrame:
-    """Tables whose entries are known to the schema."""
+def tables(
+    draw: st.DrawFn, schema: FeatureSchema, *, min_rows: int = 1, max_rows: int = 6, irregular: bool = False
+) -> pd.DataFrame:
+    """Tables whose entries are known to the schema; also with missing ones and special codes, if asked for."""
     n_rows = draw(st.integers(min_rows, max_rows))
     columns = {}
     for feature in schema.features:
-        drawn = draw(st.lists(entries(feature), min_size=n_rows, max_size=n_rows))
+        drawn = draw(st.lists(entries(feature, irregular=irregular), min_size=n_rows, max_size=n_rows))
         is_mixed = len({type(value) for value in drawn}) > 1
         columns[feature.name] = pd.Series(drawn, dtype=object if is_mixed else None)
     return pd.DataFrame(columns)

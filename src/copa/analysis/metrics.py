@@ -14,6 +14,7 @@ from copa._core.reading import read_word
 from copa._core.records import Positions, reduce_segments, segments_by_size
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
+from copa.plans.frames import summary_table
 from copa.schema.columns import column_codes, column_numbers, read_table
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     >>> plan_metrics(batch)[["n_options", "sparsity", "validity_now"]].to_numpy().tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
-    summary, counts = batch.summary(), batch.counts
+    summary, counts = summary_table(batch), batch.counts
     changed = sparsity(batch.options, batch.applicants.iloc[batch.owner]).astype(np.float64)
     return summary[["applicant", "status", "n_options"]].assign(
         proximity=_mean(batch.effort, counts),

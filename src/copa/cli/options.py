@@ -10,6 +10,7 @@ import typer
 
 from copa._core.words import GUARANTEE_FOR, METHODS, hint, shown
 from copa.cli.messages import MisuseError, misuse, say
+from copa.schema import FeatureSchema
 from copa.search.cost import COSTS
 from copa.tables.files import TableFile, open_table
 from copa.uncertainty.families import FAMILIES
@@ -80,8 +81,27 @@ RawCells = Annotated[
     bool,
     typer.Option("--raw-cells", help="Read and write CSV cells unchanged, even those a spreadsheet runs as formulas."),
 ]
+ModelFile = Annotated[
+    Path | None, typer.Option("--model", help="Fitted model: .skops, .pkl or .joblib.", metavar="FILE")
+]
+TrustPickle = Annotated[
+    bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
+]
 Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="Column to leave out, by name, or by position: '#3' is the third; repeatable."),
+]
 OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
+MaxChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-change",
+        help="Largest change of a column, instead of the schema's: amount=0.3 is 30 % of the applicant's own value, "
+        "duration=+12/-6 at most 12 units more or 6 less (of an ordinal, levels); repeatable.",
+        metavar="COL=CHANGE",
+    ),
+]
 Applicants = Annotated[
     Path | None,
     typer.Option("--applicants", help="Table of the applicants as they are today: .csv or .parquet.", metavar="FILE"),
@@ -103,16 +123,57 @@ def open_bundle(path: Path, **settings: Any) -> "Bundle":
     return bundle
 
 
-def open_data(path: Path, delimiter: str) -> TableFile:
-    """Open a table that is named on the command line."""
+MAX_CHANGE_HELP = (
+    "write COLUMN=SHARE, such as amount=0.3, or COLUMN=+UP/-DOWN in the column's own units, such as duration=+12/-6"
+)
+
+
+def read_max_change(texts: list[str] | None, schema: FeatureSchema) -> dict[str, Any]:
+    """Largest changes by column, from how they are written on the command line."""
+    changes: dict[str, Any] = {}
+    for text in texts or []:
+        name, _, written = text.rpartition("=")
+        if name not in schema:
+            raise MisuseError(
+                f"--max-change {text}: there is no column {shown(name)}; {hint(name, schema.names)}; {MAX_CHANGE_HELP}"
+            )
+        if name in changes:
+            raise MisuseError(f"--max-change: column {shown(name)} is there twice; keep one of them")
+        if schema[name].immutable:
+            raise MisuseError(f"--max-change {text}: column {shown(name)} is immutable, no option changes it")
+        changes[name] = _read_change(written, text)
     with misuse():
-        return open_table(path, delimiter)
+        schema.replace({name: {"max_change": most} for name, most in changes.items()})
+    return changes
+
+
+def _read_change(written: str, text: str) -> Any:
+    """A share, or units up and down."""
+    try:
+        if written[:1] not in {"+", "-"}:
+            return float(written)
+        sides = [("up" if part[:1] == "+" else "down", part) for part in written.split("/")]
+        if len(dict(sides)) == len(sides) and all(part[:1] in {"+", "-"} for _, part in sides):
+            return {side: float(part[1:]) for side, part in sides}
+    except ValueError:
+        pass
+    raise MisuseError(f"--max-change {text}: cannot be read; {MAX_CHANGE_HELP}")
+
+
+def open_data(path: Path, delimiter: str, drop: Iterable[str] = ()) -> TableFile:
+    """Open a table that is named on the command line, without the columns that --drop names."""
+    with misuse():
+        table = open_table(path, delimiter)
+        table.leave_out(drop)
+    for note in table.notes:
+        say(f"note: {note}")
+    return table
 
 
 def require_columns(table: TableFile, names: Iterable[str]) -> None:
     """Raise if an option names a column that the table has not."""
     for name in names:
-        if name not in table.names:
+        if not table.has(name):
             raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
 
 

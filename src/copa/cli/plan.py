@@ -22,6 +22,7 @@ from copa.cli.options import (
     Group,
     Guarantee,
     Id,
+    MaxChange,
     NJobs,
     NOptions,
     NStarts,
@@ -31,6 +32,7 @@ from copa.cli.options import (
     Whom,
     open_bundle,
     open_data,
+    read_max_change,
     require_outputs,
 )
 from copa.cli.runs import Shards
@@ -100,6 +102,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
+    max_change: MaxChange = None,
     diversity_weight: Annotated[float | None, typer.Option(help="Weight of the diversity penalty.")] = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
@@ -131,11 +134,13 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         n_jobs=n_jobs,
     )
     opened.planner.progress = False
+    limits = read_max_change(max_change, opened.planner.schema_)
+    opened.planner.fitted_ = opened.planner.fitted_.limited(limits)
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
     if output.suffix.lower() in TABLES:
         require_free_names(people.columns)
     outputs = Outputs(output, certificates, report, group, raw_cells)
-    made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter)
+    made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter, max_change=limits)
     shards = Shards(output, made_from, outputs.paths)
     try:
         with shards.begun(resume=resume):

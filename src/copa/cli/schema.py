@@ -1,35 +1,40 @@
 """`copa schema`: a first schema from data, and a check of one."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from copa._core.words import counted
-from copa.cli.fit import require_few_texts
+from copa.cli.fit import load_model, require_few_texts
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    ModelFile,
     OldLabel,
     Target,
+    TrustPickle,
     open_data,
     renamed,
     require_columns,
     require_outputs,
 )
+from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
 from copa.tables.files import read_table
 
 SHOWN = 5  # bad rows
+CELLS = ("missing", "special", "outside")
 
 commands = typer.Typer(help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
 
 Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
 
 
-def infer(
+def infer(  # noqa: PLR0913 - the options of the command
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
@@ -37,25 +42,44 @@ def infer(
     label: OldLabel = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
+    model: ModelFile = None,
+    trust_pickle: TrustPickle = False,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
 ) -> None:
-    """Describe the columns of a table as its data show them: a start, to be read and corrected."""
+    """Describe the columns of a table as its data show them: a start, to be read and corrected.
+
+    With --model, only the model's columns, and what its encoders take for categories is categorical.
+    """
     require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
     table = open_data(data, delimiter)
     target = renamed(target, label, "--label --target")
     left_out = [*([] if target is None else [target]), *(drop or [])]
     require_columns(table, [*left_out, *(immutable or [])])
-    frame, _ = read_table(table, [name for name in table.names if name not in left_out], {})
+    from copa.planner.training_data import model_kinds
+
+    fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
+    names = [name for name in _columns_of(fitted, table.names) if name not in left_out]
+    require_columns(table, names)
+    frame, _ = read_table(table, names, model_kinds(fitted))
     require_few_texts(frame, set(immutable or []))
-    schema = FeatureSchema.infer(frame, immutable=immutable)
+    schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
     schema.save(output)
     if as_json:
-        show_json({"written": str(output), "columns": {f.name: f.kind for f in schema.features}})
+        kinds = {f.name: f.kind for f in schema.features}
+        show_json({"written": str(output), "columns": kinds, "notes": dict(schema.notes)})
         return
     _show_features(schema)
+    for name, note in schema.notes.items():
+        show(f"{name}: {note}.")
     _show_withheld(schema.with_support(frame))
     show(f"Written: {output}. Whether a column can change is not in the data: read the file, and mark what cannot.")
+
+
+def _columns_of(model: Any, names: list[str]) -> list[str]:
+    """Names of the columns that a model was fitted to; all of the table, where it does not say."""
+    own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
+    return list(names) if own is None else [str(name) for name in own]
 
 
 def validate(
@@ -70,26 +94,36 @@ def validate(
         raise MisuseError(f"the schema {schema} does not exist (looked for {schema.absolute()})")
     known = FeatureSchema.load(schema)
     bad: list[str] = []
+    cells: dict[str, dict[str, int]] = {}
     rows = 0
     if data is not None:
         from copa.planner.training_data import schema_kinds
 
         frame, _ = read_table(open_data(data, delimiter), known.names, schema_kinds(known))
         rows, bad = len(frame), [message for message in known.check(frame) if message]
+        cells = known.count_cells(frame)
         known = known.with_support(frame)
     withheld = {feature.name: list(feature.withheld) for feature in known.features if feature.withheld}
     if as_json:
         content = {"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad, "withheld": withheld}
-        show_json(content)
+        show_json(content | {"cells": cells})
     else:
         _show_features(known)
         show(f"{schema}: {counted(len(known), 'column')}, {counted(len(known.rules), 'rule')}.")
         if data is not None:
             show(f"{data}: {counted(rows, 'row')}, {len(bad)} of them do not fit.")
+            _show_cells(cells)
             _show_withheld(known)
         for message in bad[:SHOWN]:
             show(message)
     return FAILED if bad else FINE
+
+
+def _show_cells(cells: Mapping[str, Mapping[str, int]]) -> None:
+    """Show how many cells are missing, special codes or outside the range, where there are any."""
+    if cells:
+        rows = [[name, *(str(found.get(what, 0)) for what in CELLS)] for name, found in cells.items()]
+        show_table(["cells of", "missing", "special code", "outside the range"], rows)
 
 
 def _show_withheld(schema: FeatureSchema) -> None:

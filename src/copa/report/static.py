@@ -11,6 +11,7 @@ from copa.analysis.totals import reached_shares
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import Plan, PlanBatch
 from copa.plans.card import STATUS_SIGNS, SUMMARY_COLUMNS
+from copa.plans.frames import summary_table
 from copa.plans.wording import as_asked
 from copa.report.figures import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE
 
@@ -79,7 +80,7 @@ def guarantee_distribution(batch: PlanBatch) -> "Figure":
     >>> guarantee_distribution(batch).axes[0].get_xlabel()
     'guarantee of at least'
     """
-    known = batch.summary()[batch.counts > 0]
+    known = summary_table(batch)[batch.counts > 0]
     if not len(known):
         raise InvalidInputError(f"no applicant of this batch has options, so there are no guarantees: {shown(batch)}")
     figure, axes = _blank()

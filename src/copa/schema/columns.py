@@ -13,6 +13,7 @@ from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
 from copa.tables.cells import cells_of, largest_exact
+from copa.tables.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,22 +24,18 @@ Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-def read_table(X: Any, names: tuple[str, ...], what: str = "X") -> "pd.DataFrame":
-    """Return the named columns of a DataFrame, in this order, or say which one is missing."""
-    import pandas as pd
-
-    if not isinstance(X, pd.DataFrame):
-        raise InvalidInputError(f"{what} must be a pandas DataFrame with named columns, got {type(X).__name__}")
-    twice = X.columns[X.columns.duplicated()]
-    if len(twice):
-        raise InvalidInputError(f"{what} has more than one column {shown(twice[0])}; rename one of them")
-    present = set(X.columns)
+def read_table(X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "pd.DataFrame":
+    """Return the named columns of a table of any kind, in this order, or say which one is missing; None for all."""
+    table = as_pandas(X, what)
+    if names is None:
+        return _with_plain_columns(table, what)
+    present = set(table.columns)
     for name in names:
         if name not in present:
-            there = [column for column in X.columns if isinstance(column, str) and column not in names]
+            there = [column for column in table.columns if isinstance(column, str) and column not in names]
             rest = f"; {hint(name, there)}" if there else ""
             raise InvalidInputError(f"{what} must have a column {name!r}, and has none of this name{rest}")
-    return _with_plain_columns(X[list(names)], what)
+    return _with_plain_columns(table[list(names)], what)
 
 
 def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":
@@ -83,6 +80,20 @@ def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
     positions, distinct = distinct_entries(column)
     read = np.array([*map(_as_number, distinct), np.nan])[positions]
     return read, np.isnan(read) & (positions >= 0)
+
+
+def special_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is one of its feature's special codes, (N,)."""
+    if not feature.special:
+        return np.zeros(len(column), dtype=np.bool_)
+    positions, distinct = distinct_entries(column)
+    return np.array([*map(feature.is_special, distinct), False])[positions]
+
+
+def irregular_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is missing or a special code, (N,)."""
+    flags: Flags = column.isna().to_numpy(dtype=np.bool_) | special_cells(feature, column)
+    return flags
 
 
 def holds_dates(column: "pd.Series[Any]") -> bool:
@@ -130,7 +141,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     ----------
     features : tuple of Feature
     needed : frozenset of str
-        Columns that must not be missing although no option changes them.
+        Columns of rules: neither a missing value nor a special code has a place in their sums.
     table : DataFrame
         With all columns of the schema.
 
@@ -142,8 +153,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     for feature in features:
         column = table[feature.name]
         said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
-        may_be_missing = feature.immutable and feature.name not in needed
-        for flags, wish in _requirements(feature, column, may_be_missing=may_be_missing):
+        for flags, wish in _requirements(feature, column, needed=feature.name in needed):
             rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
@@ -155,11 +165,12 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     return messages
 
 
-def _requirements(feature: Feature, column: "pd.Series[Any]", *, may_be_missing: bool) -> Iterator[tuple[Flags, str]]:
+def _requirements(feature: Feature, column: "pd.Series[Any]", *, needed: bool) -> Iterator[tuple[Flags, str]]:
     """Yield flags (N,) of the rows that break a requirement, and the requirement."""
     missing: Flags = column.isna().to_numpy(dtype=np.bool_)
-    if not may_be_missing:
-        yield missing, f"must not be missing ({_allowed(feature)})"
+    if needed:
+        yield missing, f"must not be missing, because a rule needs it ({_allowed(feature)})"
+        yield special_cells(feature, column), f"must be {_allowed(feature)}, because a rule needs it"
     if feature.is_categorical:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"

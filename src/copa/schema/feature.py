@@ -1,9 +1,8 @@
 """One column of the table: what it holds, and what may happen to it."""
 
-import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,148 +10,44 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
-from copa._core.reading import read_count, read_flag, read_number, read_word
-from copa._core.records import FrozenMap
-from copa._core.words import listed, nearest, require_known, shown
+from copa._core.reading import read_flag, read_word
+from copa._core.words import listed, require_known, shown
 from copa.exceptions import InvalidInputError
-from copa.tables.cells import (
-    MOST_DIGITS,
-    Scalar,
-    ValueIndex,
-    as_scalar,
-    as_scalars,
-    largest_exact,
-    text_of,
-    whole_and_digits,
+from copa.schema.field_readers import (
+    NO_COUNTS,
+    NO_LABELS,
+    MaxChange,
+    is_absent,
+    optional_number,
+    read_ends,
+    read_labels,
+    read_max_change,
+    read_some_of,
+    read_special,
+    read_support,
+    read_title,
+    read_transitions,
 )
-
-NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
-NO_COUNTS: FrozenMap[Scalar, int] = FrozenMap({})
-
-
-def is_absent(value: Any) -> bool:
-    """Whether nothing was said: None, an empty list or an empty mapping."""
-    return value is None or (isinstance(value, (list, tuple, dict, FrozenMap)) and len(value) == 0)
-
-
-def optional_number(value: Any, where: str, *, positive: bool = False) -> float | None:
-    """Read a finite number, or None where nothing was said."""
-    if is_absent(value):
-        return None
-    return read_number(_as_number(value), where, least=-math.inf, positive=positive) + 0.0  # no negative zero
-
-
-def _as_number(value: Any) -> Any:
-    """Return the number that a text says: YAML takes 1e-3 for text, because there is no point in it."""
-    with suppress(ValueError):
-        return float(value) if isinstance(value, str) else value
-    return value
-
-
-def read_some_of(some: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> tuple[Scalar, ...] | None:
-    """Read some of the known values, in whatever type they were written, and return them as they are known."""
-    if is_absent(some):
-        return None
-    positions = dict.fromkeys(_position(value, values, index, where) for value in as_scalars(some, where))
-    return tuple(values[position] for position in positions)
-
-
-def read_transitions(
-    transitions: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str
-) -> FrozenMap[Scalar, tuple[Scalar, ...]] | None:
-    """Read from which value one may go to which others; entries that say nothing are left out."""
-    if is_absent(transitions):
-        return None
-    if not isinstance(transitions, Mapping):
-        raise InvalidInputError(f"{where} must be a mapping from a value to a list of values, got {shown(transitions)}")
-    read: dict[Scalar, tuple[Scalar, ...]] = {}
-    for origin, targets in transitions.items():
-        value = values[_position(as_scalar(origin, where), values, index, where)]
-        some = read_some_of(targets, values, index, f"{where} from {shown(origin)}")
-        if value in read:
-            raise InvalidInputError(f"{where} has two entries for {shown(value)}; put them into one")
-        if some is not None:
-            read[value] = some
-    return FrozenMap(read) if read else None
-
-
-def read_title(title: Any, where: str) -> str:
-    """Read the human name of a column, "" where nothing was said."""
-    return "" if is_absent(title) or title == "" else _read_words(title, where)
-
-
-def read_labels(
-    labels: Any, values: tuple[Scalar, ...] | None, index: ValueIndex, where: str
-) -> FrozenMap[Scalar, str]:
-    """Read human words for values: for some of the known ones, or for any number where none are listed."""
-    if is_absent(labels):
-        return NO_LABELS
-    if not isinstance(labels, Mapping):
-        raise InvalidInputError(f"{where} must be a mapping from a value to its words, got {shown(labels)}")
-    read: dict[Scalar, str] = {}
-    value: Scalar
-    for key, words in labels.items():
-        if values is None:
-            number = read_number(_as_number(key), f"{where} of numbers: a value", least=-math.inf)
-            value = int(number) if number.is_integer() else number
-        else:
-            value = values[_position(as_scalar(key, where), values, index, where)]
-        if value in read:
-            raise InvalidInputError(f"{where} has two entries for {shown(value)}; keep one of them")
-        read[value] = _read_words(words, f"{where} of {shown(key)}")
-    return FrozenMap(read)
-
-
-def read_support(support: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> FrozenMap[Scalar, int]:
-    """Read how many training rows have a value, for some of the known ones, in their order."""
-    if is_absent(support):
-        return NO_COUNTS
-    if not isinstance(support, Mapping):
-        raise InvalidInputError(f"{where} must be a mapping from a value to its training rows, got {shown(support)}")
-    read: dict[int, int] = {}
-    for key, count in support.items():
-        position = _position(as_scalar(key, where), values, index, where)
-        if position in read:
-            raise InvalidInputError(f"{where} has two entries for {shown(values[position])}; keep one of them")
-        read[position] = read_count(count, f"{where} of {shown(key)}", least=0)
-    return FrozenMap({values[position]: read[position] for position in sorted(read)})
-
-
-def _read_words(words: Any, where: str) -> str:
-    if not isinstance(words, str) or not words.strip() or len(words.splitlines()) != 1:
-        raise InvalidInputError(
-            f"{where} must be one line of text that is not empty, got {shown(words)}; in a YAML file, put quotes "
-            "around words that could be a number, or true or false"
-        )
-    return str(words)
-
-
-def _position(value: Scalar, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> int:
-    position = index.position(value)
-    if position < 0:
-        near = nearest(text_of(value), [str(text_of(known)) for known in values])
-        advice = f"; did you mean {near!r}?" if near else ""
-        raise InvalidInputError(f"{where} may only name its values {listed(values)}, got {shown(value)}{advice}")
-    return position
-
+from copa.tables.cells import MOST_DIGITS, Scalar, ValueIndex, as_scalars, largest_exact, whole_and_digits
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
 Direction = Literal["both", "increase", "decrease"]
 Rare = Literal["withhold", "offer"]
+Missing = Literal["stay", "may_change"]
 
 NUMERIC_KINDS = ("numeric", "integer")
 CATEGORICAL_KINDS = ("ordinal", "categorical", "binary")
 KINDS = NUMERIC_KINDS + CATEGORICAL_KINDS
 DIRECTIONS = ("both", "increase", "decrease")
-RARE = ("withhold", "offer")
+WORDS = {"direction": DIRECTIONS, "rare": ("withhold", "offer"), "missing": ("stay", "may_change")}
 # Defaults that depend on the kind, and fields that mean nothing for it.
 KIND_DEFAULTS = {"integer": {"step": 1.0}, "categorical": {"spread": 1.0}, "binary": {"spread": 1.0}}
 FOREIGN = {
     "numeric": ("values", "allowed", "transitions", "rare", "withheld", "support"),
     "integer": ("values", "allowed", "transitions", "rare", "withheld", "support"),
-    "ordinal": ("step",),
-    "categorical": ("step", "lower", "upper"),
-    "binary": ("step", "lower", "upper"),
+    "ordinal": ("step", "special", "observed"),
+    "categorical": ("step", "lower", "upper", "max_change", "special", "observed"),
+    "binary": ("step", "lower", "upper", "max_change", "special", "observed"),
 }
 
 
@@ -197,11 +92,26 @@ class Feature:
         (`FeatureSchema.with_support`), and any that are given.
     support : mapping
         From each value with too little support to its number of training rows; filled in when a planner is fitted.
+    max_change : float or mapping, optional
+        How far an option may go from the applicant's own value. A number is a share of its size: 0.3 lets 2000 become
+        1400 to 2600. A mapping `{"up": 500, "down": 2000}` is in raw units, for an ordinal in levels; a side that is
+        left out has no limit.
+    special : tuple of float
+        Codes in a column of numbers that are no amounts, such as -9 for "no record". A code stays, or is left for any
+        amount in the range on the step; no option moves to one.
+    missing : {"stay", "may_change"}
+        Whether a missing value stays missing, or may become any value that others may move to. A value that is
+        there never becomes missing.
+    observed : tuple of {"lower", "upper"}
+        Ends of the range that were not given: they are the 1 % and the 99 % quantile of the training data, filled in
+        when a planner is fitted (`FeatureSchema.with_support`).
 
     Notes
     -----
     `title` and `labels` are for sentences and cards only: no option, check or table depends on them.
-    Staying is always possible, whatever `direction`, `step`, `allowed`, `transitions` and `withheld` say.
+    Staying is always possible, whatever `direction`, `step`, `allowed`, `transitions`, `max_change` and `withheld` say.
+    Who leaves a special code or a missing value comes from nowhere: `direction`, `transitions` and `max_change` do not
+    apply.
 
     Examples
     --------
@@ -210,6 +120,8 @@ class Feature:
     >>> income.is_numeric, income.heading
     (True, 'Income (EUR)')
     >>> grade = Feature("grade", "ordinal", values=("low", "mid", "high"), transitions={"low": ["mid"]})
+    >>> grade.replace(max_change={"up": 1}).max_change
+    {'up': 1.0}
     >>> grade.replace(allowed=["high"]).stated()["allowed"]
     ('high',)
     """
@@ -231,6 +143,10 @@ class Feature:
     rare: Rare = "withhold"
     withheld: tuple[Scalar, ...] = ()
     support: Mapping[Scalar, int] = NO_COUNTS
+    max_change: MaxChange | None = None
+    special: tuple[float, ...] = ()
+    missing: Missing = "stay"
+    observed: tuple[str, ...] = ()
     index: ValueIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -238,9 +154,10 @@ class Feature:
             raise InvalidInputError(f"the name of a column must be text, got {shown(self.name)}; rename it")
         where = f"column {self.name!r}:"
         self._set("kind", read_word(self.kind, KINDS, f"{where} kind"))
-        for name, read in (("immutable", read_flag), ("direction", _read_direction), ("rare", _read_rare)):
+        self._set("immutable", False if is_absent(self.immutable) else read_flag(self.immutable, f"{where} immutable"))
+        for name, known in WORDS.items():
             given = getattr(self, name)
-            self._set(name, FIELD_DEFAULTS[name] if is_absent(given) else read(given, f"{where} {name}"))
+            self._set(name, FIELD_DEFAULTS[name] if is_absent(given) else read_word(given, known, f"{where} {name}"))
         for name in ("lower", "upper", "step", "weight", "spread"):
             positive = name not in ("lower", "upper")
             self._set(name, optional_number(getattr(self, name), f"{where} {name}", positive=positive))
@@ -255,6 +172,10 @@ class Feature:
         self._set("labels", read_labels(self.labels, values, index, f"{where} labels"))
         self._set("withheld", read_some_of(self.withheld, values or (), index, f"{where} withheld") or ())
         self._set("support", read_support(self.support, values or (), index, f"{where} support"))
+        ordinal, whole = self.kind == "ordinal", self.kind == "integer"
+        self._set("max_change", read_max_change(self.max_change, f"{where} max_change", ordinal=ordinal))
+        self._set("special", read_special(self.special, f"{where} special", whole=whole))
+        self._set("observed", read_ends(self.observed, f"{where} observed"))
         for name, default in KIND_DEFAULTS.get(self.kind, {}).items():
             self._set(name, default if getattr(self, name) is None else getattr(self, name))
         self._require_what_the_kind_needs(where)
@@ -285,6 +206,12 @@ class Feature:
             raise InvalidInputError(f"{where} lower must not be above upper, got {self.lower:g} and {self.upper:g}")
         if self.is_categorical and (self.lower is not None or self.upper is not None):
             self.require_numbers("a range (lower, upper)")
+        for code in self.special:
+            if self.lower is not None and self.upper is not None and self.lower <= code <= self.upper:
+                raise InvalidInputError(
+                    f"{where} the special code {code:g} must lie outside the range of amounts, {self.lower:g} to "
+                    f"{self.upper:g}; give a lower or upper that leaves it out"
+                )
         if self.step is None:
             return
         if self.kind == "integer" and not self.step.is_integer():
@@ -319,6 +246,16 @@ class Feature:
         """What people call the column: its title, or its name if it has none."""
         return self.title or self.name
 
+    def is_special(self, value: Any) -> bool:
+        """Whether a value is one of the `special` codes, and no amount."""
+        if not self.special or isinstance(value, str):
+            return False
+        return self._codes.position(float(value) if isinstance(value, Decimal) else value) >= 0
+
+    @cached_property
+    def _codes(self) -> ValueIndex:
+        return ValueIndex(self.special, f"column {self.name!r}: special")
+
     def label_of(self, value: Any) -> str | None:
         """Return what people call a value, in whatever type it comes; None where that is the value itself."""
         if not self.labels:
@@ -350,7 +287,8 @@ class Feature:
     def replace(self, **changes: Any) -> "Feature":
         """Return a copy with some fields changed; defaults that belong to the old kind are forgotten."""
         require_known(changes, FIELDS, f"column {self.name!r}: field")
-        return Feature(**({"name": self.name} | self.stated() | changes))
+        given = {"observed": tuple(end for end in self.observed if end not in changes)} if self.observed else {}
+        return Feature(**({"name": self.name} | self.stated() | given | changes))
 
     def stated(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, without the name."""
@@ -360,11 +298,3 @@ class Feature:
 
 FIELDS = tuple(f.name for f in fields(Feature) if f.init and f.name != "name")
 FIELD_DEFAULTS = {f.name: f.default for f in fields(Feature) if f.name in FIELDS and f.default is not MISSING}
-
-
-def _read_direction(value: Any, where: str) -> str:
-    return read_word(value, DIRECTIONS, where)
-
-
-def _read_rare(value: Any, where: str) -> str:
-    return read_word(value, RARE, where)

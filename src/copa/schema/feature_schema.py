@@ -1,24 +1,30 @@
 """All columns of a table, the rules between them, and everything that follows from them."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.reading import read_count
+from copa._core.records import FrozenMap
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
 from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages
-from copa.schema.feature import Feature, is_absent
+from copa.schema.feature import Feature
+from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
 from copa.schema.rules import LinearRule
-from copa.schema.support import support_fields
-from copa.schema.violations import Violation, obeying, read_origins, rows_of, violations_of
+from copa.schema.support import range_fields, support_fields
+from copa.schema.verdicts import count_cells, obeying
+from copa.schema.violations import Violation, read_origins, rows_of, violations_of
+from copa.tables.cells import Scalar, as_scalar
 
 if TYPE_CHECKING:
     import pandas as pd
+
+GUESSED = {"immutable", "special"}  # fields that notes are about: once they are set, nothing is guessed any more
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,11 @@ class FeatureSchema:
         What every option must obey, across columns; as rules or as their texts.
     max_changes : int, optional
         How many columns an option may change.
+    favourable : str, int, float or bool, optional
+        The label of the decision that an applicant wants.
+    notes : mapping of str to str
+        From a column to what `infer` guessed about it: why it is immutable, and which special codes it seems to have.
+        Comments in a YAML file, which are not read again.
 
     Examples
     --------
@@ -52,14 +63,19 @@ class FeatureSchema:
     features: tuple[Feature, ...]
     rules: tuple[LinearRule, ...] = ()
     max_changes: int | None = None
+    notes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    favourable: Scalar | None = None
     _by_name: dict[str, Feature] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         features = _read_features(self.features)
         object.__setattr__(self, "features", features)
+        object.__setattr__(self, "notes", FrozenMap(self.notes))
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
         object.__setattr__(self, "rules", _read_rules(self.rules))
         object.__setattr__(self, "max_changes", _read_max_changes(self.max_changes))
+        if self.favourable is not None:
+            object.__setattr__(self, "favourable", as_scalar(self.favourable, "favourable"))
         for rule in self.rules:
             require_known(rule.coefficients, self.names, f"rule {rule.text!r}: column")
             for name in rule.coefficients:
@@ -96,13 +112,21 @@ class FeatureSchema:
         features: Mapping[str, Mapping[str, Any]] | None = None,
         rules: Any = None,
         max_changes: int | None = None,
+        categories: Mapping[str, Sequence[Any]] | None = None,
     ) -> "FeatureSchema":
         """Describe a table as its data show it; a start, to be read and corrected.
 
-        True and false, or two distinct values: binary. An ordered categorical: ordinal. Other text and categoricals:
-        categorical. Whole numbers: integer. Other numbers: numeric, with the step they were written down with. Ranges
-        are those seen, spreads are standard deviations, and columns with a single value are immutable. Missing
-        values are left out of account.
+        True and false, or two distinct values: binary. An ordered categorical: ordinal. Other text and categoricals,
+        and whole numbers that are `categories`: categorical. Other whole numbers: integer. Other numbers: numeric.
+
+        Of numbers, the range is that between their 1 % and 99 % quantiles. The step is the greatest of 1, 2 and 5 times
+        a power of ten of which nearly all of them are multiples; of measurements with many decimals, a thousandth of
+        the spread. The spread is half of the distance between the 16 % and 84 % quantiles, or a standard deviation
+        where these are the same (of an ordinal's ranks always). A few isolated negative whole numbers, such as -9,
+        among numbers that are not negative are special codes. Missing values and special codes are left out of account.
+
+        Columns with a single value are immutable, and so is what looks like an identifier, a protected attribute
+        (sex, nationality, marital status ...) or an age; `notes` says why.
 
         Parameters
         ----------
@@ -113,6 +137,9 @@ class FeatureSchema:
             From a column to some of its fields, which then are as said and not as seen.
         rules : sequence of LinearRule or sequence of str, optional
         max_changes : int, optional
+        categories : mapping of str to sequence, optional
+            From a column to the categories that an encoder of the model knows. A planner that is fitted without a
+            schema finds them itself.
 
         Returns
         -------
@@ -121,13 +148,15 @@ class FeatureSchema:
         Examples
         --------
         >>> import pandas as pd
-        >>> seen = pd.DataFrame({"age": [23, 41, 35], "housing": ["rent", "own", "free"]})
-        >>> schema = FeatureSchema.infer(seen, immutable=["age"])
-        >>> schema["housing"].values, schema["age"].immutable
-        (('free', 'own', 'rent'), True)
+        >>> seen = pd.DataFrame({"age": [23, 41, 35], "housing": ["rent", "own", "free"], "branch": [3, 1, 2]})
+        >>> schema = FeatureSchema.infer(seen, categories={"branch": [1, 2, 3]})
+        >>> schema["housing"].values, schema["age"].immutable, schema["branch"].kind
+        (('free', 'own', 'rent'), True, 'categorical')
+        >>> schema.notes
+        {'age': 'immutable: looks like an age'}
         """
         changes = {name: dict(some) for name, some in _read_changes(features).items()}
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
         require_known(changes, list(table.columns), "features: column")
         immutable = [] if is_absent(immutable) else immutable
         if isinstance(immutable, str):
@@ -135,8 +164,11 @@ class FeatureSchema:
         require_known(immutable, list(table.columns), "immutable: column")
         for name in immutable:
             changes[name] = {"immutable": True} | changes.get(name, {})
-        inferred = tuple(infer_feature(table[name], changes.get(name, {})) for name in table.columns)
-        return cls(inferred, rules, max_changes).with_spreads(table)
+        known = {} if is_absent(categories) else dict(categories or {})
+        inferred = [infer_feature(table[name], changes.get(name, {}), known.get(name)) for name in table.columns]
+        notes = {found.feature.name: found.note for found in inferred if found.note}
+        described = cls(tuple(found.feature for found in inferred), rules, max_changes, notes=notes)
+        return described.with_spreads(table)
 
     def with_spreads(self, X: "pd.DataFrame") -> "FeatureSchema":
         """Return a copy in which spreads that were not given are those of the data."""
@@ -145,11 +177,14 @@ class FeatureSchema:
         return self.replace(found)
 
     def with_support(self, X: "pd.DataFrame") -> "FeatureSchema":
-        """Return a copy in which values that fewer than 15 training rows have are withheld: no option moves to them.
+        """Return a copy in which no option moves to values that hardly any training row has.
 
-        An applicant who has such a value may keep it. Nothing is withheld in an immutable column, or where the schema
-        says `rare: offer`; the latter still records how many rows there are, in `support`. A planner does this when it
-        is fitted.
+        Values of a categorical column that fewer than 15 rows have are withheld. Nothing is withheld where the schema
+        says `rare: offer`; it still records how many rows there are, in `support`. A range of numbers that is open at
+        an end gets one: the 1 % or 99 % quantile of the data, on the step; `observed` says which ends these are.
+
+        An applicant who has such a value may keep it, and immutable columns stay as they are. A planner does this when
+        it is fitted.
 
         Parameters
         ----------
@@ -167,10 +202,18 @@ class FeatureSchema:
         >>> home = FeatureSchema.infer(seen).with_support(seen)["home"]
         >>> home.withheld, home.support
         (('boat',), {'boat': 2})
+        >>> paid = pd.DataFrame({"amount": [*range(1, 1001), 70_000]})
+        >>> amount = FeatureSchema([Feature("amount", "integer", lower=0)]).with_support(paid)["amount"]
+        >>> amount.lower, amount.upper, amount.observed
+        (0.0, 991.0, ('upper',))
         """
         table = read_table(X, self.names)
-        open_columns = [f for f in self.features if f.is_categorical and not f.immutable]
-        return self.replace({f.name: support_fields(f, table[f.name]) for f in open_columns})
+        found = {}
+        for feature in self.features:
+            if not feature.immutable:
+                fields = range_fields if feature.is_numeric else support_fields
+                found[feature.name] = fields(feature, table[feature.name])
+        return self.replace(found)
 
     def replace(
         self, changes: Mapping[str, Mapping[str, Any]] | None = None, /, **more: Mapping[str, Any]
@@ -197,11 +240,12 @@ class FeatureSchema:
         both = _read_changes(changes) | _read_changes(more)
         require_known(both, self.names, "column")
         features = tuple(f.replace(**both[f.name]) if f.name in both else f for f in self.features)
-        return FeatureSchema(features, self.rules, self.max_changes)
+        notes = {name: note for name, note in self.notes.items() if not GUESSED & set(both.get(name, ()))}
+        return replace(self, features=features, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain lists, mappings, text and numbers, without what is the default."""
-        return files.content_of(self.features, self.rules, self.max_changes)
+        return files.content_of(self.features, self.rules, self.max_changes, self.favourable)
 
     @classmethod
     def from_dict(cls, content: Any) -> "FeatureSchema":
@@ -210,7 +254,7 @@ class FeatureSchema:
 
     def save(self, path: str | Path) -> None:
         """Write a file to read and to edit: YAML or JSON, as its name ends (.yaml, .yml, .json)."""
-        files.write(self.to_dict(), Path(path))
+        files.write(self.to_dict(), Path(path), self.notes)
 
     @classmethod
     def load(cls, path: str | Path) -> "FeatureSchema":
@@ -224,8 +268,8 @@ class FeatureSchema:
         """Say what is wrong with each row of a table; "" where nothing is.
 
         A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
-        number or not whole although its kind is integer, a changeable value is missing (or one that a rule
-        needs), or one is too large for the multiples of its step to be exact.
+        number or not whole although its kind is integer, is missing or a special code although a rule needs it, or is
+        too large for the multiples of its step to be exact.
 
         Parameters
         ----------
@@ -237,6 +281,29 @@ class FeatureSchema:
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
         return row_messages(self.features, needed, read_table(X, self.names))
+
+    def count_cells(self, X: "pd.DataFrame") -> dict[str, dict[str, int]]:
+        """Count the cells of each column that are missing, special codes, or amounts outside the range.
+
+        None of them makes a row wrong: they are what an applicant has.
+
+        Parameters
+        ----------
+        X : DataFrame
+
+        Returns
+        -------
+        dict of str to dict
+            From a column to its counts of "missing", "special" and "outside", without those that are zero.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> schema = FeatureSchema([Feature("debt", "numeric", lower=0, upper=900, special=[-9])])
+        >>> schema.count_cells(pd.DataFrame({"debt": [120.0, None, -9.0, -9.0, 2000.0]}))
+        {'debt': {'missing': 1, 'special': 2, 'outside': 1}}
+        """
+        return count_cells(self.features, read_table(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.

@@ -1,7 +1,7 @@
 """A first schema from a table: kinds, ranges, steps and spreads as the data show them."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -9,43 +9,73 @@ from copa._core.arrays import Array
 from copa._core.reading import read_word
 from copa._core.words import require_known, shown
 from copa.exceptions import InvalidInputError
-from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates
-from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature, is_absent
-from copa.tables.cells import Scalar, as_scalar
+from copa.schema.columns import column_codes, column_numbers, distinct_entries, holds_dates, special_cells
+from copa.schema.feature import FIELDS, KINDS, NUMERIC_KINDS, Feature
+from copa.schema.field_readers import is_absent, optional_number
+from copa.schema.recognition import special_codes, why_immutable
+from copa.schema.scales import rounded_spread, spread_of_numbers, step_of, usual_range
+from copa.tables.cells import Scalar, as_scalar, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DECIMALS = 6  # more, and the decimals are those of a measurement, not of how the value was written down
-STEPS_PER_SPREAD = 1000.0  # of a measurement: finer advice than this is of no use to anybody
-SPREAD_DIGITS = 6
+
+class Inferred(NamedTuple):
+    """A column as its data show it, and what a person should know about that."""
+
+    feature: Feature
+    note: str
 
 
-def infer_feature(column: "pd.Series[Any]", changes: Mapping[str, Any]) -> Feature:
-    """Describe a column as its data show it, with some fields as the caller says."""
+def infer_feature(
+    column: "pd.Series[Any]", changes: Mapping[str, Any], categories: Sequence[Any] | None = None
+) -> Inferred:
+    """Describe a column as its data show it, with some fields as the caller says.
+
+    Parameters
+    ----------
+    column : Series
+    changes : mapping
+        Fields that are as the caller says.
+    categories : sequence, optional
+        Categories that an encoder of the model knows: the column is categorical, even if it holds whole numbers.
+    """
     name = column.name
     where = f"column {shown(name)}:"
     require_known(changes, FIELDS, f"{where} field")
     column = _plain_column(column, where)
     kind = changes.get("kind")
-    kind = _infer_kind(column) if is_absent(kind) else read_word(kind, KINDS, f"{where} kind")
-    describe = _describe_numbers if kind in NUMERIC_KINDS else _describe_values
-    constant = {"immutable": _count_distinct(column) <= 1}
-    return Feature(**({"name": name} | describe(column, kind, where) | constant | dict(changes) | {"kind": kind}))
+    kind = _infer_kind(column, categories) if is_absent(kind) else read_word(kind, KINDS, f"{where} kind")
+    if kind in NUMERIC_KINDS:
+        seen = _describe_numbers(column, kind, changes, where)
+    else:
+        seen = _describe_values(column, kind, categories, where)
+    notes = []
+    if seen.get("special"):
+        codes = ", ".join(f"{code:g}" for code in seen["special"])
+        notes.append(f"looks like it has special codes: {codes}")
+    constant = _count_distinct(column) <= 1
+    reason = "" if constant or "immutable" in changes else why_immutable(column, kind)
+    notes += [f"immutable: {reason}"] if reason else []
+    fields = seen | {"immutable": constant or bool(reason)} | dict(changes) | {"kind": kind}
+    return Inferred(Feature(name, **fields), "; ".join(notes))
 
 
 def spread_of(feature: Feature, column: "pd.Series[Any]") -> float:
-    """Standard deviation of a column's numbers or an ordinal's ranks in the data; 1 where there is none."""
+    """What a unit of effort is in the data: see `spread_of_numbers`; an ordinal's ranks have a standard deviation."""
     if feature.kind in ("categorical", "binary"):
         return 1.0
     if feature.is_numeric:
-        numbers = column_numbers(column)[0]
-        seen = numbers[np.isfinite(numbers)]
-    else:
-        codes = column_codes(feature, column)
-        seen = codes[codes >= 0].astype(np.float64)
-    spread = float(f"{np.std(seen):.{SPREAD_DIGITS}g}") if seen.size else 0.0  # a file is read by people
-    return spread if np.isfinite(spread) and spread > 0.0 else 1.0
+        return spread_of_numbers(regular_numbers(feature, column))
+    codes = column_codes(feature, column)
+    spread = rounded_spread(float(np.std(codes[codes >= 0]))) if (codes >= 0).any() else 0.0
+    return spread if spread > 0.0 else 1.0
+
+
+def regular_numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
+    """The amounts in a column: its finite numbers without special codes."""
+    numbers = column_numbers(column)[0]
+    return numbers[np.isfinite(numbers) & ~special_cells(feature, column)]
 
 
 def _plain_column(column: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
@@ -69,17 +99,17 @@ def _plain_column(column: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
     return column
 
 
-def _infer_kind(column: "pd.Series[Any]") -> str:
+def _infer_kind(column: "pd.Series[Any]", categories: Sequence[Any] | None) -> str:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    if str(column.dtype) == "category":
-        if column.cat.ordered and len(column.cat.categories) != 2:
-            return "ordinal"
-        return "binary" if _count_distinct(column) == 2 else "categorical"
+    is_category = str(column.dtype) == "category"
+    if is_category and column.cat.ordered and len(column.cat.categories) != 2:
+        return "ordinal"
     if is_bool_dtype(column.dtype):
         return "binary"
-    if not is_numeric_dtype(column.dtype) and column.notna().any():
-        return "binary" if _count_distinct(column) == 2 else "categorical"
+    is_text = not is_numeric_dtype(column.dtype) and column.notna().any()
+    if is_category or is_text or categories is not None:
+        return "binary" if _count_distinct(column) == 2 and len(categories or (0, 1)) == 2 else "categorical"
     numbers = column_numbers(column)[0]
     seen = numbers[~np.isnan(numbers)]
     if not seen.size or not (np.isfinite(seen) & (seen == np.rint(seen))).all():
@@ -87,7 +117,7 @@ def _infer_kind(column: "pd.Series[Any]") -> str:
     return "binary" if _count_distinct(column) == 2 else "integer"
 
 
-def _describe_numbers(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
+def _describe_numbers(column: "pd.Series[Any]", kind: str, changes: Mapping[str, Any], where: str) -> dict[str, Any]:
     numbers, wrong = column_numbers(column)
     bad = wrong | np.isinf(numbers)
     if bad.any():
@@ -96,25 +126,21 @@ def _describe_numbers(column: "pd.Series[Any]", kind: str, where: str) -> dict[s
             f"{where} {kind} needs finite numbers, got {shown(column.iloc[row])} in row {shown(column.index[row])}"
         )
     seen = numbers[~np.isnan(numbers)]
-    if not seen.size:
+    guess = not {"special", "lower", "upper", "labels"} & set(changes)
+    special = special_codes(seen) if guess else changes.get("special") or ()
+    amounts = regular_numbers(Feature(str(column.name), "numeric", special=special), column)
+    if not amounts.size:
         return {}
-    step = _decimal_step(seen, column.dtype) if kind == "numeric" else None
-    return {"lower": float(seen.min()), "upper": float(seen.max()), "step": step}
+    single = str(column.dtype).lower() == "float32"
+    step = step_of(amounts, spread_of_numbers(amounts), whole=kind == "integer", single=single)
+    given = optional_number(changes.get("step"), f"{where} step", positive=True)
+    lower, upper = usual_range(amounts, given or step)
+    return {"lower": lower, "upper": upper, "step": step, "special": special}
 
 
-def _decimal_step(numbers: Array, dtype: Any) -> float | None:
-    """Step that the data were written down with, 0.01 for cents; of measurements, a small part of their spread."""
-    own_type = np.float32 if str(dtype).lower() == "float32" else np.float64  # 0.1 has other digits in float32
-    for decimals in range(MOST_DECIMALS + 1):
-        if (np.round(numbers, decimals).astype(own_type) == numbers.astype(own_type)).all():
-            return float(f"1e-{decimals}")
-    spread = float(np.std(numbers))
-    if not np.isfinite(spread) or spread <= 0.0:
-        return None
-    return float(f"1e{int(np.floor(np.log10(spread / STEPS_PER_SPREAD)))}")
-
-
-def _describe_values(column: "pd.Series[Any]", kind: str, where: str) -> dict[str, Any]:
+def _describe_values(
+    column: "pd.Series[Any]", kind: str, categories: Sequence[Any] | None, where: str
+) -> dict[str, Any]:
     seen = _seen_values(column, where)
     if str(column.dtype) == "category" and column.cat.ordered:
         declared = [_as_value(value, where) for value in column.cat.categories]
@@ -122,7 +148,9 @@ def _describe_values(column: "pd.Series[Any]", kind: str, where: str) -> dict[st
         return {"values": declared, "allowed": allowed if len(allowed) < len(declared) else None}
     if kind == "binary" and seen and all(isinstance(value, bool) for value in seen):
         return {"values": (False, True)}  # also where only one of them was seen
-    return {"values": seen}
+    texts = {text_of(value) for value in seen}
+    more = [value for value in categories or () if text_of(value) is not None and text_of(value) not in texts]
+    return {"values": _sorted([*seen, *(_as_value(value, where) for value in more)]) if more else seen}
 
 
 def _count_distinct(column: "pd.Series[Any]") -> int:
@@ -138,6 +166,10 @@ def _seen_values(column: "pd.Series[Any]", where: str) -> list[Scalar]:
     values = [_as_value(distinct[i], where) for i in np.unique(positions[positions >= 0])]
     if str(column.dtype) == "category":
         return values
+    return _sorted(values)
+
+
+def _sorted(values: list[Scalar]) -> list[Scalar]:
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 

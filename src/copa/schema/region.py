@@ -1,19 +1,25 @@
 """Where the options of each applicant may go, column by column."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
 from copa._core.records import FrozenMap
-from copa.schema.columns import Flags, column_codes, column_numbers
+from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells
 from copa.schema.feature import Feature
+from copa.schema.field_readers import MaxChange
 
 if TYPE_CHECKING:
     import pandas as pd
+
+DIGITS = 60  # far more than a product of two floats has
+DOWNWARDS, UPWARDS = Context(prec=DIGITS, rounding=ROUND_FLOOR), Context(prec=DIGITS, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +32,11 @@ class FeasibleRegion:
     ----------
     numeric : mapping of str to tuple
         Lower and upper ends, (N,) each, of a numeric or integer column, between which a changed value must lie.
-        Infinite where open; both the applicant's own value where no other is possible; NaN where that is missing.
+        Infinite where open; both the applicant's own value where no other is possible; NaN where that is missing and
+        stays so. Who may leave a special code or a missing value has the whole range.
     categorical : mapping of str to ndarray of shape (N, V)
-        Flags of the values of an ordinal, categorical or binary column. The applicant's own is always one of them. All
-        false where it is missing or unknown.
+        Flags of the values of an ordinal, categorical or binary column. The applicant's own is always one of them,
+        unless it is missing. All false where it is unknown, or is missing and stays so.
 
     Examples
     --------
@@ -57,25 +64,64 @@ class FeasibleRegion:
     @classmethod
     def of(cls, features: tuple[Feature, ...], table: "pd.DataFrame") -> "FeasibleRegion":
         """Return the region for every row of a table that has all columns."""
-        numeric = {f.name: numeric_limits(f, column_numbers(table[f.name])[0]) for f in features if f.is_numeric}
+        numeric = {f.name: numeric_limits(f, table[f.name]) for f in features if f.is_numeric}
         categorical = {f.name: categorical_limits(f, table[f.name]) for f in features if f.is_categorical}
         for array in [*categorical.values(), *(end for pair in numeric.values() for end in pair)]:
             array.setflags(write=False)
         return cls(FrozenMap(numeric), FrozenMap(categorical))
 
 
-def numeric_limits(feature: Feature, own: Array) -> tuple[Array, Array]:
-    """Lower and upper ends (N,) of a numeric column for applicants with the given own values (N,)."""
+def numeric_limits(feature: Feature, column: "pd.Series[Any]") -> tuple[Array, Array]:
+    """Lower and upper ends (N,) of a numeric column for its applicants."""
+    own = column_numbers(column)[0]
     if feature.immutable:
         return own.copy(), own.copy()
     lower = np.full_like(own, -np.inf if feature.lower is None else feature.lower)
     upper = np.full_like(own, np.inf if feature.upper is None else feature.upper)
+    regular = ~irregular_cells(feature, column)
     if feature.direction == "increase":
-        lower = np.maximum(lower, own)
+        lower = np.where(regular, np.maximum(lower, own), lower)
     if feature.direction == "decrease":
-        upper = np.minimum(upper, own)
-    stuck = ~(lower <= upper) | np.isnan(own)  # no value is possible but the applicant's own, or that is missing
+        upper = np.where(regular, np.minimum(upper, own), upper)
+    if feature.max_change is not None:
+        nearest, farthest = change_limits(feature.max_change, column)
+        lower = np.where(regular, np.maximum(lower, nearest), lower)
+        upper = np.where(regular, np.minimum(upper, farthest), upper)
+    stuck = ~(lower <= upper)  # no value is possible but the applicant's own
+    if feature.missing == "stay":
+        stuck |= np.isnan(own)
     return np.where(stuck, own, lower), np.where(stuck, own, upper)
+
+
+def change_limits(max_change: MaxChange, column: "pd.Series[Any]") -> tuple[Array, Array]:
+    """Least and greatest numbers (N,) that are no further from those of a column than `max_change` says."""
+    positions, distinct = distinct_entries(column)
+    ends = np.array([*(_change_ends(max_change, entry) for entry in distinct), (-np.inf, np.inf)])
+    return ends[positions, 0], ends[positions, 1]
+
+
+def _change_ends(max_change: MaxChange, entry: Any) -> tuple[float, float]:
+    """The least and the greatest float whose printed decimals are within `max_change` of those of a number."""
+    try:
+        own = Decimal(str(int(entry)) if isinstance(entry, (bool, np.bool_)) else str(entry))
+    except InvalidOperation:  # no number: the row is refused elsewhere
+        return -math.inf, math.inf
+    if not own.is_finite():
+        return -math.inf, math.inf
+    if isinstance(max_change, Mapping):
+        down, up = (Decimal(repr(max_change[side])) if side in max_change else None for side in ("down", "up"))
+    else:
+        down = up = DOWNWARDS.multiply(Decimal(repr(max_change)), abs(own))
+    lower = -math.inf if down is None else _inside(UPWARDS.subtract(own, down), math.inf)
+    upper = math.inf if up is None else _inside(DOWNWARDS.add(own, up), -math.inf)
+    return lower, upper
+
+
+def _inside(end: Decimal, inwards: float) -> float:
+    """The float nearest to an end whose printed decimals are not beyond it."""
+    near = float(end)
+    printed = Decimal(repr(near))
+    return math.nextafter(near, inwards) if (printed < end if inwards > 0.0 else printed > end) else near
 
 
 def categorical_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
@@ -83,7 +129,21 @@ def categorical_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
     moves = possible_moves(feature)
     from_unknown = np.zeros((1, len(moves)), dtype=np.bool_)
     flags: Flags = np.concatenate([moves, from_unknown])[column_codes(feature, column)]
+    if feature.missing == "may_change" and not feature.immutable:
+        flags[column.isna().to_numpy(dtype=np.bool_)] = possible_targets(feature)
     return flags
+
+
+def possible_targets(feature: Feature) -> Flags:
+    """Flags (V,): whether an option may move to each value of a categorical column, wherever it comes from."""
+    values = feature.values or ()
+    targets = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
+    if feature.allowed is not None:
+        targets &= np.array([value in feature.allowed for value in values])
+    if feature.lower is not None or feature.upper is not None:
+        targets &= feature.numbers >= (-np.inf if feature.lower is None else feature.lower)
+        targets &= feature.numbers <= (np.inf if feature.upper is None else feature.upper)
+    return targets
 
 
 def possible_moves(feature: Feature) -> Flags:
@@ -92,19 +152,18 @@ def possible_moves(feature: Feature) -> Flags:
     stay = np.eye(len(values), dtype=np.bool_)
     if feature.immutable:
         return stay
-    moves = np.ones((len(values), len(values)), dtype=np.bool_)
-    if feature.allowed is not None:
-        moves &= np.array([value in feature.allowed for value in values])
-    if feature.withheld:
-        moves &= np.array([value not in feature.withheld for value in values])
+    moves = np.tile(possible_targets(feature), (len(values), 1))
     for origin, targets in (feature.transitions or {}).items():
         moves[feature.index.position(origin)] &= np.array([value in targets for value in values])
     if feature.direction == "increase":
         moves = np.triu(moves)
     if feature.direction == "decrease":
         moves = np.tril(moves)
-    if feature.lower is not None or feature.upper is not None:
-        inside = feature.numbers >= (-np.inf if feature.lower is None else feature.lower)
-        moves &= inside & (feature.numbers <= (np.inf if feature.upper is None else feature.upper))
+    if isinstance(feature.max_change, Mapping):
+        ranks = np.arange(len(values))
+        upwards = ranks - ranks[:, None]
+        moves &= (upwards <= feature.max_change.get("up", np.inf)) & (
+            -upwards <= feature.max_change.get("down", np.inf)
+        )
     result: Flags = moves | stay
     return result

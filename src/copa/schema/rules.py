@@ -10,7 +10,7 @@ from typing import Any
 from copa._core.records import FrozenMap
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.schema.feature import optional_number
+from copa.schema.field_readers import optional_number
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 WORD = r"[^\W\d]\w*"

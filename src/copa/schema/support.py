@@ -1,4 +1,4 @@
-"""Support of the values of a categorical column: how many training rows have them, and which have too few."""
+"""Support of a column's values: which values of a categorical one, and which numbers, too few training rows have."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,10 @@ import numpy as np
 from copa._core.words import counted, shown
 from copa.schema.columns import Codes, column_codes
 from copa.schema.feature import Feature
+from copa.schema.field_readers import ENDS
+from copa.schema.inference import regular_numbers
 from copa.schema.region import possible_moves
+from copa.schema.scales import usual_range
 from copa.tables.cells import Scalar
 
 if TYPE_CHECKING:
@@ -36,6 +39,23 @@ def support_fields(feature: Feature, column: "pd.Series[Any]") -> dict[str, Any]
     }
     out = given if feature.rare == "offer" else given | set(few)
     return {"support": few, "withheld": [value for value in feature.values or () if value in out]}
+
+
+def range_fields(feature: Feature, column: "pd.Series[Any]") -> dict[str, Any]:
+    """Return the fields `lower`, `upper` and `observed` of a numeric column for its training rows.
+
+    Ends that were given stay. The others are the 1 % and the 99 % quantile of the amounts, on the step; they are left
+    open where there is no amount, or none within the end that was given.
+    """
+    wanted = [end for end in ENDS if getattr(feature, end) is None or end in feature.observed]
+    amounts = regular_numbers(feature, column)
+    if not wanted or not amounts.size:
+        return {}
+    found = dict(zip(ENDS, usual_range(amounts, feature.step), strict=True))
+    ends = {end: found[end] if end in wanted else getattr(feature, end) for end in ENDS}
+    if ends["lower"] > ends["upper"]:
+        return {}
+    return ends | {"observed": wanted}
 
 
 def why_withheld(feature: Feature, value: Scalar) -> str:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
-from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, read_table
+from copa.schema.columns import entries_of, read_table
 from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
 from copa.schema.support import why_withheld
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Row = Mapping[str, Any]
+OBSERVED = " (99 % of the training rows have no {})"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def _is_missing(value: Any) -> bool:
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a cell holds a finite number; true and false count as 1 and 0."""
     if isinstance(value, np.timedelta64) or not isinstance(value, (numbers.Real, Decimal, np.bool_)):
         return False  # a duration is an integer to numpy
     try:
@@ -165,7 +166,7 @@ def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
         return _is_missing(own) and _is_missing(new)
     if feature.is_categorical and _position(feature, own) is not None:
         return _position(feature, own) == _position(feature, new)
-    if _is_number(own) and _is_number(new):
+    if is_number(own) and is_number(new):
         return exact(own) == exact(new)
     return bool(own == new)
 
@@ -173,37 +174,63 @@ def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
 def column_violations(feature: Feature, own: Any, new: Any) -> list[Violation]:
     """Say in what the value of one column breaks the schema; its rules and the number of changes are not looked at.
 
-    A value that is the applicant's own is a fact and no advice: it breaks nothing, even outside the range.
+    A value that is the applicant's own is a fact and no advice: it breaks nothing, even outside the range. A missing
+    value stays so, or leaves for any allowed one where the schema says that it may.
     """
     if feature.immutable:
         if is_unchanged(feature, own, new):
             return []
         return [Violation(feature.heading, "immutable", f"is immutable at {_said(feature, own)}", _said(feature, new))]
     if _is_missing(new):
-        return [Violation(feature.heading, "values", "must not be missing")]
+        return [] if _is_missing(own) else [Violation(feature.heading, "missing", "must not become missing")]
+    if _is_missing(own) and feature.missing == "stay":
+        return [Violation(feature.heading, "missing", "is missing, and may not change", _said(feature, new))]
     judge = _numeric_violations if feature.is_numeric else _categorical_violations
     return [Violation(feature.heading, *parts) for parts in judge(feature, own, new)]
 
 
 def _numeric_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
     """Yield constraint, limit and what is there instead."""
-    if not _is_number(new):
+    if not is_number(new):
         yield "values", "must be a finite number", shown(new)
         return
-    if not _is_number(own):
+    if not is_number(own) and not _is_missing(own):
         yield "values", "the applicant's own value must be a finite number", shown(own)
         return
-    before, after = exact(own), exact(new)
-    if after == before:
+    if is_unchanged(feature, own, new):
         return
-    yield from _range_violations(feature, new)
+    got = _number(feature, new)
+    if _is_special(feature, new):
+        yield "special", f"must not change to the special code {got}", ""
+        return
+    yield from range_violations(feature, new)
+    if not _is_missing(own) and not _is_special(feature, own):
+        yield from _distance_violations(feature, own, new)
+    if feature.step is not None and exact(new) % exact(feature.step) != 0:
+        yield "step", f"may only change to multiples of {feature.step:g}", got
+
+
+def _is_special(feature: Feature, value: Any) -> bool:
+    return any(exact(code) == exact(value) for code in feature.special)
+
+
+def _distance_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield what is wrong with the way from one amount to another."""
+    before, after = exact(own), exact(new)
     start, got = _number(feature, own), _number(feature, new)
     if feature.direction == "increase" and after < before:
         yield "direction", f"may only increase from {start}", got
     if feature.direction == "decrease" and after > before:
         yield "direction", f"may only decrease from {start}", got
-    if feature.step is not None and after % exact(feature.step) != 0:
-        yield "step", f"may only change to multiples of {feature.step:g}", got
+    if isinstance(feature.max_change, Mapping):
+        for side, word, way in (("up", "increase", after - before), ("down", "decrease", before - after)):
+            most = feature.max_change.get(side)
+            if most is not None and way > exact(most):
+                yield "max_change", f"may {word} by at most {most:.15g} from {start}", got
+    elif feature.max_change is not None:
+        share = exact(feature.max_change)
+        if abs(after - before) > share * abs(before):
+            yield "max_change", f"may change by at most {float(100 * share):.15g} % of {start}", got
 
 
 def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
@@ -214,39 +241,55 @@ def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tu
     if there is None:
         yield "values", known, shown(new)
         return
-    if here is None:
+    if here is None and not _is_missing(own):
         yield "values", f"the applicant's own value {known}", shown(own)
         return
     if here == there:
         return
+    got = _said(feature, new)
     if feature.lower is not None or feature.upper is not None:
-        yield from _range_violations(feature, values[there])
-    start, got = _said(feature, own), _said(feature, new)
+        yield from range_violations(feature, values[there])
     if feature.allowed is not None and values[there] not in feature.allowed:
         yield "allowed", f"may only change to {_listed(feature, feature.allowed)}", got
     if values[there] in feature.withheld:
         yield "withheld", f"{got} {why_withheld(feature, values[there])}", ""
+    if here is not None:
+        for constraint, limit in _move_violations(feature, here, there):
+            yield constraint, limit, got
+
+
+def _move_violations(feature: Feature, here: int, there: int) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the way from one of a column's values to another, by their positions."""
+    values = feature.values or ()
+    start = _said(feature, values[here])
     if feature.transitions is not None and values[here] in feature.transitions:
         targets = feature.transitions[values[here]]
         if values[there] not in targets:
-            yield "transitions", f"may only change from {start} to {_listed(feature, targets)}", got
+            yield "transitions", f"may only change from {start} to {_listed(feature, targets)}"
     onwards = {"increase": values[here + 1 :], "decrease": values[:here]}.get(feature.direction, values)
     if values[there] not in onwards and feature.direction != "both":
-        yield "direction", f"may only {_way(feature, start, onwards)}", got
+        increase_or_decrease = f"{feature.direction} from {start}"
+        # Words for values have their own up and down: "increase" could be read either way.
+        yield "direction", f"may only {_way(feature, start, onwards) if feature.labels else increase_or_decrease}"
+    if isinstance(feature.max_change, Mapping):
+        up, down = (feature.max_change.get(side, math.inf) for side in ("up", "down"))
+        near = tuple(value for k, value in enumerate(values) if 0 < k - here <= up or 0 < here - k <= down)
+        if values[there] not in near:
+            yield "max_change", f"may only {_way(feature, start, near)}"
 
 
-def _way(feature: Feature, start: str, onwards: tuple[Scalar, ...]) -> str:
-    """Say where a direction leads; in words that have their own up and down, "increase" could be read either way."""
-    if not feature.labels:
-        return f"{feature.direction} from {start}"
-    return f"change from {start} to {_listed(feature, onwards)}" if onwards else f"stay at {start}"
+def _way(feature: Feature, start: str, targets: tuple[Scalar, ...]) -> str:
+    return f"change from {start} to {_listed(feature, targets)}" if targets else f"stay at {start}"
 
 
-def _range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
+def range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield constraint, limit and what is there instead, for a number outside the range of its column."""
     if feature.lower is not None and exact(new) < exact(feature.lower):
-        yield "lower", f"must be at least {feature.lower:.15g}", _number(feature, new)
+        usual = OBSERVED.format("less") if "lower" in feature.observed else ""
+        yield "lower", f"must be at least {feature.lower:.15g}{usual}", _number(feature, new)
     if feature.upper is not None and exact(new) > exact(feature.upper):
-        yield "upper", f"must be at most {feature.upper:.15g}", _number(feature, new)
+        usual = OBSERVED.format("more") if "upper" in feature.observed else ""
+        yield "upper", f"must be at most {feature.upper:.15g}{usual}", _number(feature, new)
 
 
 def _said(feature: Feature, value: Any) -> str:
@@ -273,96 +316,13 @@ def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: R
         if features[name].is_categorical:
             position = _position(features[name], value)
             value = None if position is None else (features[name].values or ())[position]
-        if not _is_number(value):
+        if not is_number(value):
             return [Violation("", "rules", f"rule {rule.text}: {name} must be a number", shown(option[name]))]
+        if _is_special(features[name], value):
+            return [Violation("", "rules", f"rule {rule.text}: {name} must not be a special code", shown(value))]
         total += exact(coefficient) * exact(value)
     if total <= limit:
         return []
     reached, allowed = f"{float(total):.15g}", f"{rule.upper:.15g}"
     excess = f" by {float(total - limit):.2g}" if reached == allowed else ""
     return [Violation("", "rules", f"rule {rule.text} does not hold: {reached} is above {allowed}{excess}")]
-
-
-# A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
-# far more than the sum can be off, single precision included; half precision is less than that (`_is_precise`).
-IN_DOUBT = 1e-5
-SINGLE = 4  # bytes of a number in single precision
-OF_ONE_KIND = ("string", "integer", "floating", "boolean")  # objects among which equal ones are the same
-
-
-def obeying(
-    features: tuple[Feature, ...],
-    rules: tuple[LinearRule, ...],
-    max_changes: int | None,
-    origins: "pd.DataFrame",
-    options: "pd.DataFrame",
-) -> Flags:
-    """Whether each option (M rows) obeys the schema for the applicant in the same row of `origins`, (M,)."""
-    good = np.ones(len(options), dtype=np.bool_)
-    changes = np.zeros(len(options), dtype=np.int64)
-    for feature in features:
-        fine, changed = _judge_column(feature, origins[feature.name], options[feature.name])
-        good &= fine
-        changes += changed
-    if max_changes is not None:
-        good &= changes <= max_changes
-    by_name = {feature.name: feature for feature in features}
-    for rule in rules:
-        good[good] = _holds(rule, by_name, options[good])
-    return good
-
-
-def _judge_column(feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]") -> tuple[Flags, Flags]:
-    """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
-    before, owns = _distinct(origins)
-    after, news = _distinct(options)
-    pairs, which = np.unique(before * len(news) + after, return_inverse=True)
-    fine, changed = np.ones(len(pairs), dtype=np.bool_), np.zeros(len(pairs), dtype=np.bool_)
-    for k, pair in enumerate(pairs.tolist()):
-        own, new = owns[pair // len(news)], news[pair % len(news)]
-        fine[k] = not column_violations(feature, own, new)
-        changed[k] = not is_unchanged(feature, own, new)
-    return fine[which], changed[which]
-
-
-def _distinct(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
-    """For each row which of a list of entries it holds; a missing one is the last of them."""
-    from pandas.api.types import infer_dtype, is_object_dtype
-
-    if is_object_dtype(column.dtype) and infer_dtype(column, skipna=True) not in OF_ONE_KIND:
-        # 1, 1.0 and True are equal, and may be spelled for different values.
-        return np.arange(len(column)), list(column)
-    positions, distinct = distinct_entries(column)
-    return np.where(positions < 0, len(distinct), positions), [*distinct, None]
-
-
-def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataFrame") -> Flags:
-    """Whether options obey a rule, (M,)."""
-    total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
-    for name, coefficient in rule.coefficients.items():
-        term = coefficient * _numbers(features[name], options[name])
-        total += term
-        size += np.abs(term)
-    holds: Flags = total <= -IN_DOUBT * size
-    if not all(_is_precise(features[name], options[name]) for name in rule.coefficients):
-        holds[:] = False
-    doubtful = np.flatnonzero(~holds)
-    some = options[list(rule.coefficients)].iloc[doubtful]
-    holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]
-    return holds
-
-
-def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
-    """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
-    if feature.is_categorical:
-        return True
-    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
-    return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
-
-
-def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
-    """A column as numbers, NaN where there is none."""
-    if feature.is_numeric:
-        return column_numbers(column)[0]
-    codes = column_codes(feature, column)
-    return np.where(codes < 0, np.nan, feature.numbers[codes])

@@ -11,9 +11,10 @@ from copa._core.archive import parse_json
 from copa._core.files import write_atomically
 from copa._core.words import require_known, shown
 from copa.exceptions import DataError, InvalidInputError
-from copa.schema.feature import FIELDS, Feature, is_absent
+from copa.schema.feature import FIELDS, Feature
+from copa.schema.field_readers import is_absent
 from copa.schema.rules import LinearRule
-from copa.tables.cells import text_of
+from copa.tables.cells import Scalar, text_of
 
 LONGEST = 1_000_000  # characters of a file
 LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digits takes their square in time
@@ -97,21 +98,35 @@ def _require_unique_keys(root: Any) -> None:
 
 FORMAT = "copa_schema"
 VERSION = 1
-ENTRIES = ("format", "version", "columns", "rules", "max_changes")
+ENTRIES = ("format", "version", "columns", "rules", "max_changes", "favourable")
 MAPPINGS = ("transitions", "labels", "support")  # fields whose keys are values of the column
 SUFFIXES = (".yaml", ".yml", ".json")
 LARGEST = 20_000_000  # bytes of a file
 
 
-def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None) -> dict[str, Any]:
+def content_of(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    favourable: Scalar | None = None,
+) -> dict[str, Any]:
     """Return a schema as plain lists, mappings, text and numbers, without what is the default."""
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    content["columns"] = {f.name: {k: _plain(v) for k, v in f.stated().items()} for f in features}
+    content["columns"] = {f.name: _plain_fields(f) for f in features}
     if rules:
         content["rules"] = [rule.text for rule in rules]
     if max_changes is not None:
         content["max_changes"] = max_changes
+    if favourable is not None:
+        content["favourable"] = favourable
     return content
+
+
+def _plain_fields(feature: Feature) -> dict[str, Any]:
+    fields = {name: _plain(value) for name, value in feature.stated().items()}
+    if feature.special:
+        fields["special"] = [_plain(code) for code in feature.special]
+    return fields
 
 
 def _plain(value: Any) -> Any:
@@ -139,7 +154,7 @@ def arguments_from(content: Any) -> dict[str, Any]:
     if not isinstance(columns, Mapping):
         raise InvalidInputError(f"columns must be a mapping from column to its fields, got {shown(columns)}")
     features = tuple(_read_column(name, fields) for name, fields in columns.items())
-    return {"features": features, "rules": content.get("rules"), "max_changes": content.get("max_changes")}
+    return {"features": features} | {name: content.get(name) for name in ("rules", "max_changes", "favourable")}
 
 
 def _read_column(name: Any, fields: Any) -> Feature:
@@ -153,9 +168,18 @@ def _read_column(name: Any, fields: Any) -> Feature:
     return Feature(name, **fields)
 
 
-def write(content: dict[str, Any], path: Path) -> None:
-    """Write the content of a schema as YAML or JSON; the file is complete or is not there."""
-    text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content)
+def write(content: dict[str, Any], path: Path, notes: Mapping[str, str]) -> None:
+    """Write the content of a schema as YAML or JSON; the file is complete or is not there.
+
+    Parameters
+    ----------
+    content : dict
+        What `content_of` returned.
+    path : Path
+    notes : mapping of str to str
+        From a column to a comment on it, in YAML.
+    """
+    text = _as_json(content) if _suffix(path) == ".json" else _as_yaml(content, notes)
     write_atomically(path, text.encode("utf-8"))
 
 
@@ -176,9 +200,17 @@ def _as_json(content: dict[str, Any]) -> str:
     return json.dumps(with_text_keys(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _as_yaml(content: dict[str, Any]) -> str:
-    import yaml
+def _as_yaml(content: dict[str, Any], notes: Mapping[str, str]) -> str:
+    """Return content as YAML, each column behind its comment."""
+    before, after = _dumped(content | {"columns": {"": {"": []}}}).split(_dumped({"columns": {"": {"": []}}}))
+    columns = ""
+    for name, fields in content["columns"].items():
+        columns += f"  # {notes[name]}\n" if name in notes else ""
+        columns += _dumped({"columns": {name: fields}}).removeprefix("columns:\n")
+    return f"{before}columns:\n{columns}{after}"
 
+
+def _dumped(content: dict[str, Any]) -> str:
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
     return text
 

@@ -1,11 +1,13 @@
-"""Outputs that would overwrite each other, or what is read, are refused before any work."""
+"""Options of commands: outputs that would overwrite something are refused, and largest changes are read."""
 
 import os
 
 import pytest
 
+from copa import Feature, FeatureSchema
 from copa.cli.messages import MisuseError
-from copa.cli.options import require_outputs
+from copa.cli.options import read_max_change, require_outputs
+from unit.planner import loans
 
 
 def outputs(plans, proofs=None):
@@ -42,3 +44,51 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_the_same_file(tmp_path):
     (tmp_path / "q.json").symlink_to(tmp_path / "p.json")
     with pytest.raises(MisuseError, match="are the same file"):
         require_outputs(outputs(tmp_path / "p.json", tmp_path / "q.json"))
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("income=0.3", 0.3),
+        ("debt=+12/-6", {"up": 12.0, "down": 6.0}),
+        ("debt=-6/+12.5", {"up": 12.5, "down": 6.0}),
+        ("debt=+0", {"up": 0.0}),
+        ("grade=-1", {"down": 1.0}),
+    ],
+)
+def test_largest_changes_are_shares_or_units_up_and_down(text, change):
+    assert list(read_max_change([text], loans.SCHEMA).values()) == [change]
+
+
+def test_columns_with_an_equals_sign_are_read():
+    odd = FeatureSchema([Feature("a=b", "numeric")])
+    assert read_max_change(["a=b=0.5"], odd) == {"a=b": 0.5}
+    assert read_max_change(None, odd) == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            ["incme=0.3"],
+            "there is no column 'incme'; did you mean 'income'.*write COLUMN=SHARE, such as amount=0.3, or C",
+        ),
+        (["income"], "there is no column ''.*write COLUMN=SHARE"),
+        (
+            ["income=much"],
+            "--max-change income=much: cannot be read; write COLUMN=SHARE, such as amount=0.3, or COLUMN=+",
+        ),
+        (["income=+3/+4"], "cannot be read"),
+        (["income=+3/4"], "cannot be read"),
+        (["income=+"], "cannot be read"),
+        (["income=0.3", "income=0.4"], "column 'income' is there twice"),
+        (["age=0.3"], "column 'age' is immutable"),
+        (["job=+1"], "column 'job': max_change means nothing for kind 'categorical'"),
+        (["grade=0.3"], "column 'grade': max_change of an ordinal counts levels"),
+        (["income=0"], "column 'income': max_change .* must be a positive number, got 0"),
+        (["income=nan"], "column 'income': max_change .* must be a positive number"),
+    ],
+)
+def test_a_largest_change_that_cannot_be_is_misuse_that_says_what_can(texts, message):
+    with pytest.raises(MisuseError, match=message):
+        read_max_change(texts, loans.SCHEMA)

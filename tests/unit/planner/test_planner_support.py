@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import copa
 from copa import FeatureSchema
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from unit.planner import loans
 
 # Nobody is a pilot, few are actors, and the model likes both.

@@ -81,7 +81,7 @@ def test_steps_are_those_the_data_were_written_with(column, step):
 def test_ranges_and_spreads_are_those_seen():
     feature = infer([1.5, 2.0, np.nan, 4.0])
     assert (feature.lower, feature.upper) == (1.5, 4.0)
-    assert feature.spread == pytest.approx(np.std([1.5, 2.0, 4.0]), rel=5e-6)  # six digits are kept
+    assert feature.spread == 0.85  # half of the way from 1.66 to 3.36, a third and two thirds along
     ranks = infer(pd.Series(pd.Categorical(["lo", "hi", "hi"], ["lo", "mid", "hi"], ordered=True)))
     assert ranks.spread == pytest.approx(np.std([0, 2, 2]), rel=5e-6)
 
@@ -103,7 +103,7 @@ def test_what_the_caller_says_comes_before_what_is_seen():
 
 def test_another_kind_is_described_as_that_kind():
     assert infer([3, 1, 2], kind="ordinal") == Feature("x", "ordinal", values=(1, 2, 3), spread=0.816497)
-    assert infer([1, 2, 1], kind="integer") == Feature("x", "integer", lower=1, upper=2, spread=0.471405)
+    assert infer([1, 2, 1], kind="integer") == Feature("x", "integer", lower=1, upper=2, spread=0.34)
     assert infer(["lo", "hi", "lo"], kind="ordinal", values=["lo", "hi"]).values == ("lo", "hi")
 
 
@@ -170,5 +170,59 @@ def test_columns_without_names_are_refused():
 def test_missing_spreads_are_filled_in_and_others_stay():
     schema = FeatureSchema([Feature("a", "integer"), Feature("b", "numeric", spread=7.0)])
     filled = schema.with_spreads(pd.DataFrame({"a": [1, 3], "b": [1.0, 2.0]}))
-    assert (filled["a"].spread, filled["b"].spread) == (1.0, 7.0)
+    assert (filled["a"].spread, filled["b"].spread) == (0.68, 7.0)
     assert filled.with_spreads(pd.DataFrame({"a": [1, 9], "b": [1.0, 2.0]})) == filled
+
+
+def test_special_codes_are_no_part_of_ranges_spreads_and_steps():
+    amounts = np.repeat(100.0 * np.arange(1, 41), 5)
+    schema = FeatureSchema.infer(pd.DataFrame({"debt": [*amounts, *[-9.0] * 90, *[-8.0] * 30]}))
+    debt = schema["debt"]
+    said = {"lower": 100, "upper": 4000, "step": 100, "spread": debt.spread, "special": [-9, -8]}
+    assert debt == Feature("debt", "integer", **said)
+    assert debt.spread == infer(amounts).spread
+    assert schema.notes == {"debt": "looks like it has special codes: -9, -8"}
+    assert schema.check(pd.DataFrame({"debt": [-9, 100, -8]})) == [""] * 3
+
+
+def test_special_codes_are_not_guessed_where_the_caller_says_something_about_the_numbers():
+    column = [*range(50), -9, -9]
+    assert infer(column).special == (-9.0,)
+    assert infer(column, special=[]).special == ()
+    assert infer(column, lower=-20).special == ()
+    assert infer(column, special=[-10]).special == (-10.0,)
+    assert infer(column, kind="ordinal").kind == "ordinal"
+
+
+def test_codes_under_an_encoder_are_categorical():
+    table = pd.DataFrame({"branch": [3, 1, 3, np.nan], "flag": [1, 0, 1, 1], "age": [30, 40, 50, 60]})
+    schema = FeatureSchema.infer(table, categories={"branch": [1.0, 2.0, 3.0, np.nan], "flag": [0, 1]})
+    assert [feature.kind for feature in schema.features] == ["categorical", "binary", "integer"]
+    assert repr(schema["branch"].values) == "(1, 2, 3)"
+    assert FeatureSchema.infer(table, categories={"flag": [0, 1, 2]})["flag"].kind == "categorical"
+    named = FeatureSchema.infer(table, categories={"branch": [1, 2, 3]}, features={"branch": {"kind": "ordinal"}})
+    assert named["branch"].kind == "ordinal"
+
+
+def test_notes_say_why_and_go_when_a_person_decides():
+    table = pd.DataFrame({"age": [30, 40, 50], "Sex": ["m", "f", "m"], "debt": [1, 2, 3]})
+    schema = FeatureSchema.infer(table)
+    assert {name for name in schema if schema[name].immutable} == {"age", "Sex"}
+    assert schema.notes == {"age": "immutable: looks like an age", "Sex": "immutable: looks like a protected attribute"}
+    assert schema.with_support(table).with_spreads(table).notes == schema.notes
+    assert set(schema.replace(age={"immutable": False}).notes) == {"Sex"}
+    assert FeatureSchema.infer(table, features={"age": {"immutable": False}})["age"].immutable is False
+    assert "age" not in FeatureSchema.infer(table, immutable=["age"]).notes
+
+
+def test_notes_are_comments_of_a_yaml_file(tmp_path):
+    table = pd.DataFrame({"age": [30, 40, 50], "sex: x": ["m", "f", "m"], "debt": [1, 2, 3]})
+    schema = FeatureSchema.infer(table, rules=["debt <= age", "age >= 0"], max_changes=2)
+    schema.save(tmp_path / "schema.yaml")
+    lines = (tmp_path / "schema.yaml").read_text().splitlines()
+    assert lines[3] == "  # immutable: looks like an age"
+    assert lines[4].startswith("  age: {kind: integer, immutable: true")
+    assert sum("#" in line for line in lines) == 2
+    assert FeatureSchema.load(tmp_path / "schema.yaml") == schema
+    schema.save(tmp_path / "schema.json")
+    assert FeatureSchema.load(tmp_path / "schema.json") == schema

@@ -43,6 +43,45 @@ def test_a_missing_own_value_has_no_limits():
     np.testing.assert_array_equal(upper, [np.nan, 3.0])
 
 
+def test_a_missing_number_that_may_change_has_the_whole_range():
+    lower, upper = line(own=[np.nan, 2.0], missing="may_change", direction="increase", max_change=0.5, upper=9.0)
+    assert (lower, upper) == ([-INF, 2.0], [9.0, 3.0])
+    np.testing.assert_array_equal(line(own=[np.nan], missing="may_change", immutable=True), [[np.nan], [np.nan]])
+
+
+def test_a_special_code_is_left_for_the_whole_range():
+    fields = {"special": [-9], "direction": "decrease", "max_change": {"down": 1}}
+    assert line(own=[-9.0, 2.0], **fields) == ([-INF, 1.0], [INF, 2.0])
+    assert line(own=[-9.0, 2.0], lower=0, upper=9, **fields) == ([0.0, 1.0], [9.0, 2.0])
+    assert line(own=[-9.0], immutable=True, **fields) == ([-9.0], [-9.0])
+
+
+def test_a_largest_change_narrows_the_range_to_what_is_near_the_applicant():
+    assert line(own=[2000.0, -10.0, 0.0], max_change=0.3) == ([1400.0, -13.0, 0.0], [2600.0, -7.0, 0.0])
+    assert line(own=[2000.0], max_change={"up": 500}) == ([-INF], [2500.0])
+    assert line(own=[2000.0], max_change={"down": 0.5}) == ([1999.5], [INF])
+    assert line(own=[5.0, 30.0], max_change=0.1, lower=10, upper=20) == ([5.0, 30.0], [5.0, 30.0])
+
+
+def test_the_ends_of_a_largest_change_are_the_decimals_that_are_printed():
+    assert line(own=[0.7], max_change=0.1) == ([0.63], [0.77])  # 0.7 + 0.1 * 0.7 is 0.7699999999999999 in floats
+    single = FeatureSchema([Feature("x", "numeric", max_change=0.5)])
+    lower, upper = single.limits(pd.DataFrame({"x": np.array([0.1], dtype=np.float32)})).numeric["x"]
+    assert (lower.tolist(), upper.tolist()) == ([0.05], [0.15])
+
+
+def test_an_ordinal_moves_by_no_more_than_its_levels():
+    assert moves(max_change={"up": 1}) == [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
+    assert moves(max_change={"up": 0, "down": 1}) == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+
+
+def test_a_missing_choice_may_become_what_others_may_move_to():
+    fields = {"allowed": ["low", "mid"], "withheld": ["low"], "transitions": {"low": ["high"]}}
+    assert moves(own=[None, "low", "odd"], missing="may_change", **fields) == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert moves(own=[None], **fields) == [[0, 0, 0]]
+    assert moves(own=[None], missing="may_change", immutable=True) == [[0, 0, 0]]
+
+
 def test_a_choice_may_go_anywhere_unless_something_is_said():
     assert moves() == [[1, 1, 1]] * 3
 

@@ -186,3 +186,47 @@ def test_search_and_judge_agree_on_what_is_withheld(counts, kind, data):
     plain = FeatureSchema([feature]).obeys(own, new)
     assert schema.obeys(own, new).tolist() == region.tolist() == (plain & ~np.array(rare)).tolist()
     assert [not found for found in schema.violations(own, new)] == region.tolist()
+
+
+PAID = pd.DataFrame({"paid": [*range(1, 1001), 70_000, -9, -9]})
+
+
+def filled_range(table=PAID, **fields):
+    paid = FeatureSchema([Feature("paid", "integer", special=[-9], **fields)]).with_support(table)["paid"]
+    return paid.lower, paid.upper, paid.observed
+
+
+def test_open_ends_of_a_range_are_filled_in_from_the_data():
+    assert filled_range() == (11.0, 991.0, ("lower", "upper"))
+    assert filled_range(lower=0) == (0.0, 991.0, ("upper",))
+    assert filled_range(upper=5000, step=50) == (50.0, 5000.0, ("lower",))
+    assert filled_range(lower=0, upper=5000) == (0.0, 5000.0, ())
+
+
+def test_ranges_stay_open_where_nothing_is_known_and_in_immutable_columns():
+    assert filled_range(PAID[:0]) == (None, None, ())
+    assert filled_range(PAID[-2:]) == (None, None, ())
+    assert filled_range(immutable=True) == (None, None, ())
+    assert filled_range(upper=5) == (None, 5.0, ())
+
+
+def test_filled_in_ends_are_found_again_and_given_ones_are_not():
+    schema = FeatureSchema([Feature("paid", "integer", lower=0)]).with_support(PAID[:10])
+    assert (schema["paid"].upper, schema["paid"].observed) == (10.0, ("upper",))
+    assert schema.with_support(PAID[:100])["paid"].upper == 100.0
+    decided = schema.replace(paid={"upper": 500})
+    assert decided["paid"].observed == ()
+    assert decided.with_support(PAID)["paid"].upper == 500.0
+    assert FeatureSchema.from_dict(schema.to_dict()) == schema
+
+
+def test_a_number_beyond_the_data_is_refused_with_the_reason():
+    paid = FeatureSchema([Feature("paid", "integer")]).with_support(PAID[:1000])["paid"]
+    assert judged(paid, 500, 5000) == ["paid: must be at most 991 (99 % of the training rows have no more), got 5000"]
+    assert judged(paid, 500, 1) == ["paid: must be at least 10 (99 % of the training rows have no less), got 1"]
+    assert judged(paid, 5000, 5000) == []
+
+
+def test_a_special_code_within_the_data_needs_a_range_that_leaves_it_out():
+    with pytest.raises(InvalidInputError, match="special code 500 must lie outside the range of amounts, 10 to 992; g"):
+        FeatureSchema([Feature("paid", "integer", special=[500])]).with_support(PAID[:1001])

@@ -58,7 +58,7 @@ def by_hand(
     slopes, own = np.array(list(columns.values())).T
     table = pd.DataFrame({name: np.arange(20.0) % (3 + k) for k, name in enumerate(columns)})
     pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), LogisticRegression())
-    pipeline.fit(table, np.arange(20) % 2)
+    pipeline.fit(table, np.arange(20) % 2 == 1)
     pipeline[-1].coef_, pipeline[-1].intercept_ = slopes[None], np.array([intercept])
     return TinyProblem(
         schema=FeatureSchema(features, rules),

@@ -8,7 +8,7 @@ import pytest
 
 from copa.schema import Feature
 from copa.search.cost import level_gaps, unit_of_effort
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from oracle.exhaustive_menus import Rows, places_of
 from oracle.tiny_problems import tiny_problems
 from unit.search.search_problems import Searcher, by_hand

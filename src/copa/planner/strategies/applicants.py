@@ -9,7 +9,7 @@ from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import Regions
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from copa.search.rows import make_room
 
 if TYPE_CHECKING:

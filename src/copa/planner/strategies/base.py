@@ -1,7 +1,7 @@
 """`Strategy`: what a planner knows of one kind of model, and how it plans with it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.planner.strategies.obstacles import out_of_reach
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
@@ -20,6 +21,7 @@ from copa.uncertainty.reliability import LEAST_RELIABILITY
 from copa.uncertainty.weight_moments import WeightMoments
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from copa.planner.settings import Execution, FitSettings
     from copa.planner.strategies.applicants import Applicants
     from copa.planner.strategies.options import Found, Options
+    from copa.schema.field_readers import MaxChange
     from copa.uncertainty.history import Drift
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
@@ -179,6 +182,12 @@ class Strategy(ABC):
         """
         raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
 
+    def limited(self, max_change: "Mapping[str, MaxChange]") -> "Strategy":
+        """The same state with other largest changes of some columns: nothing that was learned depends on them."""
+        changes = {name: {"max_change": most} for name, most in max_change.items()}
+        columns = tuple(f.replace(**changes.get(f.name, {})) for f in self.space.columns)
+        return replace(self, space=replace(self.space, schema=self.schema.replace(changes), columns=columns))
+
     def moments(self, n_options: int) -> WeightMoments:
         """Nominal moments of the ambiguity set, towards the favourable label and cut off."""
         ambiguity = self.ambiguity(n_options)
@@ -199,7 +208,7 @@ class Strategy(ABC):
         n_jobs: int | None,  # noqa: ARG002
         fidelity: Array | None = None,  # noqa: ARG002
     ) -> HeldOutRates | None:
-        """Shares of refits that accept options and that nothing was chosen by; None where there are no such refits.
+        """Shares of refits that accept options and that the search did not go by; None where there are no such refits.
 
         Parameters
         ----------
@@ -209,6 +218,33 @@ class Strategy(ABC):
         n_jobs : int or None
         fidelity : ndarray of shape (N,), optional
             See `Found`.
+        """
+        return None
+
+    def intervals(
+        self,
+        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
+        options: "Options",  # noqa: ARG002
+        request: PlanRequest,  # noqa: ARG002
+        run: "Execution",  # noqa: ARG002
+    ) -> Intervals | None:
+        """How far the changed numbers of options may be off, with the options as sure as they should be.
+
+        Called for the options that are delivered: today's model accepts them, and they obey the schema.
+
+        Parameters
+        ----------
+        applicants : Applicants
+            N of them.
+        options : Options
+            M, whose owners are positions among the applicants.
+        request : PlanRequest
+        run : Execution
+
+        Returns
+        -------
+        Intervals or None
+            Of M options; None where nothing is known.
         """
         return None
 

@@ -198,8 +198,8 @@ def choose_plans(
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
-        own, weight = applicants.regions.own[i], request.diversity_weight or 0.0
-        chosen = rows[choose_options(space, own, samples.values[rows], n_options, weight)]
+        region, weight = applicants.regions.take(i), request.diversity_weight or 0.0
+        chosen = rows[choose_options(space, region, samples.values[rows], n_options, weight)]
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
         plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
         plans.counts[i] = len(chosen)

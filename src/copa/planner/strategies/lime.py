@@ -26,7 +26,8 @@ from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.run import Goals
 from copa.uncertainty.score_retraining import standard_points
 

@@ -14,7 +14,8 @@ from copa.models.black_box import BlackBox
 from copa.planner.strategies.applicants import declined_rows
 from copa.planner.strategies.black_box import score_all
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.rows import make_room, write_rows
 from copa.uncertainty.reliability import reliability
 
@@ -67,7 +68,7 @@ def measure_reliability(
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
-    table, effort = write_rows(space, people, regions.own, owner, rows), space.effort(regions.own[owner], rows)
+    table, effort = write_rows(space, people, regions, owner, rows), space.effort(regions.take(owner), rows)
     scores = score_all(searching, table, n_jobs)
     chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
     met = np.unique(np.concatenate(chosen))

@@ -43,7 +43,7 @@ class Rows:
 
     def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
         """The rows as a model is given them."""
-        return write_rows(space, applicants.table, applicants.regions.own, self.owner, self.values)
+        return write_rows(space, applicants.table, applicants.regions, self.owner, self.values)
 
     def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
         """The rows around their applicants, (M, 1 + A), in the units of effort.
@@ -57,7 +57,7 @@ class Rows:
         units = np.array([unit_of_effort(feature) for feature in space.numeric])
         points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units
         everyone = np.arange(len(points))
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             points[everyone, 1 + as_levels(self.values[:, f])] += 1.0
             points[everyone, 1 + as_levels(own[:, f])] -= 1.0
         return points

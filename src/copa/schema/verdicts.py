@@ -1,0 +1,132 @@
+"""Whether many options obey a schema: the verdicts of `violations`, with each distinct pair of cells judged once."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, special_cells
+from copa.schema.feature import Feature
+from copa.schema.rules import LinearRule
+from copa.schema.violations import (
+    column_violations,
+    is_number,
+    is_unchanged,
+    range_violations,
+    rows_of,
+    rule_violations,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
+# far more than the sum can be off, single precision included; half precision is less than that (`_is_precise`).
+IN_DOUBT = 1e-5
+SINGLE = 4  # bytes of a number in single precision
+OF_ONE_KIND = ("string", "integer", "floating", "boolean")  # objects among which equal ones are the same
+
+
+def obeying(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    origins: "pd.DataFrame",
+    options: "pd.DataFrame",
+) -> Flags:
+    """Whether each option (M rows) obeys the schema for the applicant in the same row of `origins`, (M,)."""
+    good = np.ones(len(options), dtype=np.bool_)
+    changes = np.zeros(len(options), dtype=np.int64)
+    for feature in features:
+        fine, changed = _judge_column(feature, origins[feature.name], options[feature.name])
+        good &= fine
+        changes += changed
+    if max_changes is not None:
+        good &= changes <= max_changes
+    by_name = {feature.name: feature for feature in features}
+    for rule in rules:
+        good[good] = _holds(rule, by_name, options[good])
+    return good
+
+
+def _judge_column(feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]") -> tuple[Flags, Flags]:
+    """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
+    before, owns = _distinct(origins)
+    after, news = _distinct(options)
+    pairs, which = np.unique(before * len(news) + after, return_inverse=True)
+    fine, changed = np.ones(len(pairs), dtype=np.bool_), np.zeros(len(pairs), dtype=np.bool_)
+    for k, pair in enumerate(pairs.tolist()):
+        own, new = owns[pair // len(news)], news[pair % len(news)]
+        fine[k] = not column_violations(feature, own, new)
+        changed[k] = not is_unchanged(feature, own, new)
+    return fine[which], changed[which]
+
+
+def _distinct(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
+    """For each row which of a list of entries it holds; a missing one is the last of them."""
+    from pandas.api.types import infer_dtype, is_object_dtype
+
+    if is_object_dtype(column.dtype) and infer_dtype(column, skipna=True) not in OF_ONE_KIND:
+        # 1, 1.0 and True are equal, and may be spelled for different values.
+        return np.arange(len(column)), list(column)
+    positions, distinct = distinct_entries(column)
+    return np.where(positions < 0, len(distinct), positions), [*distinct, None]
+
+
+def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataFrame") -> Flags:
+    """Whether options obey a rule, (M,)."""
+    total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
+    for name, coefficient in rule.coefficients.items():
+        term = coefficient * _numbers(features[name], options[name])
+        total += term
+        size += np.abs(term)
+    holds: Flags = total <= -IN_DOUBT * size
+    for name in rule.coefficients:
+        holds &= _is_precise(features[name], options[name]) & ~special_cells(features[name], options[name])
+    doubtful = np.flatnonzero(~holds)
+    some = options[list(rule.coefficients)].iloc[doubtful]
+    holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]
+    return holds
+
+
+def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
+    """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
+    if feature.is_categorical:
+        return True
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+    return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
+
+
+def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
+    """A column as numbers, NaN where there is none."""
+    if feature.is_numeric:
+        return column_numbers(column)[0]
+    codes = column_codes(feature, column)
+    return np.where(codes < 0, np.nan, feature.numbers[codes])
+
+
+def count_cells(features: tuple[Feature, ...], table: "pd.DataFrame") -> dict[str, dict[str, int]]:
+    """Count cells that are missing, a special code or an amount outside the range, by column; only what there is."""
+    counts = {}
+    for feature in features:
+        column = table[feature.name]
+        positions, distinct = _distinct(column)
+        outside = np.array([_is_outside(feature, entry) for entry in distinct], dtype=np.bool_)
+        found = {
+            "missing": int(column.isna().sum()),
+            "special": int(special_cells(feature, column).sum()),
+            "outside": int(outside[positions].sum()),
+        }
+        if any(found.values()):
+            counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
+    return counts
+
+
+def _is_outside(feature: Feature, entry: Any) -> bool:
+    """Whether an entry is an amount outside the range of its column."""
+    if feature.is_categorical:
+        position = feature.index.position(entry)
+        has_range = feature.lower is not None or feature.upper is not None
+        return position >= 0 and has_range and any(range_violations(feature, (feature.values or ())[position]))
+    return is_number(entry) and not feature.is_special(entry) and any(range_violations(feature, entry))
