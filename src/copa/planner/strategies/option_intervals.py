@@ -12,6 +12,7 @@ from copa.plans.changes import changed_cells
 from copa.plans.intervals import CORNERS, SEARCH, Intervals
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
+from copa.search.box_checks import check_boxes
 from copa.search.box_search import search_boxes
 from copa.search.boxes import Boxes, Flags
 from copa.search.corners import grow_to_level
@@ -89,6 +90,7 @@ def find_by_search(
     request: "PlanRequest",
     run: "Execution",
     n_draws: int = N_DRAWS,
+    n_checked: int = 0,
 ) -> Intervals | None:
     """Intervals in which no row was found that does not hold, for any model; see `Strategy.intervals`.
 
@@ -101,12 +103,16 @@ def find_by_search(
     run : Execution
     n_draws : int
         Rows drawn from a box in each turn.
+    n_checked : int
+        Rows of each box that are checked in the end; 0 where those drawn are enough.
     """
     if not strategy.space.numeric and not strategy.space.edges:
         return None
     levels = levels_to_keep(strategy.ambiguity(request.n_options), options, request)
     judge = _Judge(strategy, applicants, options, request, run, levels)
     boxes, n_points = search_boxes(judge.boxes(), judge.holds, n_draws=n_draws, deadline=run.deadline)
+    if n_checked:
+        boxes, n_points = check_boxes(boxes, judge.holds, n_rows=n_checked, deadline=run.deadline)
     return _intervals(judge, boxes, levels, n_points.astype(np.float64), SEARCH)
 
 
@@ -152,8 +158,10 @@ class _Judge:
 
     def holds(self, which: Indices, numbers: Array) -> Flags:
         """Whether the options of `which` (P,) hold with the given numbers (P, L), (P,)."""
-        rows, _, good = self._certified(which, numbers)
-        return good & self.strategy.model.accepts(rows) & self._allowed(which, rows)
+        rows = with_numbers(self.strategy.space.numeric, self._options.table, which, numbers)
+        good = self.strategy.model.accepts(rows) & self._allowed(which, rows)
+        good[good] = self._certified(which[good], numbers[good])[2]  # what takes longest, of as few as possible
+        return good
 
     def bins_hold(self, which: Indices, numbers: Array, bins: Array) -> Flags:
         """The same with other numbers in the binned columns as well, (P, B)."""
