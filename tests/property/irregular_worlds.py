@@ -161,7 +161,7 @@ class WeightOfEvidence(TransformerMixin, BaseEstimator):
         bins[np.isnan(column)] = 97
         for k, code in enumerate(CODES):
             bins[column == code] = 98 + k
-        return bins.tolist() if False else bins
+        return bins
 
 
 def _by_hand(rng: np.random.Generator) -> Any:
@@ -200,15 +200,12 @@ def _forest(rng: np.random.Generator) -> Any:
     return make_pipeline(_encoded((imputer, NUMBERS)), RandomForestClassifier(15, random_state=int(rng.integers(9))))
 
 
+CODINGS = ("onehot", "onehot-dense", "ordinal")
+STRATEGIES = ("uniform", "quantile", "kmeans")
+IMPUTED = ("mean", "median", "most_frequent")
 PIPELINES = {
-    **{
-        f"kbins {e} {s}": _kbins(e, s)
-        for e in ("onehot", "onehot-dense", "ordinal")
-        for s in ("uniform", "quantile", "kmeans")
-    },
-    **{
-        f"imputed {s} {i}": _imputed(s, indicator=i) for s in ("mean", "median", "most_frequent") for i in (False, True)
-    },
+    **{f"kbins {coding} {strategy}": _kbins(coding, strategy) for coding in CODINGS for strategy in STRATEGIES},
+    **{f"imputed {by} {flag}": _imputed(by, indicator=flag) for by in IMPUTED for flag in (False, True)},
     "cut-offs by hand": _by_hand,
     "cut frame": _cut,
     "weights of evidence": _evidence,
