@@ -30,8 +30,8 @@ from copa.cli.options import (
     set_up,
 )
 from copa.exceptions import DataError
-from copa.plans.writers import PAGES
 from copa.models.encoders import encoder_categories
+from copa.plans.writers import PAGES
 from copa.schema import FeatureSchema
 from copa.tables.cells import as_text
 
