@@ -39,7 +39,7 @@ theirs = explainer.generate_counterfactuals(
     declined, total_CFs=3, desired_class=1, features_to_vary=changeable, random_seed=0, verbose=False
 )
 
-planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_options=3, n_models=300).fit(
+planner = copa.RecoursePlanner(model, schema=data.schema, favourable=1, guarantee=0.8, n_options=3, n_models=300).fit(
     table, favourable
 )
 audit = planner.audit(theirs, declined)

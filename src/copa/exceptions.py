@@ -8,6 +8,8 @@ CopaError
 └── MissingPackageError (also an ImportError)  an optional package is needed and not installed
 
 CompilationWarning      (a UserWarning)        the compiled kernels cannot be kept for the next process
+BlackBoxWarning         (a UserWarning)        a model made of linear ones is treated as a black box
+WeakModelWarning        (a UserWarning)        the model is no better than always giving the more frequent answer
 """
 
 
@@ -103,4 +105,28 @@ class CompilationWarning(UserWarning):
     >>> from copa.exceptions import CompilationWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", CompilationWarning)  # compile in every process, and say nothing
+    """
+
+
+class BlackBoxWarning(UserWarning):
+    """A model that is made of linear ones cannot be read as one, and is treated as a black box; the message says why.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import BlackBoxWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", BlackBoxWarning)  # plan for it all the same
+    """
+
+
+class WeakModelWarning(UserWarning):
+    """The model is no better than always giving the more frequent answer: plans for it steer by noise.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import WeakModelWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", WeakModelWarning)  # let no such model pass
     """

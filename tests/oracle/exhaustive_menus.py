@@ -14,6 +14,7 @@ import pandas as pd
 
 from copa.schema import Feature, FeatureSchema
 from copa.search.cost import CHANGE_PENALTY
+from copa.search.problem import ALIKE
 from oracle.tiny_problems import TinyProblem
 
 Array = npt.NDArray[np.float64]
@@ -55,7 +56,7 @@ class Rows:
         return self.column_efforts().sum(axis=1)
 
     def clashes(self) -> Flags:
-        """Whether one of two rows asks for no more than the other in any column, (M, M)."""
+        """Whether two rows are alike, or one asks for no more than the other in any column, (M, M)."""
         less = np.ones((len(self.places), len(self.places)), dtype=bool)
         for k, feature in enumerate(self.features):
             change = self.places[:, k] - self.own[k]
@@ -64,7 +65,19 @@ class Rows:
                 (mine * theirs > 0.0) & (np.abs(mine) <= np.abs(theirs)) if feature.is_numeric else mine == theirs
             )
             less &= (mine == 0.0) | part_of_it
-        return less | less.T
+        return less | less.T | self.alike()
+
+    def alike(self) -> Flags:
+        """Whether no column of two rows differs by more than a part of its spread, nor by a category, (M, M)."""
+        apart = np.abs(self.places[:, None] - self.places)
+        named = np.array([feature.kind in ("categorical", "binary") for feature in self.features])
+        spreads = np.array([feature.spread for feature in self.features])
+        return np.where(named, apart == 0.0, apart <= ALIKE * spreads).all(axis=2)
+
+    def same_columns(self) -> Flags:
+        """Whether two rows change the same columns, (M, M)."""
+        changed = self.places != self.own
+        return (changed[:, None] == changed).all(axis=2)
 
     def minimal(self) -> Flags:
         """Whether no other of these rows differs from it in one column only and is cheaper there, (M,)."""
@@ -154,12 +167,14 @@ def best_menu(rows: Rows, n_options: int, weight: float) -> tuple[int, float]:
     """Size and value of the best menu of rows that meet the goal; a smaller one only where none has all options."""
     unit = float(rows.efforts().min())
     kept = rows.take(rows.minimal())
-    clashes = kept.clashes()
+    clashes, same = kept.clashes(), kept.same_columns()
     for size in range(n_options, 0, -1):
         menus = np.array(list(combinations(range(len(kept.places)), size)), dtype=np.intp).reshape(-1, size)
         fits = np.ones(len(menus), dtype=bool)
         for i, k in combinations(range(size), 2):
             fits &= ~clashes[menus[:, i], menus[:, k]]
+        for i, j, k in combinations(range(size), 3):
+            fits &= ~(same[menus[:, i], menus[:, j]] & same[menus[:, i], menus[:, k]])
         if fits.any():
             return size, float(menu_values(kept, menus[fits], unit, weight).min())
     raise AssertionError("a set with a cheapest row has a menu of one")

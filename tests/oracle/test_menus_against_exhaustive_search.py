@@ -162,7 +162,7 @@ def plan_with(feature: Feature, own: float, most: int = 9) -> tuple[TinyProblem,
     schema = FeatureSchema((feature, Feature("b", "integer", lower=0, upper=most, step=1.0, spread=1.0)))
     table = pd.DataFrame({"a": np.arange(20) % 5, "b": np.arange(20) // 4}).astype({"a": type(own)})
     model = Pipeline([("encode", FunctionTransformer()), ("classify", LogisticRegression())])
-    model.fit(table, np.arange(20) % 2)
+    model.fit(table, np.arange(20) % 2 == 1)
     model[-1].coef_, model[-1].intercept_ = np.array([[1.0, 1.0]]), np.array([-6.6])
     problem = TinyProblem(
         schema=schema,

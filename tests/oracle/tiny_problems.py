@@ -139,7 +139,7 @@ def _pipeline(rng: np.random.Generator, features: tuple[Feature, ...], table: pd
         ]
     )
     pipeline = Pipeline([("encode", encoder), ("classify", LogisticRegression())])
-    pipeline.fit(table, np.arange(len(table)) % 2)
+    pipeline.fit(table, np.arange(len(table)) % 2 == 1)
     classifier = pipeline[-1]
     classifier.coef_ = rng.standard_normal(classifier.coef_.shape)
     scores = pipeline[:-1].transform(table) @ classifier.coef_[0]

@@ -45,6 +45,8 @@ PACKAGE = Path(__file__).parents[1]
 def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
     """Compile modules of this package beside the work of the block, and wait for them at its end.
 
+    A block that fails is not held up: what is being compiled then is given up.
+
     Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
     lost: the import then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
@@ -55,6 +57,10 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
     processes = [process for module in waiting if (process := _start(module)) is not None]
     try:
         yield
+    except BaseException:
+        for process in processes:
+            process.terminate()
+        raise
     finally:
         for process in processes:
             process.wait()

@@ -105,13 +105,13 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     Returns
     -------
     Attribution or None
-        None where there are no options, where nothing to speak of breaks them, or where the set does not know its worst
-        case.
+        None where there are no options, where all of several are equally sure, where nothing to speak of breaks them,
+        or where the set does not know its worst case.
     """
-    if plan.certificate is None or not plan.ambiguity.has_worst_case:
+    first = 1 if plan.n_options == 1 else plan.breaks_first
+    if plan.certificate is None or first is None or not plan.ambiguity.has_worst_case:
         return None
-    worst = plan.certificate.worst_case()
-    j = int(np.argmax(worst.mass))
+    worst, j = plan.certificate.worst_case(), first - 1
     if not worst.mass[j] > NEGLIGIBLE:
         return None
     columns, names, members = zip(*_parts(fitted, plan.ambiguity.mean), strict=True)

@@ -86,7 +86,7 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
     >>> def loans(shift, seed):
     ...     rng = np.random.default_rng(seed)
     ...     X = pd.DataFrame(rng.normal(size=(300, 2)).round(2), columns=["income", "savings"])
-    ...     return X, (X.sum(axis=1) + rng.logistic(scale=0.5, size=300) > shift).astype(int)
+    ...     return X, (X.sum(axis=1) + rng.logistic(scale=0.5, size=300) > shift)
     >>> past = [loans(shift, seed) for seed, shift in enumerate([0.0, 0.0, 0.0, 3.0])]
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(*past[-1]), n_models=50, n_options=2)
     >>> found = run_backtest(planner, past, horizon=1, n_applicants=15, n_refits=0)

@@ -14,6 +14,7 @@ from copa._core.reading import read_word
 from copa._core.records import Positions, reduce_segments, segments_by_size
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
+from copa.plans.frames import summary_table
 from copa.schema.columns import column_codes, column_numbers, read_table
 
 if TYPE_CHECKING:
@@ -242,13 +243,13 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     >>> from copa.analysis.metrics import plan_metrics
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> plan_metrics(batch)[["n_options", "sparsity", "validity_now"]].to_numpy().tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
-    summary, counts = batch.summary(), batch.counts
+    summary, counts = summary_table(batch), batch.counts
     changed = sparsity(batch.options, batch.applicants.iloc[batch.owner]).astype(np.float64)
     return summary[["applicant", "status", "n_options"]].assign(
         proximity=_mean(batch.effort, counts),

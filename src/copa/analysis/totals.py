@@ -13,6 +13,7 @@ from copa._core.words import require_known
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
+from copa.plans.frames import summary_table
 from copa.plans.wording import value_text
 from copa.schema import FeatureSchema
 from copa.tables.cells import as_text, cells_of, is_missing, plain
@@ -166,7 +167,7 @@ class Totals:
         self.n_options += len(batch.options)
         self.statuses.update(batch.status.tolist())
         self._count_changes(batch)
-        summary = batch.summary()
+        summary = summary_table(batch)
         rows = summary[[*SUMMARY.values()]].set_axis([*SUMMARY], axis="columns").assign(ok=summary["status"] == "ok")
         self.sample.add(rows if self.group is None else rows.assign(group=self._group_values(batch)))
 

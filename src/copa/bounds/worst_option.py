@@ -1,4 +1,4 @@
-"""The distribution that attains the guarantee of the least sure option, in a set of any family."""
+"""The option of a plan that breaks first, and the distribution that attains its guarantee, in a set of any family."""
 
 import math
 
@@ -8,6 +8,42 @@ from copa._core.arrays import Array
 from copa.bounds.worst_case import NEGLIGIBLE, WorstCase
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet
+
+# Guarantees that differ by less are equal: the same number, computed twice.
+EQUAL = 1e-6
+
+
+def breaks_first(guarantees: Array, weights: Array) -> int | None:
+    """Position of the option of a plan that a change of the model breaks first.
+
+    It is the one that the worst distribution puts most mass on, among the options that are less sure than the surest.
+    The mass against an option depends on the others: where several break together it may be put on any of them, even on
+    the one with the highest guarantee, of which nobody would say that it breaks first.
+
+    Parameters
+    ----------
+    guarantees : ndarray of shape (J,)
+    weights : ndarray of shape (J,)
+        Mass of the worst distribution against each option; where they say nothing (all are equal), the lowest guarantee
+        decides.
+
+    Returns
+    -------
+    int or None
+        None where all options are equally sure, and of a single one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.bounds.worst_option import breaks_first
+    >>> breaks_first(np.array([0.9, 0.8, 0.85]), np.array([0.5, 0.1, 0.2]))
+    2
+    """
+    less_sure = np.flatnonzero(guarantees < np.max(guarantees, initial=0.0) - EQUAL)
+    if len(less_sure) == 0:
+        return None
+    order = np.lexsort((guarantees[less_sure], -weights[less_sure]))
+    return int(less_sure[order[0]])
 
 
 def worst_of_option(points: Array, ambiguity: AmbiguitySet) -> WorstCase:

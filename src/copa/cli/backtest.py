@@ -9,11 +9,12 @@ import typer
 
 from copa._core.reading import read_count
 from copa._core.words import counted, listed, rounded_down, shown
-from copa.cli.fit import load_model, read_favourable
+from copa.cli.fit import label_like, load_model, require_favourable
 from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    Drop,
     Guarantee,
     NJobs,
     NOptions,
@@ -33,7 +34,7 @@ from copa.exceptions import DataError
 from copa.models.encoders import encoder_categories
 from copa.plans.writers import PAGES
 from copa.schema import FeatureSchema
-from copa.tables.cells import as_text
+from copa.tables.cells import as_text, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
     ] = False,
     schema: Schema = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     horizon: Annotated[
@@ -105,7 +106,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         raise MisuseError(f"--by and --target are the same column, {shown(by)}")
     if bundle is not None and (model is not None or schema is not None):
         raise MisuseError("--bundle has a model and a schema; leave --model and --schema out")
-    table = open_data(data, delimiter)
+    table = open_data(data, delimiter, drop or ())
     settings: dict[str, Any] = {
         "guarantee": guarantee,
         "guarantee_for": guarantee_for,
@@ -125,13 +126,18 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
     planner.progress = False
-    require_columns(table, [target, *(drop or []), *([] if by is None else [by])])
+    require_columns(table, [target, *([] if by is None else [by])])
+    table.require_distinct()
     from copa.planner.training_data import read_training_data
 
     known: Any = planner.schema
-    training = read_training_data(table, target, planner.model, known, drop or [], by)
+    if favourable is not None or planner.favourable is None:
+        planner.favourable = require_favourable(favourable, table, target, known)
+    training = read_training_data(table, target, planner.model, known, by)
+    for note in training.notes:
+        say(f"note: {note}")
     names, rows = _read_versions(training, by, every)
-    _complete(planner, training, rows[-1], target=target, favourable=favourable)
+    _complete(planner, training, rows[-1])
     found = _run(planner, training, names, rows, target, **options)
     if report is not None:
         found.to_html(report)
@@ -171,7 +177,7 @@ def _periods(column: "pd.Series[Any]", by: str, every: str) -> "pd.Series[Any]":
     return dates.dt.to_period(PERIODS[every]).astype(str)
 
 
-def _complete(planner: Any, training: "TrainingData", newest: Any, *, target: str, favourable: str | None) -> None:
+def _complete(planner: Any, training: "TrainingData", newest: Any) -> None:
     """Give the planner what it still lacks: a schema, a model of the newest version, and the favourable label."""
     from copa.planner.training_data import fit_default_model
 
@@ -180,8 +186,6 @@ def _complete(planner: Any, training: "TrainingData", newest: Any, *, target: st
         planner.schema = FeatureSchema.infer(training.features, categories=encoder_categories(planner.model))
     if planner.model is None:
         planner.model, _ = fit_default_model(training.features.iloc[newest], training.labels[newest], planner.schema)
-    if favourable is not None:
-        planner.favourable = read_favourable(favourable, training.labels, target)
 
 
 def _run(
@@ -190,6 +194,7 @@ def _run(
     from copa.planner.training_data import as_classes
 
     labels = as_classes(planner.model, training.labels, target)
+    planner.favourable = label_like(str(text_of(planner.favourable)).strip(), labels)
     for name, own in zip(names, rows, strict=True):
         if len(np.unique(labels[own])) < 2:
             raise DataError(

@@ -1,19 +1,23 @@
 """`copa fit`: data, and a model or none, into a bundle."""
 
+import warnings
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from copa._core.words import counted, hint, listed, shown
+from copa._core.words import hint, listed, shown
 from copa.cli.messages import MisuseError, misuse, say, show, show_json
 from copa.cli.options import (
     AsJson,
     Cost,
     Delimiter,
+    Drop,
     Family,
     Guarantee,
+    LeastPlausibility,
     ModelFile,
     NJobs,
     NOptions,
@@ -30,12 +34,13 @@ from copa.cli.options import (
     require_outputs,
     set_up,
 )
-from copa.exceptions import DataError
+from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
 from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.support import withheld_in_words
 from copa.tables.casting import kinds_of
 from copa.tables.cells import text_of
+from copa.tables.files import TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +101,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
@@ -120,6 +125,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         str, typer.Option(help="auto (by confidence and history), or a number: radius of the paper's ball.")
     ] = "auto",
     n_options: NOptions = None,
+    plausibility: LeastPlausibility = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
     n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
     n_starts: NStarts = None,
@@ -137,7 +143,11 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     column = renamed(target, label, "--label --target")
     if column is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    table = open_data(data, delimiter)
+    table = open_data(data, delimiter, drop or ())
+    require_columns(table, [column])
+    table.require_distinct()
+    known = None if schema is None else FeatureSchema.load(schema)
+    wanted = require_favourable(favourable, table, column, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(
         RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius), progress=False),
@@ -148,6 +158,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
         horizon=horizon,
         n_options=n_options,
+        plausibility=plausibility,
         cost=cost,
         n_models=n_models,
         n_starts=n_starts,
@@ -156,14 +167,11 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     )
     _require_storable(fitted)
     _require_threshold(threshold, fitted)
-    require_columns(table, [column, *(drop or [])])
-    known = None if schema is None else FeatureSchema.load(schema)
-    training = read_training_data(table, column, fitted, known, drop or [])
-    if training.n_incomplete:
-        n_rows = len(training.labels) + training.n_incomplete
-        say(f"note: {counted(training.n_incomplete, 'row')} with an empty cell left out of {n_rows:,}")
+    training = read_training_data(table, column, fitted, known)
+    for note in training.notes:
+        say(f"note: {note}")
     planner.schema = _describe(training.features, known, immutable or [], fitted)
-    facts = {"label": column} | _learn(planner, training, target=column, favourable=favourable)
+    facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
     save_bundle(output, planner, template, facts)
     if as_json:
@@ -174,6 +182,8 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
 
 def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
+    from copa.models.linear import why_black_box
+    from copa.planner.labels import weakness_in_words
     from copa.planner.training_data import as_classes, fit_default_model
 
     features, labels = training.features, training.labels
@@ -182,11 +192,19 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         facts = {"model": "one-hot and scaled columns, LogisticRegression", "cross_validated_accuracy": accuracy}
     else:
         labels = as_classes(planner.model, labels, target)
-        accuracy = _accuracy(planner.model, features, labels)
+        accuracy = float((_answers(planner.model, features) == labels).mean())
         facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
-    planner.favourable = read_favourable(favourable, labels, target)
+    planner.favourable = label_like(favourable, labels)
+    weakness = weakness_in_words(_answers(planner.model, features), labels)
+    if weakness:
+        say(f"warning: {weakness}")
+    if reason := why_black_box(planner.model):
+        say(f"note: {reason}")
     say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
-    planner.fit(features, labels)
+    with warnings.catch_warnings():
+        for said in (WeakModelWarning, BlackBoxWarning):
+            warnings.simplefilter("ignore", said)
+        planner.fit(features, labels)
     withheld = withheld_in_words(planner.schema_.features)
     if withheld:
         say(f"note: {withheld}")
@@ -203,10 +221,10 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
     }
 
 
-def _accuracy(model: Any, features: "pd.DataFrame", labels: Any) -> float:
+def _answers(model: Any, features: "pd.DataFrame") -> Any:
     rows = features if hasattr(model, "feature_names_in_") else features.to_numpy()
     try:
-        return float((np.asarray(model.predict(rows)) == labels).mean())
+        return np.asarray(model.predict(rows))
     except (ValueError, TypeError) as error:
         raise DataError(
             f"the model refuses these data: {error}; give it the columns that it was fitted to (--drop leaves some out)"
@@ -272,13 +290,41 @@ def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> N
     show(f"Bundle: {output}")
 
 
-def read_favourable(favourable: str | None, labels: Any, name: str) -> Any:
-    """The label as the data have it, from how it was written on the command line."""
-    if favourable is None:
-        return None
-    known = {str(text_of(value)): value for value in np.unique(labels).tolist()}
-    if favourable not in known:
+def require_favourable(given: str | None, table: TableFile, target: str, schema: FeatureSchema | None) -> str | None:
+    """The label that applicants want, as text: that of the command line, else the schema's, else true.
+
+    Raises
+    ------
+    MisuseError
+        If it is none of the two labels, or nothing says which it is.
+    DataError
+        If the target has not two labels.
+    """
+    from copa.planner.labels import is_truth, shares_in_words
+    from copa.planner.training_data import read_target
+
+    labels = read_target(table, target)
+    classes = np.unique(labels).tolist()
+    known = {str(text_of(value)): value for value in classes}
+    if given is None and schema is not None and schema.favourable is not None:
+        given, source = str(text_of(schema.favourable)), "favourable of the schema"
+    else:
+        source = "--favourable"
+    if given is not None and given.strip() not in known:
         raise MisuseError(
-            f"--favourable must be a value of the label {shown(name)}, {listed(list(known))}, got {shown(favourable)}"
+            f"{source} must be a value of the label {shown(target)}, {listed(list(known))}, got {shown(given)}"
         )
-    return known[favourable]
+    if given is not None:
+        return given.strip()
+    if is_truth(classes):
+        return str(text_of(True))
+    choice = " or ".join(f"--favourable {quote(text)}" for text in reversed(known))
+    raise MisuseError(
+        f"--favourable must say which value of {shown(target)} an applicant wants, {shares_in_words(classes, labels)}: "
+        f"add {choice}, or write `favourable:` and the value into the schema"
+    )
+
+
+def label_like(favourable: str | None, labels: Any) -> Any:
+    """The label as the model has it, from how it is written."""
+    return next((value for value in np.unique(labels).tolist() if str(text_of(value)).strip() == favourable), None)

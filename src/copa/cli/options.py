@@ -61,6 +61,15 @@ Whom = Annotated[
     typer.Option("--guarantee-for", help="Guarantee each option by itself, all of them together, or any one of them."),
 ]
 NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 79.", metavar="N")]
+LeastPlausibility = Annotated[
+    float | None,
+    typer.Option(
+        "--plausibility",
+        help="Least plausibility of an option: the share of training rows that are as far from their neighbours; "
+        "default 0.05, 0 for none.",
+        metavar="P",
+    ),
+]
 NStarts = Annotated[
     int | None, typer.Option(help="Starting rows of the search per applicant; more find better plans.", metavar="N")
 ]
@@ -88,6 +97,10 @@ TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
 ]
 Target = Annotated[str | None, typer.Option("--target", help="Column with the outcome.", metavar="COL")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="Column to leave out, by name, or by position: '#3' is the third; repeatable."),
+]
 OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 MaxChange = Annotated[
     list[str] | None,
@@ -156,16 +169,20 @@ def _read_change(written: str, text: str) -> Any:
     raise MisuseError(f"--max-change {text}: cannot be read; {MAX_CHANGE_HELP}")
 
 
-def open_data(path: Path, delimiter: str) -> TableFile:
-    """Open a table that is named on the command line."""
+def open_data(path: Path, delimiter: str, drop: Iterable[str] = ()) -> TableFile:
+    """Open a table that is named on the command line, without the columns that --drop names."""
     with misuse():
-        return open_table(path, delimiter)
+        table = open_table(path, delimiter)
+        table.leave_out(drop)
+    for note in table.notes:
+        say(f"note: {note}")
+    return table
 
 
 def require_columns(table: TableFile, names: Iterable[str]) -> None:
     """Raise if an option names a column that the table has not."""
     for name in names:
-        if name not in table.names:
+        if not table.has(name):
             raise MisuseError(f"{table.path} has no column {shown(name)}; {hint(name, table.names)}")
 
 

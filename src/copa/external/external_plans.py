@@ -10,6 +10,7 @@ import numpy.typing as npt
 from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.tables.casting import cast_like
+from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +43,12 @@ def require_columns(table: "pd.DataFrame", columns: Sequence[str], what: str) ->
 
 def read_applicants(applicants: Any, columns: list[str]) -> "pd.DataFrame":
     """Check the applicants' table and return its model columns, in the model's order."""
-    import pandas as pd
-
-    if not isinstance(applicants, pd.DataFrame):
+    if not is_table(applicants):
         raise InvalidInputError(
             f"applicants must be a DataFrame with one row per applicant, got {type(applicants).__name__}; "
             "of a table, `table.loc[[label]]` gives one applicant as a DataFrame"
         )
+    applicants = as_pandas(applicants, "applicants")
     if len(applicants) == 0:
         raise InvalidInputError("applicants must have at least one row, got an empty DataFrame")
     require_columns(applicants, columns, "applicants")
@@ -193,10 +193,10 @@ def read_list(tables: Sequence[Any], wanted: Wanted) -> ExternalPlans:
             f"a list of options must have one table per applicant, {len(factuals)}, got {len(tables)}; "
             "where an applicant has no options, put an empty table"
         )
-    for i, table in enumerate(tables):
-        if table is not None and not isinstance(table, pd.DataFrame):
-            raise InvalidInputError(f"entry {i} of the list of options must be a DataFrame, got {type(table).__name__}")
-    filled = {i: table for i, table in enumerate(tables) if table is not None and len(table)}
+    read = {
+        i: as_pandas(table, f"entry {i} of the list of options") for i, table in enumerate(tables) if table is not None
+    }
+    filled = {i: table for i, table in read.items() if len(table)}
     # As objects, so that putting tables of different dtypes together changes no value.
     blocks = [wanted.pick(table, f"entry {i} of the list of options").astype(object) for i, table in filled.items()]
     options = pd.concat(blocks, join="inner") if blocks else pd.DataFrame(columns=wanted.names, dtype=object)

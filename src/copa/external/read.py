@@ -19,6 +19,7 @@ from copa.external.external_plans import (
 from copa.plans import document
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.tables.files import read_json_file, read_json_text, read_options
+from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +84,6 @@ def read_plans(
 
 
 def _read(source: Any, wanted: Wanted) -> ExternalPlans:
-    import pandas as pd
-
     if isinstance(source, (str, Path)):
         source = _load(source)
     if isinstance(source, Mapping):
@@ -95,9 +94,11 @@ def _read(source: Any, wanted: Wanted) -> ExternalPlans:
         return _read_own(source.applicants, source.options, source.owner.tolist(), wanted)
     if is_dice_result(source):
         return read_dice_result(source, wanted)
-    if not isinstance(source, (pd.DataFrame, list, tuple)):
+    if isinstance(source, (list, tuple)):
+        return read_list(source, wanted)
+    if not is_table(source):
         raise InvalidInputError(f"source must be {FORMS}; got {type(source).__name__}: {shown(source)}")
-    return read_table(source, wanted) if isinstance(source, pd.DataFrame) else read_list(source, wanted)
+    return read_table(as_pandas(source, "the table of options"), wanted)
 
 
 def _read_own_document(content: Mapping[str, Any], wanted: Wanted) -> ExternalPlans:

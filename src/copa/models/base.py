@@ -110,7 +110,7 @@ class Model(ABC):
         if unknown.any():
             row = int(np.argmax(unknown))
             known = " and ".join(repr(label) for label in self.classes.tolist())
-            raise InvalidInputError(f"y must hold the model's labels, {known}, got {labels[row]!r} in row {row}")
+            raise InvalidInputError(f"y must hold the model's labels, {known}, got {shown(labels[row])} in row {row}")
         return labels
 
 
@@ -133,6 +133,41 @@ def thawed(estimator: Any) -> Any:
 def best_of(estimator: Any) -> Any:
     """The best estimator of a finished search over settings; any other as it is."""
     return getattr(estimator, "best_estimator_", estimator)
+
+
+def refuse_own_threshold(estimator: Any, favourable: Any) -> None:
+    """Raise for a classifier with a threshold of its own, saying how it is planned for.
+
+    What it accepts is not what its probabilities say at one half, and a search for a threshold takes minutes in each
+    of many refits.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted classifier or pipeline.
+    favourable : object
+        The label a person wants.
+    """
+    place, inner = "model", thawed(best_of(estimator))
+    while hasattr(inner, "steps"):
+        place, inner = f"{place}[-1]", thawed(best_of(inner.steps[-1][1]))
+    name = type(inner).__name__
+    if name not in ("FixedThresholdClassifier", "TunedThresholdClassifierCV") or not hasattr(inner, "estimator_"):
+        return
+    given: Any = inner.best_threshold_ if hasattr(inner, "best_threshold_") else inner.threshold
+    if inner.response_method == "decision_function" or not hasattr(inner.estimator_, "predict_proba"):
+        raise InvalidInputError(
+            f"{name} decides at a value of the decision function; choose a threshold of the probability "
+            "(response_method='predict_proba'), and give RecoursePlanner the classifier inside and threshold=..."
+        )
+    cut = 0.5 if given == "auto" else float(given)
+    wanted = inner.classes_[1] if getattr(inner, "pos_label", None) is None else inner.pos_label
+    cut = cut if favourable is None or favourable == wanted else 1.0 - cut
+    inside = "model.estimator_" if place == "model" else f"a pipeline with {place}.estimator_ as its last step"
+    raise InvalidInputError(
+        f"{name} decides at a threshold of its own; give what is inside and the threshold: "
+        f"RecoursePlanner({inside}, threshold={cut:.6g}, ...)"
+    )
 
 
 def read_columns(estimator: Any, given: Any) -> tuple[tuple[str, ...], bool]:

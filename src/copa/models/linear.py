@@ -1,6 +1,7 @@
 """The model in force: what a fitted linear classifier or pipeline says, and the parameters it says it with."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,40 @@ def is_calibrated(classifier: Any) -> bool:
 
 
 def base_classifier(classifier: Any) -> Any:
-    """The linear classifier whose refits stand for the next models: that under the calibration, where there is one."""
+    """The linear classifier whose refits stand for the next models: that under the calibration, where there is one.
+
+    A LogisticRegressionCV stands for a LogisticRegression with the penalty that it found: what is uncertain is what
+    another sample does to the coefficients, and a search for the penalty in each refit would take as long as a fit.
+    """
     if not is_calibrated(classifier):
-        return thawed(classifier)
+        return at_chosen_penalty(thawed(classifier))
     given = classifier.estimator  # None where scikit-learn's own choice was left as it is
-    return thawed(classifier.calibrated_classifiers_[0].estimator if given is None else given)
+    fitted = thawed(classifier.calibrated_classifiers_[0].estimator)
+    return at_chosen_penalty(fitted) if given is None or hasattr(fitted, "C_") else thawed(given)
+
+
+def at_chosen_penalty(classifier: Any) -> Any:
+    """A LogisticRegression, not fitted, with the penalty that a fitted LogisticRegressionCV found; others as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.models.linear import at_chosen_penalty
+    >>> model = LogisticRegression(C=0.3)
+    >>> at_chosen_penalty(model) is model
+    True
+    """
+    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+
+    if not isinstance(classifier, LogisticRegressionCV) or not hasattr(classifier, "C_"):
+        return classifier
+    known = LogisticRegression().get_params()
+    settings = {name: value for name, value in classifier.get_params(deep=False).items() if name in known}
+    settings["C"] = float(np.ravel(classifier.C_)[0])
+    chosen: Any = getattr(classifier, "l1_ratio_", None)
+    ratio = np.ravel(chosen)[0]  # None or 0 where the penalty has no such part
+    return LogisticRegression(**settings | ({"l1_ratio": float(ratio)} if ratio else {}))
 
 
 def calibrated_parameters(classifier: Any, sign: float, threshold: float | None) -> tuple[Array, float]:
@@ -180,6 +210,11 @@ class LinearModel(Model):
         """1 where the favourable label is the second of the classes, else -1."""
         return 1.0 if self.position == 1 else -1.0
 
+    @property
+    def accepts_linearly(self) -> bool:
+        """Whether the rows that it accepts are a half-space: not so for an average of calibrated members."""
+        return len(getattr(self.classifier, "calibrated_classifiers_", ())) <= 1
+
     def encode(self, frame: "pd.DataFrame") -> Array:
         """Rows as the classifier sees them, with a leading 1 for the intercept, (N, D)."""
         n = len(frame)
@@ -217,6 +252,22 @@ def is_linear(estimator: Any) -> bool:
     return _has_parameters(classifier) or not hasattr(classifier, "predict")
 
 
+def why_black_box(estimator: Any) -> str:
+    """Say why a calibration of linear pipelines is no linear model, and what would be; "" for all other models."""
+    _, classifier = _take_apart(best_of(estimator))
+    if not is_calibrated(classifier) or len(classifier.calibrated_classifiers_) < 2:
+        return ""
+    bases = [member.estimator for member in classifier.calibrated_classifiers_]
+    inside = [_take_apart(base)[1] for base in bases]
+    if not all(map(_has_parameters, inside)) or all(map(_has_parameters, bases)):
+        return ""
+    return (
+        f"CalibratedClassifierCV averages {len(bases)} pipelines, each with an encoder of its own, and is treated as a "
+        "black box: plans take longer, and guarantees rest on fewer refits. With ensemble=False, or with the "
+        "calibration as the last step of one pipeline, it is read as the linear model that it is"
+    )
+
+
 def _has_parameters(classifier: Any) -> bool:
     # Without a decision function nothing says that coef_ and intercept_ are all of it: XGBoost's linear booster adds
     # a base score that is in neither.
@@ -242,11 +293,30 @@ def _take_apart(estimator: Any) -> tuple[tuple[Any, ...], Any]:
     from sklearn.pipeline import Pipeline
 
     estimator = thawed(estimator)
+    if is_calibrated(estimator):
+        return _calibrated_inside(estimator)
     if not isinstance(estimator, Pipeline):
         return (), thawed(best_of(estimator))
     transformers = tuple(step for _, step in estimator.steps[:-1] if step not in ("passthrough", None))
     inner, classifier = _take_apart(estimator.steps[-1][1])
     return transformers + inner, classifier
+
+
+def _calibrated_inside(calibrated: Any) -> tuple[tuple[Any, ...], Any]:
+    """A calibration of one pipeline as a pipeline that ends in a calibration, which says the same; others as they are.
+
+    Of several pipelines, one per fold, each has an encoder of its own: there are no encoded columns that all share.
+    """
+    from sklearn.pipeline import Pipeline
+
+    members = calibrated.calibrated_classifiers_
+    if len(members) != 1 or not isinstance(thawed(members[0].estimator), Pipeline):
+        return (), calibrated
+    transformers, classifier = _take_apart(thawed(members[0].estimator))
+    member, inside = copy(members[0]), copy(calibrated)
+    member.estimator = inside.estimator = classifier
+    inside.calibrated_classifiers_ = [member]
+    return transformers, inside
 
 
 def _plain_parameters(classifier: Any, sign: float, threshold: float | None) -> tuple[Array, float]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from copa._core.reading import read_count, read_number, read_share, read_word
+from copa._core.reading import is_number, read_count, read_number, read_share, read_word
 from copa._core.solve_time import require_few_options
 from copa._core.threads import count_threads
 from copa._core.words import GUARANTEE_FOR, shown
@@ -53,6 +53,10 @@ def check_settings(planner: Any) -> None:
     for name in ("validity_weight", "margin", "diversity_weight"):
         if getattr(planner, name) is not None:
             read_number(getattr(planner, name), name)
+    if not is_number(planner.plausibility) or not 0.0 <= planner.plausibility < 1.0:
+        raise InvalidInputError(
+            f"plausibility must be a share of the training rows, from 0 to below 1, got {shown(planner.plausibility)}"
+        )
     for name, least in (("n_models", 2), ("random_state", 0)):
         if getattr(planner, name) is not None:
             read_count(getattr(planner, name), name, least)

@@ -24,9 +24,10 @@ from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions
 from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace, as_levels, keeping, read_regions
+from copa.search.neighbourhood import rows_within
+from copa.search.problem import ActionSpace
+from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
-from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
@@ -196,8 +197,8 @@ class PointCorrection:
 
     def _beyond(self, found: FoundRows, budgets: Array) -> Indices:
         """Positions of the options whose rows are beyond their budgets."""
-        own, encoded = self.applicants.regions.own[self.owner], self.applicants.encoded[self.owner]
-        length = np.linalg.norm(relaxed_rows(self.strategy.space, own, encoded, found.rows) - self.points, axis=1)
+        regions, encoded = self.applicants.regions.take(self.owner), self.applicants.encoded[self.owner]
+        length = np.linalg.norm(relaxed_rows(self.strategy.space, regions, encoded, found.rows) - self.points, axis=1)
         return np.flatnonzero((found.outcomes < Outcome.UNREACHABLE) & (length > budgets + ROUNDING * (1.0 + budgets)))
 
 
@@ -270,13 +271,13 @@ def _at_options(
         Whether only columns may change that the option changes already: then a cap on changes holds.
     """
     space, regions = strategy.space, applicants.regions.take(owner)
-    rows = _allowed(space, regions, read_regions(space, options).own)
+    rows = rows_within(space, regions, read_regions(space, options).own)
     if no_more:
         regions = _without_new_columns(space, regions, rows)
-        rows = _allowed(space, regions, rows)
-    table = write_rows(space, applicants.table, applicants.regions.own, owner, rows)
+        rows = rows_within(space, regions, rows)
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
     origins = applicants.origins.iloc[owner]
-    return Applicants(table, origins, regions._replace(own=rows), strategy.start(table), space.slack(table))
+    return Applicants(table, origins, standing_at(space, regions, rows), strategy.start(table), space.slack(table))
 
 
 def _search(
@@ -300,18 +301,6 @@ def _search(
     result.outcomes[rows[taken]] = found.plans.outcomes[owner[taken]]
 
 
-def _allowed(space: ActionSpace, regions: Regions, rows: Array) -> Array:
-    """Rows brought into the limits of their applicants, column by column."""
-    n, inside = len(space.numeric), rows.copy()
-    for f, feature in enumerate(space.numeric):
-        if feature.step is not None:
-            inside[:, f] = snap(rows[:, f], feature.step)
-    inside[:, :n] = np.clip(inside[:, :n], regions.lower, regions.upper)
-    levels = as_levels(rows[:, n:])
-    inside[:, n:] = np.where(np.take_along_axis(regions.allowed, levels, axis=1), levels, regions.own[:, n:])
-    return np.where(rows == regions.own, rows, inside)
-
-
 def _without_new_columns(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
     """Limits that hold all columns but the largest changes of each row, as many as may change."""
     own, n = regions.own, len(space.numeric)
@@ -320,7 +309,7 @@ def _without_new_columns(space: ActionSpace, regions: Regions, rows: Array) -> R
     rank = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1, kind="stable")
     held = (rank >= space.cap) | (sizes == 0.0)
     allowed = regions.allowed.copy()
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         levels = space.levels(f)
         allowed[:, levels] &= ~held[:, [f]] | (own[:, [f]] == levels)
     return keeping(regions, held[:, :n])._replace(allowed=allowed)

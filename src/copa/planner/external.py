@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
+from copa.bounds.worst_option import breaks_first
 from copa.external import ExternalPlans
 from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
 from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows, reasons_against
@@ -19,6 +20,7 @@ from copa.plans import PlanBatch, PlanRequest
 from copa.plans.wording import WHOM
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
+from copa.tables.frames import as_backend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,12 +124,13 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
         if broken:
             status[i], message[i] = INFEASIBLE, "; ".join(broken)
         elif not made.reached[i]:
-            weakest = int(np.argmax(made.bounds.weights[own])) + 1
+            weights = made.bounds.weights[own] * (made.bounds.lower[i] > 0.0)
+            weakest = breaks_first(made.bounds.option_lower[own], weights)
             what = "guarantee" if request.aim == "guarantee" else "expected rate"
             status[i] = FRAGILE
             message[i] = (
-                f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached; "
-                f"option {weakest} breaks first"
+                f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached"
+                f"{'' if weakest is None else f'; option {weakest + 1} breaks first'}"
             )
     return status, message
 
@@ -177,13 +180,13 @@ class CorrectedPlans:
         """L* of every plan after the correction, (N,)."""
         return self.after.lower
 
-    def summary(self) -> "pd.DataFrame":
+    def summary(self) -> Any:
         """One row per applicant: guarantees before and after, how far the options that are left moved on average."""
         import pandas as pd
 
         n = len(self.before)
         moved = np.bincount(self.before.owner, weights=self.moved, minlength=n) / np.maximum(self.after.counts, 1)
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "applicant": self.before.applicants.index,
                 "status_before": self.before.status,
@@ -196,6 +199,7 @@ class CorrectedPlans:
                 "left_out": self.before.counts - self.after.counts,
             }
         )
+        return as_backend(table, self.before.backend)
 
 
 def correct_plans(
@@ -233,7 +237,7 @@ def correct_plans(
         least = np.where(audit.sound, reached, -1.0)
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
-    rows = write_rows(strategy.space, applicants.table, applicants.regions.own, owner[flags], found.rows[flags])
+    rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])

@@ -1,5 +1,6 @@
 """A planner on disk: settings and schema as JSON, numbers as arrays, refits as skops has them. Nothing is executed."""
 
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from copa.planner.strategies.storage import FORMAT, VERSION, damaged, require_pa
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
+from copa.search.plausibility import ARRAYS, Plausibility
 from copa.uncertainty.set_files import KINDS
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
 NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity", "family", "history", "history_data")
+
+PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -46,7 +50,9 @@ def pack_planner(planner: Any) -> bytes:
         **part.content,
     }
     _require_known(type(fitted), *STORED.values())
-    return FORMAT.pack(Archive(content, part.arrays, part.members))
+    known = fitted.space.plausibility if planner.plausibility > 0.0 else None
+    rows = {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
+    return FORMAT.pack(Archive(content, part.arrays | rows, part.members))
 
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
@@ -77,15 +83,32 @@ def unpack_planner(
     require_parts(archive, ("schema",), (), path)
     schema = FeatureSchema.from_dict(archive.content["schema"])
     fitted, given = stored_strategy(archive.content).unpack(archive, schema, model, path)
+    settings["favourable"] = _plain(fitted.model.favourable)  # older files left it to the order of the labels
+    known = _unpack_plausibility(schema, archive, path)
+    if known is None:  # then there is nothing to judge by
+        settings["plausibility"] = 0.0
     planner = planner_class(model, schema=schema, **given, **settings)
-    planner.fitted_ = fitted
+    planner.fitted_ = replace(fitted, space=replace(fitted.space, plausibility=known))
     return planner
+
+
+def _unpack_plausibility(schema: FeatureSchema, archive: Archive, path: str | Path) -> Plausibility | None:
+    """The rows that others are compared with; None in files without them."""
+    arrays = {name.removeprefix(PLAUSIBILITY): array for name, array in archive.arrays.items()}
+    found = {name: arrays[name] for name in ARRAYS if f"{PLAUSIBILITY}{name}" in archive.arrays}
+    if not found:
+        return None
+    try:
+        return Plausibility.unpack(schema, found)
+    except (DataError, KeyError) as error:
+        raise damaged(path, error) from error
 
 
 def pack_settings(planner: Any) -> dict[str, Any]:
     """The settings, as JSON has them: a cost and a surrogate by their words."""
     given = planner.get_params(deep=False)
     given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
+    given["favourable"] = planner.fitted_.model.favourable  # also where the schema names it
     return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}
 
 

@@ -17,6 +17,7 @@ from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.obstacles import obstacles
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.schema.support import LEAST_ROWS, count_withheld
 from copa.search._kernels.arguments import Outcome
@@ -48,6 +49,8 @@ class Delivered:
         Whether the guarantee that was requested holds.
     refused : dict of int to list of str
         Of applicants with options that were refused, why.
+    implausible : ndarray of shape (N,)
+        Greatest plausibility of the options that were dropped because it is too low; NaN where none was.
     """
 
     options: Options
@@ -56,6 +59,7 @@ class Delivered:
     relaxed_lower: Array
     reached: Flags
     refused: dict[int, list[str]]
+    implausible: Array
 
 
 def deliver(
@@ -68,7 +72,7 @@ def deliver(
     relaxed: tuple[Array, Indices] | None = None,
     keep_refused: bool = False,
 ) -> Delivered:
-    """Drop what the schema or the model refuses, bound the rest, and see which guarantees hold.
+    """Drop what the schema or the model refuses or is not plausible enough, bound the rest, and see what holds.
 
     Parameters
     ----------
@@ -86,6 +90,7 @@ def deliver(
     if options.model is not strategy.model:
         raise InvalidInputError("options must be evaluated by the model in force; make them with `write_options`")
     refused: dict[int, list[str]] = {}
+    implausible = np.full(len(origins), np.nan)
     ambiguity = strategy.ambiguity(request.n_options)
     if not keep_refused:
         allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)
@@ -93,6 +98,9 @@ def deliver(
         if not good.all():
             refused = _reasons(strategy, origins, options.take(~good))
             options = options.take(good)
+        low = options.plausibility < request.plausibility  # not where it is unknown: then nothing is asked of it
+        np.fmax.at(implausible, options.owner[low], options.plausibility[low])
+        options = options.take(~low) if low.any() else options
         if request.level is not None:
             options = options.take(ambiguity.option_guarantees(options.points) > 0.0)  # nothing is no promise
     bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
@@ -100,7 +108,7 @@ def deliver(
     lower = bounds.lower
     if relaxed is not None:
         lower = bound_plans(ambiguity, *relaxed, len(origins), n_jobs).lower
-    return Delivered(options, bounds, ambiguity, lower, reached, refused)
+    return Delivered(options, bounds, ambiguity, lower, reached, refused, implausible)
 
 
 def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
@@ -146,14 +154,20 @@ def status_of_each(
     counts = np.bincount(made.options.owner, minlength=n)
     sought = np.bincount(found.options.owner, minlength=n)  # what is accepted today, but with no guarantee, is left out
     nothing = (counts == 0) & np.array([i in made.refused or sought[i] == 0 for i in range(n)], dtype=bool)
-    unreachable = (plans.outcomes == Outcome.UNREACHABLE) | ((plans.outcomes != Outcome.TIMED_OUT) & nothing)
     late = plans.outcomes == Outcome.TIMED_OUT
-    status = np.select([late, unreachable, made.reached], [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
+    plausible = np.fmax(plans.plausible, made.implausible)  # what is known of rows that are not plausible enough
+    lost = (counts == 0) & ~late & ~np.isnan(plausible)
+    unreachable = ((plans.outcomes == Outcome.UNREACHABLE) | (~late & nothing)) & ~lost
+    verdicts = [late, unreachable | lost, made.reached]
+    status = np.select(verdicts, [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
     message = np.full(n, "", dtype=object)
+    message[lost] = _implausible(strategy, applicants.take(np.flatnonzero(lost)), plausible[lost], request)
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
-        number = "1 option was" if counts[i] == 1 else f"{counts[i]} different options were"
+        enough = "" if np.isnan(plausible[i]) else " plausible"
+        alone = f"1{enough} option was"
+        number = alone if counts[i] == 1 else f"{counts[i]}{enough} options that differ in what is done were"
         message[i] = f"only {number} found, {request.n_options} were asked for{_refusals(made.refused.get(i))}"
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
@@ -194,8 +208,19 @@ def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
     space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
     for f, feature in space.categorical:
         own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
-        total += count_withheld(feature)[own]
+        total += np.append(count_withheld(feature), len(feature.withheld))[own]  # the last: from a missing value
     return [int(count) for count in total]
+
+
+def _implausible(strategy: Strategy, applicants: Applicants, best: Array, request: PlanRequest) -> list[str]:
+    """Say for applicants without plausible options how plausible what was found is, and they themselves."""
+    own = strategy.space.plausibility_of(applicants.table)
+    return [
+        f"the most plausible accepted row that was found has a plausibility of {rounded_down(found)}, and "
+        f"{request.plausibility:g} is asked for; this applicant's own row has {rounded_down(mine)} "
+        "(plausibility=0 lifts this)"
+        for found, mine in zip(best.tolist(), own.tolist(), strict=True)
+    ]
 
 
 def _refusals(reasons: list[str] | None) -> str:
@@ -208,10 +233,14 @@ def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
     space, regions = strategy.space, applicants.regions
     held = [(feature, regions.own[i, f]) for f, feature in enumerate(space.numeric) if not regions.open_numbers[i, f]]
     for f, feature in space.categorical:
-        if regions.allowed[i, space.levels(f)].sum() == 1 and (feature.lower is not None or feature.upper is not None):
-            held.append((feature, feature.numbers[int(regions.own[i, f]) - space.starts[f]]))
+        own = int(regions.own[i, f]) - space.starts[f]
+        ranged = (feature.lower is not None or feature.upper is not None) and own < len(feature.values or ())
+        if ranged and regions.allowed[i, space.levels(f)].sum() == 1:
+            held.append((feature, feature.numbers[own]))
     found = []
     for feature, own in held:
+        if feature.is_special(own):
+            continue
         way = f"may only {feature.direction}" if feature.direction != "both" else "nothing in its range can be reached"
         if feature.upper is not None and own > feature.upper:
             found.append(f"{feature.heading} is {own:.15g}, above its upper limit of {feature.upper:.15g}, and {way}")
@@ -247,10 +276,12 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
     found = replace(found, plans=found.plans._replace(highest=_highest(found, made)))
     rates = strategy.expected_rates(made.options, len(applicants), run.n_jobs, found.fidelity)
+    intervals = searched.intervals(applicants, made.options, request, run)
     status[declined], message[declined] = status_of_each(searched, applicants, found, made, request, run)
     highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
-    return assemble(table, declined, made, (status, message, highest, seconds), request, strategy.basis, rates)
+    verdicts = (status, message, highest, seconds)
+    return assemble(table, declined, made, verdicts, request, strategy.basis, rates, intervals)
 
 
 def _highest(found: Found, made: Delivered) -> Array:
@@ -307,6 +338,7 @@ def assemble(
     request: PlanRequest,
     basis: PlanBasis,
     rates: HeldOutRates | None = None,
+    intervals: Intervals | None = None,
 ) -> PlanBatch:
     """Put the delivered rows of some applicants and the verdicts on all of them together.
 
@@ -322,6 +354,8 @@ def assemble(
     basis : PlanBasis
     rates : HeldOutRates, optional
         Of the options delivered.
+    intervals : Intervals, optional
+        Of the same.
     """
     options, bounds, n = made.options, made.bounds, len(table)
     status, message, highest, seconds = verdicts
@@ -336,6 +370,7 @@ def assemble(
         message=message.astype(str),
         effort=options.effort,
         relaxed_effort=options.relaxed_effort,
+        plausibility=options.plausibility,
         accepted=options.accepted,
         option_lower=bounds.option_lower,
         option_weights=bounds.weights,
@@ -352,6 +387,7 @@ def assemble(
         request=request,
         basis=basis,
         held_out=None if rates is None else rates.spread(whose, n),
+        intervals=intervals,
     )
 
 

@@ -1,5 +1,6 @@
 """`RecoursePlanner`: the front door."""
 
+import warnings
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -10,13 +11,17 @@ from sklearn.exceptions import NotFittedError
 from copa._core.compilation import compiled_meanwhile
 from copa._core.threads import progress_bar
 from copa._core.words import require_known
+from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
+from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
-from copa.models.linear import LinearModel, is_linear
+from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
+from copa.planner.intervals import with_intervals
+from copa.planner.labels import read_favourable, warn_if_weak
 from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
@@ -27,6 +32,8 @@ from copa.planner.strategies.weighted import Weighted
 from copa.plans import PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.search.plausibility import Plausibility
+from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -96,11 +103,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Weight of validity in the paper's objective.
     margin : float
         Least mean score in the paper's objective.
+    plausibility : float
+        Least plausibility of an option: so large a share of the training rows must be at least as far from their
+        nearest neighbours as it is, in the raw columns of the schema. 0 asks for none.
     threshold : float, optional
         Probability of the favourable label from which on the model accepts (for a model without probabilities, a value
         of its decision function). None leaves it to `predict`.
     favourable : str, int, float or bool, optional
-        The label a person wants; None is `classes_[1]`.
+        The label a person wants. None is the one that the schema names, or True where the labels are true and false;
+        of others it must be said.
     moments : WeightMoments, optional
         Of the classifier's parameters on the encoded columns, as scikit-learn has them, or `moments_` of another
         planner; None retrains the model.
@@ -182,6 +193,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         diversity_weight: float | None = None,
         validity_weight: float = 0.5,
         margin: float = 0.1,
+        plausibility: float = 0.05,
         threshold: float | None = None,
         favourable: Any = None,
         moments: WeightMoments | None = None,
@@ -211,6 +223,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.diversity_weight = diversity_weight
         self.validity_weight = validity_weight
         self.margin = margin
+        self.plausibility = plausibility
         self.threshold = threshold
         self.favourable = favourable
         self.moments = moments
@@ -244,17 +257,25 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         check_settings(self)
         settings.require_history(self.history)
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
+        described = settings.load_schema(self.schema)
+        favourable = read_favourable(self.favourable, described, self.model, y)
+        refuse_own_threshold(self.model, favourable)
         with compiled_meanwhile(KERNELS):
             linear = is_linear(self.model)
+            if not linear and (reason := why_black_box(self.model)):
+                warnings.warn(reason, BlackBoxWarning, stacklevel=2)
             kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
             read = LinearModel.read if linear else BlackBox.read
-            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=self.favourable)
-            schema = settings.read_schema(self.schema, table, model.columns, self.model)
+            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
+            if y is not None:
+                warn_if_weak(model, table, model.read_labels(y, len(table)))
+            schema = settings.read_schema(described, table, model.columns, self.model)
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-            self.fitted_ = fitted
+            space = replace(fitted.space, plausibility=Plausibility.fit(fitted.schema, table))
+            self.fitted_ = replace(fitted, space=space)
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
         return self
@@ -274,7 +295,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         fitted = self._fitted()
         check_settings(self)
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         request, run, strategy = self._request(), self._execution(), self._strategy()
         with progress_bar(len(table), "planning", self.progress) as advance:
@@ -283,7 +304,28 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 plan_block(strategy, table.iloc[first : first + BLOCK], request, run)
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
-        return PlanBatch.concat(blocks)
+        return _like(PlanBatch.concat(blocks), X)
+
+    def with_intervals(self, batch: PlanBatch) -> PlanBatch:
+        """Find out how far the changed numbers of options may be off, however long that takes.
+
+        `plan` does so by itself where the model is linear or linear in features. A black box must be queried about
+        hundreds of rows for each option, and so must its held-out refits.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            Plans of this planner, or some of them.
+
+        Returns
+        -------
+        PlanBatch
+            The same plans, with intervals. Of a black box they are checked at a number of rows, which they state, and
+            not proven for the others.
+        """
+        self._fitted()
+        check_settings(self)
+        return with_intervals(self._strategy(), batch, self._execution())
 
     def audit(self, plans: Any, applicants: "pd.DataFrame | None" = None) -> PlanBatch:
         """Bound plans that someone else made, as they are.
@@ -303,7 +345,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             reached.
         """
         given, strategy = self._external(plans, applicants), self._fitted()
-        return audit_plans(strategy, ReadablePlans.read(strategy, given), self._request(), self.n_jobs).batch
+        batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._any_request(), self.n_jobs).batch
+        return _like(batch, plans if applicants is None else applicants)
 
     def correct(
         self,
@@ -344,7 +387,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         correction = Correction.read(method, budget, margin, n_corrections)
         given = self._external(plans, applicants)
-        return correct_plans(self._strategy(), given, correction, self._request(), self._execution())
+        found = correct_plans(self._strategy(), given, correction, self._any_request(), self._execution())
+        kind = plans if applicants is None else applicants
+        return replace(found, before=_like(found.before, kind), after=_like(found.after, kind))
 
     def backtest(
         self,
@@ -450,7 +495,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             diversity_weight=float(weight),
             validity_weight=float(self.validity_weight),
             margin=float(self.margin),
+            plausibility=settings.known_floor(float(self.plausibility), self._fitted().space.plausibility),
         )
+
+    def _any_request(self) -> PlanRequest:
+        """What is asked of plans that someone else made: their plausibility is reported, and nothing asked of it."""
+        return replace(self._request(), plausibility=0.0)
 
     def _execution(self) -> settings.Execution:
         return settings.Execution.of(self, len(self._fitted().space.columns))
@@ -486,6 +536,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def radius_source_(self) -> str:
         """Where the radius comes from."""
         return self._fitted().radius_source
+
+
+def _like(batch: PlanBatch, given: Any) -> PlanBatch:
+    """A batch whose tables come out in the library of the one given, or of the plans given."""
+    backend = getattr(given, "backend", None) if isinstance(given, PlanBatch) else backend_of(given)
+    return batch if backend in (None, PANDAS) else replace(batch, backend=str(backend))
 
 
 def _load_kernels() -> None:

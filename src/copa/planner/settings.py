@@ -17,6 +17,7 @@ from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.field_readers import is_absent
 from copa.search.cost import Cost, read_cost
+from copa.search.plausibility import Plausibility
 from copa.search.run import price_multipliers
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -146,6 +147,16 @@ def read_guarantee(value: Any) -> tuple[str, float]:
     return "expected", level
 
 
+def known_floor(floor: float, known: Plausibility | None) -> float:
+    """The least plausibility asked for; an error where it cannot be judged."""
+    if floor > 0.0 and known is None:
+        raise InvalidInputError(
+            f"plausibility={floor:g} needs training rows to compare with, and this planner has none (its file was "
+            "written by an older version, or with plausibility=0); fit it again, or set plausibility=0"
+        )
+    return floor
+
+
 def require_history(models: Any) -> None:
     """Raise if the history of a planner is that of a file, which holds what it showed and not the models."""
     if models is not None and len(models) == 0:
@@ -190,18 +201,24 @@ def read_drift(value: Any) -> Any:
     return read_word(value, ("auto", "cov"), "drift, if it is not a matrix,") if isinstance(value, str) else value
 
 
-def read_schema(given: Any, table: "pd.DataFrame", columns: tuple[str, ...], estimator: Any) -> FeatureSchema:
+def load_schema(given: Any) -> FeatureSchema | None:
+    """Return a schema from what a planner was given: one, its content, or its file; None where there is none."""
+    if is_absent(given) or isinstance(given, FeatureSchema):
+        return None if is_absent(given) else given
+    return FeatureSchema.from_dict(given) if isinstance(given, Mapping) else FeatureSchema.load(given)
+
+
+def read_schema(
+    given: FeatureSchema | None, table: "pd.DataFrame", columns: tuple[str, ...], estimator: Any
+) -> FeatureSchema:
     """Return the schema with spreads and support of the data.
 
     Where none is given, it is inferred from the model's columns and from the encoders of the estimator.
     """
-    if is_absent(given):
+    if given is None:
         schema = FeatureSchema.infer(table[list(columns)], categories=encoder_categories(estimator, columns))
-    elif isinstance(given, FeatureSchema):
-        schema = given.with_spreads(table)
     else:
-        read = FeatureSchema.from_dict if isinstance(given, Mapping) else FeatureSchema.load
-        schema = read(given).with_spreads(table)
+        schema = given.with_spreads(table)
     schema = schema.with_support(table)
     messages = [message for message in schema.check(table) if message]
     if len(messages) > len(table) // 2:

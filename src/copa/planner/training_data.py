@@ -1,11 +1,11 @@
 """Training data from a file: features and labels in the types that model and schema expect, and a default model."""
 
-from collections.abc import Sequence
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copa._core.words import listed, shown
+from copa._core.words import counted, listed, shown
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
@@ -18,18 +18,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Names that a table's index gets where it is saved with the rows, without a name of its own.
+INDEX_NAME = re.compile(r"|index|level_0|Unnamed: \d+")
+
+
 class TrainingData(NamedTuple):
-    """Rows without a missing value.
+    """Rows that a model can learn from.
 
     Attributes
     ----------
     features : DataFrame of N rows
+        Empty cells only where the model reads them.
     labels : ndarray of shape (N,)
         Two different ones.
     template : DataFrame
         The columns of the features in the dtypes of their kinds, without rows.
-    n_incomplete : int
-        Rows of the file that were left out, because a cell is empty.
+    notes : list of str
+        What was left out, or changed.
     beside : Series of N entries or None
         Another column, that of the dates or versions of the rows.
     """
@@ -37,7 +42,7 @@ class TrainingData(NamedTuple):
     features: "pd.DataFrame"
     labels: Any
     template: "pd.DataFrame"
-    n_incomplete: int
+    notes: list[str]
     beside: "pd.Series[Any] | None" = None
 
 
@@ -46,7 +51,6 @@ def read_training_data(
     target: str,
     model: Any = None,
     schema: FeatureSchema | None = None,
-    drop: Sequence[str] = (),
     beside: str | None = None,
 ) -> TrainingData:
     """Read features and labels.
@@ -54,39 +58,105 @@ def read_training_data(
     Parameters
     ----------
     table : CsvFile or ParquetFile
+        Without the columns to leave out.
     target : str
         Column with the outcome.
     model : estimator, optional
         Says which columns are features, and which of them hold text.
     schema : FeatureSchema, optional
         The same, where the model does not say it.
-    drop : sequence of str
-        Columns to leave out.
     beside : str, optional
         A column to read that is no feature.
     """
-    drop = [*drop, beside] if beside is not None else drop
     own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
-    columns = [name for name in table.names if name != target and name not in drop] if own is None else [*map(str, own)]
+    columns = [name for name in table.names if name not in (target, beside)] if own is None else [*map(str, own)]
     columns = [*columns, *(name for name in (schema.names if schema else ()) if name not in columns)]
-    if not columns:
-        raise DataError(f"{table.path} has no column besides the label {shown(target)}; there is nothing to learn from")
     expected = (schema_kinds(schema) if schema else {}) | model_kinds(model)
     more = [] if beside is None else [beside]
     frame, kinds = read_table(table, [*dict.fromkeys([*columns, target, *more])], expected)
     _require_numbers(frame, kinds, schema)
-    complete = frame.notna().all(axis=1)
-    if complete.mean() < 0.5:
+    notes = list[str]()
+    if own is None:
+        counting = [name for name in columns if _counts_rows(frame[name]) and name not in (schema or ())]
+        notes += [
+            f"column {shown(name)} ({table.number_of(name)}) counts the rows, as an index does that was saved with "
+            "them; it is left out"
+            for name in counting
+        ]
+        columns = [name for name in columns if name not in counting]
+    if not columns:
+        raise DataError(f"{table.path} has no column besides the label {shown(target)}; there is nothing to learn from")
+    labels = trimmed(frame[target])
+    if any(isinstance(cell, str) and cell != cell.strip() for cell in frame[target].unique()):
+        notes.append(f"blanks around the values of {shown(target)} are left out")
+    kept = frame[[target, *more]].notna().all(axis=1) & _readable_rows(frame[columns], model)
+    _require_half(frame, kept, str(table.path))
+    if not kept.all():
+        notes.append(f"{counted(int((~kept).sum()), 'row')} with an empty cell left out of {len(frame):,}")
+    rows = frame[kept].reset_index(drop=True)
+    n_filled = int(rows[columns].isna().any(axis=1).sum())
+    if n_filled:
+        notes.append(f"{counted(n_filled, 'row')} with an empty cell kept: the model reads them")
+    template = template_of({name: kinds[name] for name in columns})
+    labels = _read_labels(labels[kept], target)
+    return TrainingData(rows[columns], labels, template, notes, None if beside is None else rows[beside])
+
+
+def _counts_rows(column: "pd.Series[Any]") -> bool:
+    """Whether a column is a nameless index: its name is none, and it counts the rows from 0 or from 1."""
+    if not INDEX_NAME.fullmatch(str(column.name)) or column.dtype.kind != "i":
+        return False
+    first = int(column.iloc[0])
+    return first in (0, 1) and bool((column.to_numpy() == np.arange(first, first + len(column))).all())
+
+
+def _readable_rows(features: "pd.DataFrame", model: Any) -> Any:
+    """Which rows a model reads (N,): those with empty cells only where it reads such; all where it is to be made."""
+    empty = features.isna()
+    if model is None or not empty.to_numpy().any():
+        return np.ones(len(features), dtype=bool)
+    full = features[~empty.any(axis=1)].head(1)
+    columns = [name for name in features.columns if empty[name].any()]
+    unread = [name for name in columns if not _reads(model, _emptied(full, name) if len(full) else features, name)]
+    return (~empty[unread].any(axis=1)).to_numpy()
+
+
+def _emptied(row: "pd.DataFrame", name: str) -> "pd.DataFrame":
+    """A row without its cell in one column."""
+    column = row[name]
+    wider = {"i": np.float64, "u": np.float64, "b": object}.get(column.dtype.kind, column.dtype)
+    return row.assign(**{name: column.astype(wider).where([False])})
+
+
+def _reads(model: Any, rows: "pd.DataFrame", name: str) -> bool:
+    """Whether a model answers rows with empty cells in a column."""
+    own = getattr(getattr(model, "best_estimator_", model), "feature_names_in_", None)
+    if own is not None and name not in own:
+        return True
+    try:
+        model.predict(rows.to_numpy() if own is None else rows[list(own)])
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _require_half(frame: "pd.DataFrame", kept: Any, path: str) -> None:
+    if kept.mean() < 0.5:
         worst = frame.isna().sum().sort_values(ascending=False)
         raise DataError(
-            f"{table.path}: {int((~complete).sum())} of {len(frame)} rows have an empty cell, most of them in "
-            f"{listed(worst.index[worst > 0].tolist()[:3])}; fill them in, or leave these columns out"
+            f"{path}: {int((~kept).sum())} of {len(frame)} rows have an empty cell, most of them in "
+            f"{listed(worst.index[worst > 0].tolist()[:3])}; fill them in, leave these columns out, or give a model "
+            "that reads them (a pipeline with a SimpleImputer)"
         )
-    rows = frame[complete].reset_index(drop=True)
-    template = template_of({name: kinds[name] for name in columns})
-    labels = _read_labels(rows[target], target)
-    extra = None if beside is None else rows[beside]
-    return TrainingData(rows[columns], labels, template, len(frame) - len(rows), extra)
+
+
+def read_target(table: TableFile, target: str) -> Any:
+    """The labels in a file (N,), without those that are missing; an error unless they are of two kinds.
+
+    Blanks around them are taken away.
+    """
+    frame, _ = read_table(table, [target], {})
+    return _read_labels(frame[target].dropna(), target)
 
 
 def schema_kinds(schema: FeatureSchema) -> dict[str, str]:
@@ -138,13 +208,23 @@ def _is_number(text: str) -> bool:
 
 
 def _read_labels(column: "pd.Series[Any]", name: str) -> Any:
-    distinct = column.unique().tolist()
+    labels = trimmed(column)
+    distinct = labels.unique().tolist()
     if len(distinct) != 2:
         raise DataError(
             f"the label {shown(name)} must have 2 different values, it has {len(distinct)}: "
             f"{listed(sorted(map(str, distinct)))}"
         )
-    return column.to_numpy()
+    return labels.to_numpy()
+
+
+def trimmed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column without blanks around its texts."""
+    from pandas.api.types import is_numeric_dtype
+
+    if is_numeric_dtype(column.dtype):
+        return column
+    return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
 
 
 def as_classes(model: Any, labels: Any, name: str) -> Any:
@@ -152,7 +232,7 @@ def as_classes(model: Any, labels: Any, name: str) -> Any:
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise InvalidInputError(f"the model is no fitted classifier: {type(model).__name__} has no classes_")
-    known = {str(text_of(value)): value for value in np.asarray(classes).tolist()}
+    known = {str(text_of(value)).strip(): value for value in np.asarray(classes).tolist()}
     unknown = [value for value in np.unique(labels).tolist() if str(text_of(value)) not in known]
     if unknown:
         raise DataError(
@@ -166,7 +246,7 @@ FOLDS = 5
 
 
 def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema) -> tuple[Any, float]:
-    """Fit a logistic regression to one-hot levels and scaled numbers.
+    """Fit a logistic regression to one-hot levels and scaled numbers, empty ones replaced by the median.
 
     Parameters
     ----------
@@ -187,7 +267,6 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     _, counts = np.unique(np.asarray(labels), return_counts=True)
     if counts.min() < FOLDS:
@@ -195,15 +274,39 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
             f"each label must be there at least {FOLDS} times to say how good a model is, the rarer one is there "
             f"{counts.min()} times; give more rows, or a model of your own with --model"
         )
-    categorical = [name for name in table.columns if _is_categorical(table[name], schema)]
-    numeric = [name for name in table.columns if name not in categorical]
-    levels = [_levels(table[name], schema) for name in categorical]
-    encoder = ColumnTransformer(
-        [("choices", OneHotEncoder(categories=levels or "auto"), categorical), ("numbers", StandardScaler(), numeric)]
-    )
+    encoder = ColumnTransformer(_default_steps(table, schema))
     model = make_pipeline(encoder, LogisticRegression(max_iter=1000))
     accuracy = float(cross_val_score(model, table, labels, cv=FOLDS).mean())
     return model.fit(table, labels), accuracy
+
+
+def _default_steps(table: "pd.DataFrame", schema: FeatureSchema) -> list[tuple[str, Any, list[str]]]:
+    """The parts of the default encoder: levels, numbers, and numbers with empty cells, which get the median.
+
+    An empty cell among levels has none of their columns. The median is that of all rows, also in refits, so that they
+    only scale the columns.
+    """
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    categorical = [name for name in table.columns if _is_categorical(table[name], schema)]
+    numeric = [name for name in table.columns if name not in categorical]
+    empty = [name for name in table.columns if table[name].isna().any()]
+    for name in empty:
+        if table[name].isna().all():
+            raise DataError(f"column {shown(name)} has no value in any row; leave it out with --drop {name}")
+    known = [_levels(table[name], schema) for name in categorical]
+    unknown = "ignore" if any(name in categorical for name in empty) else "error"
+    full = [name for name in numeric if name not in empty]
+    steps: list[tuple[str, Any, list[str]]] = [
+        ("choices", OneHotEncoder(categories=known or "auto", handle_unknown=unknown), categorical),
+        ("numbers", StandardScaler(), full),
+    ]
+    for name in (name for name in numeric if name in empty):
+        median = SimpleImputer(strategy="constant", fill_value=float(table[name].median()))
+        steps.append((f"numbers of {name}", make_pipeline(median, StandardScaler()), [name]))
+    return steps
 
 
 def _is_categorical(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
@@ -214,6 +317,7 @@ def _is_categorical(column: "pd.Series[Any]", schema: FeatureSchema) -> bool:
 
 def _levels(column: "pd.Series[Any]", schema: FeatureSchema) -> list[Any]:
     """The levels of a column: all of the schema's, because an option may take each, and not only those in the data."""
+    column = column.dropna()
     values = column.unique().tolist()
     if column.name in schema:
         feature = schema[column.name]

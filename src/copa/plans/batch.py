@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from copa.plans.card import batch_html, plan_html
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.wording import explain
 from copa.tables.cells import as_text
-
-if TYPE_CHECKING:
-    import pandas as pd
+from copa.tables.frames import PANDAS, as_backend
 
 
 class Plan(PlanRecord):
@@ -49,7 +47,7 @@ class Plan(PlanRecord):
         Each option is accepted with at least this probability.
     weights : ndarray of shape (J,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option with the largest breaks first.
+        option's guarantee (see `breaks_first`).
     lower, upper : float
         All options are accepted with at least, at most, this probability.
     any_lower : float
@@ -74,6 +72,11 @@ class Plan(PlanRecord):
         Facts that the guarantees rest on.
     held_out : HeldOutRates or None
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals or None
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
+    plausibility : ndarray of shape (J,)
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Examples
     --------
@@ -104,6 +107,17 @@ class Plan(PlanRecord):
             Number of the option, from 1.
         """
         return explain(self, option)
+
+    def to_frame(self) -> Any:
+        """The options as rows, in the library that the applicants came in (`PlanBatch.backend`).
+
+        Returns
+        -------
+        DataFrame
+            J rows. Of pandas, `options`; of others, their numbers are the first column, "option".
+        """
+        rows = self.options if self.batch.backend == PANDAS else self.options.reset_index()
+        return as_backend(rows, self.batch.backend)
 
     def __str__(self) -> str:
         return self.explain()
@@ -149,7 +163,7 @@ class PlanBatch(BatchRecord[Plan]):
         Each option is accepted with at least this probability.
     option_weights : ndarray of shape (M,)
         Mass of the worst distribution against each option, or for another set than the paper's ball one minus the
-        option's guarantee: the option of a plan with the largest breaks first.
+        option's guarantee (see `Plan.breaks_first`).
     lower, upper : ndarray of shape (N,)
         All options of a plan are accepted with at least, at most, this probability.
     any_lower : ndarray of shape (N,)
@@ -174,6 +188,14 @@ class PlanBatch(BatchRecord[Plan]):
         Facts that the guarantees rest on.
     held_out : HeldOutRates, optional
         Rates of acceptance by held-out refits, where there are some.
+    intervals : Intervals, optional
+        Intervals of the changed numbers within which the options stay as sure, where they are known.
+    backend : str
+        Library of the tables that `to_frame` and `summary` return, "pandas", "polars" or "pyarrow": that of the
+        applicants that a planner was given. The tables in the batch are pandas'; a batch from a file returns pandas.
+    plausibility : ndarray of shape (M,), optional
+        Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
+        is not known.
 
     Notes
     -----
@@ -201,16 +223,30 @@ class PlanBatch(BatchRecord[Plan]):
 
     plan_type = Plan
 
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per changed cell: applicant, option, feature, from, to, effort, guarantee, accepted."""
-        return tables.changes_table(self)
+    def to_frame(self) -> Any:
+        """One row per changed cell.
 
-    def summary(self) -> "pd.DataFrame":
+        Applicant, option, feature, from, to, effort, guarantee, accepted, plausibility, and the ends of its interval,
+        at_least and at_most; NaN where these are not known.
+
+        Returns
+        -------
+        DataFrame
+            Of the library that the applicants came in (`backend`); outside of pandas, `from` and `to` are text where
+            they hold values of several kinds.
+        """
+        return as_backend(tables.changes_table(self), self.backend)
+
+    def summary(self) -> Any:
         """One row per applicant: status, message, number of options, guarantees and least effort.
 
-        Guarantees and effort are NaN where there is no option.
+        Returns
+        -------
+        DataFrame
+            Of the library that the applicants came in (`backend`). Guarantees and effort are NaN, or null, where there
+            is no option.
         """
-        return tables.summary_table(self)
+        return as_backend(tables.summary_table(self), self.backend)
 
     def to_json(self, path: str | Path | None = None, *, certificates: bool = False) -> str:
         """Return the batch as JSON for other programs.

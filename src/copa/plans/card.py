@@ -7,7 +7,17 @@ import numpy as np
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
 from copa.plans.frames import summary_table
-from copa.plans.wording import WHOM, as_asked, assumption, makes_promises, request_words, status_notes, tried_words
+from copa.plans.wording import (
+    WHOM,
+    as_asked,
+    assumption,
+    makes_promises,
+    plausibility_words,
+    ranges_words,
+    request_words,
+    status_notes,
+    tried_words,
+)
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -79,17 +89,22 @@ def plan_view(plan: "Plan") -> View:
         "columns": min(max(columns, 2), IN_A_ROW),
         "cards": [_card(plan, number) for number in range(1, n + 1)],
         "whole": _whole(plan) if n > 1 else [],
+        "ranges": ranges_words(plan),
         "tried": tried_words(plan),
     }
 
 
 def _card(plan: "Plan", option: int) -> View:
     least = float(plan.option_lower[option - 1])
-    changes = [{"title": c.title, "before": c.before_text, "after": c.after_text} for c in plan.changes(option)]
+    changes = [
+        {"title": c.title, "before": c.before_text, "after": c.after_text, "range": c.range_text}
+        for c in plan.changes(option)
+    ]
     return {
         "effort": f"{plan.effort[option - 1]:.2f}",
         "accepted": bool(plan.accepted[option - 1]),
         "breaks_first": option == plan.breaks_first,
+        "plausibility": plausibility_words(plan.plausibility[option - 1]),
         "changes": changes,
         "bar": _bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each")),
     }

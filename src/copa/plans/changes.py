@@ -1,5 +1,6 @@
 """What an option changes in an applicant's row."""
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -7,12 +8,14 @@ import numpy.typing as npt
 
 from copa._core.words import visible
 from copa.schema import Feature
-from copa.tables.cells import alone
+from copa.schema.region import change_ends
+from copa.tables.cells import alone, as_text, is_missing, plain, snap
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Flags = npt.NDArray[np.bool_]
+Interval = tuple[float, float]
 
 
 class _Cells(NamedTuple):
@@ -32,11 +35,15 @@ class Change(_Cells):
         Value today and new value, as in the table.
     feature : Feature, optional
         Feature of the column, which knows what people call it and its values.
+    interval : tuple of float, optional
+        Lower and upper end of the values with which the option stays as sure (`Intervals`), where they are known.
 
     Attributes
     ----------
     title, before_text, after_text : str
         Column, value today and new value in people's words.
+    range_text : str
+        The interval in words, "" where it is not known.
 
     Examples
     --------
@@ -47,15 +54,41 @@ class Change(_Cells):
     Change(column='months', before=48, after=18)
     >>> change.title, change.after_text
     ('duration (months)', '18')
+    >>> shorter = Change("months", 48, 18, Feature("months", "integer", lower=4, upper=72), interval=(4.0, 21.0))
+    >>> shorter.at_least, shorter.at_most, shorter.range_text
+    (None, 21, 'at most 21')
     """
 
     feature: Feature | None = None
+    interval: Interval | None = None
 
-    def __new__(cls, column: str, before: Any, after: Any, feature: Feature | None = None) -> Self:
-        """Make the tuple of three, and keep the feature beside it."""
+    def __new__(
+        cls,
+        column: str,
+        before: Any,
+        after: Any,
+        feature: Feature | None = None,
+        interval: Interval | None = None,
+    ) -> Self:
+        """Make the tuple of three, and keep the feature and the interval beside it."""
         change = super().__new__(cls, column, before, after)
-        change.feature = feature
+        change.feature, change.interval = feature, interval
         return change
+
+    @property
+    def at_least(self) -> float | None:
+        """Least value with which the option stays as sure; None where none below is allowed, or it is not known."""
+        return named_ends(self.feature, self.before, self.interval)[0]
+
+    @property
+    def at_most(self) -> float | None:
+        """Greatest value with which the option stays as sure; None where none above is allowed, or it is not known."""
+        return named_ends(self.feature, self.before, self.interval)[1]
+
+    @property
+    def range_text(self) -> str:
+        """The interval in words, "" where it is not known."""
+        return range_words(self.feature, self.before, self.interval)
 
     @property
     def title(self) -> str:
@@ -76,6 +109,54 @@ class Change(_Cells):
         """Return what people call a value of the column; the value itself where there are no words for it."""
         label = None if self.feature is None else self.feature.label_of(value)
         return value if label is None else label
+
+
+def as_number(feature: Feature | None, value: float) -> float:
+    """An end of an interval as its column writes it: whole in a column of whole numbers."""
+    return int(value) if feature is not None and feature.kind == "integer" and value.is_integer() else value
+
+
+def named_ends(feature: Feature | None, before: Any, interval: Interval | None) -> tuple[float | None, float | None]:
+    """Ends of an interval that say something: not that on the far side, where it is the last allowed value."""
+    if interval is None:
+        return None, None
+    low, high = interval
+    ends = as_number(feature, low), as_number(feature, high)
+    if feature is None or low == high:
+        return ends
+    own = plain(before)
+    regular = isinstance(own, (int, float)) and not is_missing(own) and not feature.is_special(own)
+    first, last = _allowed_ends(feature, own if regular else None)
+    if high >= last and not (regular and own > high):
+        return ends[0], None
+    if low <= first and not (regular and own < low):
+        return None, ends[1]
+    return ends
+
+
+def _allowed_ends(feature: Feature, own: float | None) -> tuple[float, float]:
+    """First and last value on the steps of a column that an applicant may take, infinite where nothing says so."""
+    first = -math.inf if feature.lower is None else feature.lower
+    last = math.inf if feature.upper is None else feature.upper
+    if own is not None and feature.max_change is not None:
+        nearest, farthest = change_ends(feature.max_change, own)
+        first, last = max(first, nearest), min(last, farthest)
+    if feature.step is not None:
+        first = float(snap(first, feature.step, "up")) if math.isfinite(first) else first
+        last = float(snap(last, feature.step, "down")) if math.isfinite(last) else last
+    return first, last
+
+
+def range_words(feature: Feature | None, before: Any, interval: Interval | None) -> str:
+    """Say an interval: "at least 2400", "at most 31", "between 5 and 8", "exactly 3"; "" for none."""
+    if interval is None:
+        return ""
+    least, most = named_ends(feature, before, interval)
+    if least is None:
+        return f"at most {as_text(most)}"
+    if most is None:
+        return f"at least {as_text(least)}"
+    return f"exactly {as_text(least)}" if least == most else f"between {as_text(least)} and {as_text(most)}"
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:

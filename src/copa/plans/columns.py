@@ -106,6 +106,15 @@ def read_probabilities(value: Any, name: str, length: int, per: str) -> Any:
     return array
 
 
+def read_shares(value: Any, name: str, length: int, per: str) -> Any:
+    """Read one share for each, NaN where it is not known; None for all of them unknown."""
+    array = read_numbers(np.full(length, np.nan) if value is None else value, name, length, per)
+    wrong = array[(array < 0.0) | (array > 1.0)]
+    if len(wrong):
+        raise InvalidInputError(f"{name} must hold shares, from 0 to 1, or NaN, got {wrong[0]}")
+    return array
+
+
 def read_texts(value: Any, name: str, length: int, per: str) -> Any:
     """Read one text for each, as Python's own: a long one does not make room for all the others as well."""
     array = np.asarray(value).astype(object)

@@ -12,8 +12,9 @@ from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
-from copa.plans.changes import changed_cells
+from copa.plans.changes import as_number, changed_cells
 from copa.plans.frames import option_numbers
+from copa.plans.intervals import Intervals
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, as_text, cells_of
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -114,6 +115,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "n_options": request.n_options,
             "objective": request.objective,
             "cost": request.cost,
+            "plausibility": request.plausibility,
             **({"expected_rate": request.guarantee} if request.aim == "expected" else {}),
         },
         "assumptions": {
@@ -222,13 +224,21 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
 def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
     flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
+    intervals = batch.intervals
+    features = {feature.name: feature for feature in batch.basis.schema.features}
+    ends = [{} if intervals is None else intervals.of(i) for i in range(len(batch.owner))]
     for k, name in enumerate(factuals):
         rows = np.flatnonzero(flags[:, k])
         for row, cell in zip(rows.tolist(), cells_of(batch.options.iloc[rows, k]), strict=True):
             before = factuals[name][batch.owner[row]]
-            changes[row].append({"feature": name, "from": before, "to": as_json(cell)})
+            change = {"feature": name, "from": before, "to": as_json(cell)}
+            if name in ends[row]:
+                least, most = (as_number(features.get(name), end) for end in ends[row][name])
+                change |= {"at_least": least, "at_most": most}
+            changes[row].append(change)
     efforts, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
+    plausibility = batch.plausibility.tolist()
     return [
         {
             "option": numbers[i],
@@ -237,9 +247,20 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
             "guarantee": guarantees[i],
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),
+            "plausibility": as_json(plausibility[i]),
+            **({} if intervals is None or not ends[i] else {"ranges": _ranges(intervals, i)}),
         }
         for i in range(len(batch.owner))
     ]
+
+
+def _ranges(intervals: Intervals, option: int) -> dict[str, Any]:
+    """What holds from `at_least` to `at_most` in all changes of an option, in any combination, and how it was found."""
+    return {
+        "guarantee": float(intervals.levels[option]),
+        "found_by": intervals.found_by,
+        "n_points": int(intervals.n_points[option]),
+    }
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, list[Any]]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.records import Positions, reduce_segments
 from copa.plans.changes import changed_cells
 from copa.tables.cells import cells_of
@@ -27,6 +28,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
         here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
         for cells, table in ((before, own), (after, batch.options)):
             cells[here] = _objects(cells_of(table.iloc[rows, k]))
+    at_least, at_most = _ends(batch, option, column)
     return pd.DataFrame(
         {
             "applicant": labels(batch.applicants.index, batch.owner[option]),
@@ -37,8 +39,22 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
             "effort": batch.effort[option],
             "guarantee": batch.option_lower[option],
             "accepted": batch.accepted[option],
+            "at_least": at_least,
+            "at_most": at_most,
+            "plausibility": batch.plausibility[option],
         }
     )
+
+
+def _ends(batch: "BatchRecord[PlanRecord]", option: Positions, column: Positions) -> tuple[Array, Array]:
+    """Ends of the intervals of changed cells, NaN where they are not known."""
+    known = batch.intervals
+    if known is None:
+        return np.full(len(option), np.nan), np.full(len(option), np.nan)
+    positions = {name: k for k, name in enumerate(known.columns)}
+    place = np.array([positions.get(name, -1) for name in batch.options.columns], dtype=np.intp)[column]
+    lower, upper = (np.where(place < 0, np.nan, ends[option, place]) for ends in (known.lower, known.upper))
+    return lower, upper
 
 
 def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":

@@ -1,4 +1,4 @@
-"""Rates of acceptance by refits that were held out: nothing was chosen by them."""
+"""Rates of acceptance by refits that were held out: the search did not go by them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

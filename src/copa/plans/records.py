@@ -15,13 +15,16 @@ from copa._core.reading import is_whole
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
 from copa.bounds.certificate import Certificate
+from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
 from copa.plans.columns import Columns, per_applicant, per_option
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
 from copa.tables.cells import cells_of
+from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
@@ -128,6 +131,7 @@ class PlanRecord:
     relaxed_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
+    plausibility = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
     ambiguity = _Shared[AmbiguitySet]()
@@ -140,16 +144,26 @@ class PlanRecord:
         rates, own = self.batch.held_out, self.own_rows
         return None if rates is None else rates.select(np.array([self.row]), np.arange(own.start, own.stop))
 
+    @property
+    def intervals(self) -> Intervals | None:
+        """Intervals within which the options stay as sure, where they are known."""
+        known, own = self.batch.intervals, self.own_rows
+        return None if known is None else known.select(np.arange(own.start, own.stop))
+
     trials = renamed_property("trials", "held_out")
     ball = renamed_property("ball", "ambiguity")
     terms = renamed_property("terms", "request", "basis", joined=PlanTerms.of)
 
     @property
     def breaks_first(self) -> int | None:
-        """Number of the option that the worst distribution is most against; None where nothing is guaranteed."""
-        if self.n_options < 2 or not self.lower > 0.0:
-            return None
-        return int(np.argmax(self.weights)) + 1
+        """Number of the option that a change of the model breaks first; None where all options are equally sure.
+
+        It is the option that the worst distribution is most against, never the one with the highest guarantee; where
+        nothing is guaranteed of all options together, the one with the lowest guarantee.
+        """
+        weights = self.weights if self.lower > 0.0 else np.zeros(self.n_options)
+        first = breaks_first(self.option_lower, weights)
+        return None if first is None else first + 1
 
     def changes(self, option: int) -> list[Change]:
         """Return what an option changes: column, value today, new value; also in people's words (`Change.title`, ...).
@@ -167,12 +181,14 @@ class PlanRecord:
         features = {feature.name: feature for feature in self.basis.schema.features}
         own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
         flags = changed_cells(own, self.options)
+        intervals = self.intervals
+        ends = [{} if intervals is None else intervals.of(j) for j in range(self.n_options)]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
             column = self.options.columns[k]
             before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
             for j in np.flatnonzero(flags[:, k]).tolist():
-                changes[j].append(Change(column, before, after[j], features.get(column)))
+                changes[j].append(Change(column, before, after[j], features.get(column), ends[j].get(column)))
         return changes
 
     def position(self, option: Any) -> int:
@@ -218,6 +234,9 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     request: PlanRequest
     basis: PlanBasis
     held_out: HeldOutRates | None = None
+    intervals: Intervals | None = None
+    backend: str = PANDAS
+    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):
@@ -243,6 +262,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                 f"points must have one row per option and one column per parameter, shape {shape}, "
                 f"got {self.points.shape}"
             )
+        if self.intervals is not None:
+            self.intervals.require_options(len(self.options))
 
     @cached_property
     def counts(self) -> Positions:
@@ -291,7 +312,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         chosen = self.taken(positions, own)
         chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
         held_out = None if self.held_out is None else self.held_out.select(positions, own)
-        return replace(self, **chosen, held_out=held_out)
+        intervals = None if self.intervals is None else self.intervals.select(own)
+        return replace(self, **chosen, held_out=held_out, intervals=intervals)
 
     @classmethod
     def concat(cls, batches: Sequence[Self]) -> Self:
@@ -316,7 +338,9 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         joined = cls.joined(batches)
         before = np.cumsum([0] + [len(batch) for batch in batches[:-1]])
         joined["owner"] += np.repeat(before, [len(batch.owner) for batch in batches])
-        return replace(first, **joined, held_out=HeldOutRates.concat([batch.held_out for batch in batches]))
+        held_out = HeldOutRates.concat([batch.held_out for batch in batches])
+        intervals = Intervals.concat([batch.intervals for batch in batches], [len(batch.owner) for batch in batches])
+        return replace(first, **joined, held_out=held_out, intervals=intervals)
 
 
 def _numbered(n_options: int) -> Any:

@@ -43,6 +43,8 @@ class PlanRequest:
     aim : {"guarantee", "expected"}
         What the probability is asked of: the guarantee of options, or the rate at which refits are expected to accept
         them, which is no guarantee.
+    plausibility : float
+        Least plausibility of an option; 0 asks for none.
 
     Examples
     --------
@@ -60,9 +62,10 @@ class PlanRequest:
     validity_weight: float = 0.5
     margin: float = 0.1
     aim: str = "guarantee"
+    plausibility: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin"):
+        for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin", "plausibility"):
             object.__setattr__(self, name, plain(getattr(self, name)))
         for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("aim", AIMS)):
             read_word(getattr(self, name), known, name)
@@ -70,6 +73,10 @@ class PlanRequest:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
         if not isinstance(self.cost, str):
             raise InvalidInputError(f"cost must be the name of a cost, got {shown(self.cost)}")
+        if not is_number(self.plausibility) or not 0.0 <= self.plausibility < 1.0:
+            raise InvalidInputError(
+                f"plausibility must be a share of the training rows, from 0 to below 1, got {shown(self.plausibility)}"
+            )
         if not is_whole(self.n_options):
             raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
 
@@ -154,6 +161,8 @@ class PlanTerms(PlanBasis, PlanRequest):
     Parameters
     ----------
     guarantee, guarantee_for, n_options, objective, cost, diversity_weight, validity_weight, margin, aim : object
+        See `PlanRequest`.
+    plausibility : float
         See `PlanRequest`.
     favourable, threshold, radius_source, schema, subject, confidence, reliability, n_rows, n_columns : object
         See `PlanBasis`.

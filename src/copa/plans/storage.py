@@ -13,6 +13,7 @@ from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, require_known_entries
 from copa.bounds.certificate_list import pack_certificates, unpack_certificates
 from copa.plans.columns import APPLICANT, OPTION, read_positions, read_statuses
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import TERMS, PlanTerms
@@ -32,9 +33,10 @@ PLANS = Format(
     what="a file of plans",
     content="plans.json",
     versions=(PAPERS_SET, OTHER_SETS),
-    arrays=r"message|(?:batch|ball|certificates|trials|applicants|options)/.+",
+    arrays=r"message|(?:batch|ball|certificates|trials|intervals|applicants|options)/.+",
     check=_require_known_terms,
 )
+SINCE_0_5 = "plausibility"  # files of earlier versions do not have it
 PACKED_APART = ("applicants", "options", "message", "certificates")
 NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.names(per) if name not in PACKED_APART]
 
@@ -62,6 +64,9 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
         "options": pack_frame(batch.options, "options", arrays),
         "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),
     }
+    if batch.intervals is not None:
+        content["intervals"], ends = batch.intervals.pack()
+        arrays |= {f"intervals/{name}": array for name, array in ends.items()}
     return PLANS.pack(Archive(content | ({"ambiguity": told} if told else {}), arrays), compresslevel=1)
 
 
@@ -91,7 +96,7 @@ def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budge
 def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -> Batch:
     moments = {n.removeprefix("ball/"): arrays[n] for n in arrays if n.startswith("ball/")}
     ambiguity = unpack_set(content["ambiguity"] if content["version"] == OTHER_SETS else {}, moments)
-    numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
+    numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS if name != SINCE_0_5 or f"batch/{name}" in arrays}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
     owner = read_positions(numbers["owner"], "owner", len(numbers["points"]), OPTION)
@@ -99,6 +104,7 @@ def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -
     proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
     request, basis = PlanTerms.from_dict(content["terms"]).parts()
     tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
+    ends = {n.removeprefix("intervals/"): arrays[n] for n in arrays if n.startswith("intervals/")}
     return cls(
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
@@ -106,6 +112,7 @@ def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -
         ambiguity=ambiguity,
         certificates=unpack_certificates(proofs, numbers["points"], ambiguity, counts),
         held_out=HeldOutRates.unpack(tried, len(applicants), len(numbers["owner"])),
+        intervals=Intervals.unpack(content.get("intervals"), ends, len(numbers["owner"])),
         request=request,
         basis=basis,
         **numbers,

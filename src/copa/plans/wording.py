@@ -3,8 +3,11 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
+from copa.plans.intervals import CORNERS, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.tables.cells import alone, as_text, is_missing, plain
@@ -71,7 +74,8 @@ WITHOUT_OPTIONS = {
 def explain(plan: "PlanRecord", option: int | None = None) -> str:
     """Return a plan, or one option of it, as plain text."""
     if option is not None:
-        return f"{option_words(plan, option)}\n\n{assumption(plan.ambiguity, plan.basis, plan.request)}"
+        parts = [option_words(plan, option), ranges_words(plan, option)]
+        return "\n\n".join([*filter(None, parts), assumption(plan.ambiguity, plan.basis, plan.request)])
     found = counted(plan.n_options, "option") if plan.n_options else plan.status.replace("_", " ")
     return "\n\n".join(
         [
@@ -131,20 +135,62 @@ def guarantee_words(least: float) -> str:
     )
 
 
+def plausibility_words(share: float) -> str:
+    """Say how plausible an option is; "" where that is not known."""
+    return "" if math.isnan(share) else f"plausibility {rounded_down(share)}"
+
+
 def change_words(change: Change) -> str:
     """Say one change as a sentence."""
     rises = _rises(change)
     verb = "Change" if rises is None else "Raise" if rises else "Lower"
     before, after = (as_text(change.worded(value), quoted=rises is None) for value in (change.before, change.after))
     if is_missing(change.before):
-        return f"Set {change.title} to {after} (it is missing today)."
-    return f"{verb} {change.title} from {before} to {after}."
+        also = f"; {change.range_text}" if change.range_text else ""
+        return f"Set {change.title} to {after} (it is missing today{also})."
+    also = f" ({change.range_text})" if change.range_text else ""
+    return f"{verb} {change.title} from {before} to {after}{also}."
+
+
+def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
+    """Say what holds within the intervals of a plan's options, or of one of them; "" where there are none."""
+    intervals = plan.intervals
+    if intervals is None or plan.n_options == 0:
+        return ""
+    chosen = intervals if option is None else intervals.select(np.array([plan.position(option)]))
+    some = chosen.select(np.flatnonzero(~np.isnan(chosen.lower).all(axis=1)))
+    if len(some.levels) == 0:
+        return ""
+    holds = f"accepted today and {_kept_words(plan, some)}"
+    shown = "Effort and guarantee are those of the values shown."
+    if some.found_by == CORNERS:
+        return f"With any values in these ranges that the schema allows, also together, an option is {holds}. {shown}"
+    drawn = counted(int(some.n_points.max()), "row")
+    return (
+        f"Up to {drawn} were drawn from the ranges of an option, and each is {holds}: likely, but not certain, for the "
+        f"other values. {shown}"
+    )
+
+
+def _kept_words(plan: "PlanRecord", intervals: Intervals) -> str:
+    """Say how sure options stay within their intervals."""
+    what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
+    asked = plan.request.guarantee
+    reached = intervals.levels >= asked
+    whole = plan.request.objective != "level" or plan.request.guarantee_for != "each"
+    if whole or not reached.any():
+        return f"keeps the {what} that it has by itself"
+    return f"keeps {_article(what)} {what} of at least {asked:g}{'' if reached.all() else ', or its own if lower'}"
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
 
 
 def _rises(change: Change) -> bool | None:
     """Whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
     feature = change.feature
-    if feature is None or is_missing(change.before) or is_missing(change.after):
+    if feature is None or is_missing(change.before) or is_missing(change.after) or feature.is_special(change.before):
         return None
     if feature.kind == "ordinal":
         if feature.labels:  # words have their own up and down: "below 20 %" may come after "20 to 25 %"
@@ -172,6 +218,7 @@ def whole_words(plan: "PlanRecord") -> str:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
     if plan.request.objective == "level":
         sentences.append(request_words(plan.request))
+    sentences.append(ranges_words(plan))
     sentences.append(tried_words(plan))
     return " ".join(sentence for sentence in sentences if sentence) or "No level was asked for."
 

@@ -11,8 +11,9 @@ import numpy as np
 from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.exceptions import DataError
+from copa.plans.changes import changed_cells, range_words
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import option_numbers
+from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -38,6 +39,7 @@ OWN_COLUMNS = (
     "all_guarantee",
     "option_effort",
     "option_accepted",
+    "option_plausibility",
     "option_changes",
 )
 
@@ -129,6 +131,7 @@ def options_table(batch: "PlanBatch") -> "pd.DataFrame":
             "all_guarantee": np.where(has, batch.lower[owner], np.nan),
             "option_effort": _where(has, batch.effort, place),
             "option_accepted": pd.array([bool(batch.accepted[k]) if k >= 0 else None for k in place], dtype="boolean"),
+            "option_plausibility": _where(has, batch.plausibility, place),
             "option_changes": pd.array(_change_words(batch, place), dtype="string"),
         }
     )
@@ -150,18 +153,18 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 
 
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
-    frame = batch.to_frame()
+    frame, features = changes_table(batch), {feature.name: feature for feature in batch.basis.schema.features}
     words: dict[int, list[str]] = {}
-    changes = zip(frame["feature"], frame["from"], frame["to"], strict=True)
-    for row, (feature, before, after) in zip(_option_rows(batch), changes, strict=True):
-        words.setdefault(row, []).append(f"{feature}: {before} -> {after}")
+    changes = zip(*(frame[name] for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
+    for row, (feature, before, after, least, most) in zip(_option_rows(batch), changes, strict=True):
+        interval = None if np.isnan(least) else (least, most)
+        also = range_words(features.get(feature), before, interval)
+        words.setdefault(row, []).append(f"{feature}: {before} -> {after}{f' ({also})' if also else ''}")
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
 
 
 def _option_rows(batch: "PlanBatch") -> list[int]:
     """Position of the option of each row of `to_frame`."""
-    from copa.plans.changes import changed_cells
-
     flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
     rows: list[int] = np.nonzero(flags)[0].tolist()
     return rows

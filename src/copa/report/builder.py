@@ -18,6 +18,7 @@ from copa.analysis.curves import RadiusCurves, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
 from copa.bounds import ValidityBounds
+from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.report import views
@@ -52,7 +53,7 @@ class ReportBuilder:
     >>> from copa.report import ReportBuilder
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> builder = ReportBuilder(title="Two applicants")
@@ -233,7 +234,7 @@ def write_report(
     >>> from pathlib import Path
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> path = Path(tempfile.mkdtemp()) / "report.html"
@@ -289,9 +290,9 @@ def bounds_table(bounds: ValidityBounds, names: Sequence[str] | None = None) -> 
         return f"not a plan: {visible(bounds.message)}"
     rows = [("", "holds with probability", "")]
     rows += [_row(visible(name, lines=False), least) for name, least in zip(names, bounds.option_lower, strict=True)]
-    if n_options > 1 and bounds.lower > 0.0:  # where nothing is promised, nothing breaks
-        first = int(np.argmax(bounds.weights)) + 1
-        rows[first] = (*rows[first][:2], f"{rows[first][2]}  breaks first")
+    first = breaks_first(bounds.option_lower, bounds.weights) if bounds.lower > 0.0 else None
+    if first is not None:
+        rows[first + 1] = (*rows[first + 1][:2], f"{rows[first + 1][2]}  breaks first")
     rows += [
         ("", "", ""),
         _row("at least one option", float(bounds.any_lower)),

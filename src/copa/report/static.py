@@ -11,6 +11,7 @@ from copa.analysis.totals import reached_shares
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import Plan, PlanBatch
 from copa.plans.card import STATUS_SIGNS, SUMMARY_COLUMNS
+from copa.plans.frames import summary_table
 from copa.plans.wording import as_asked
 from copa.report.figures import BLUE, GREY, KIND_COLOURS, KIND_NAMES, ORANGE
 
@@ -38,7 +39,7 @@ def status_chart(batch: PlanBatch) -> "Figure":
     >>> from copa.report.static import status_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> status_chart(batch).axes[0].get_xlabel()
@@ -73,13 +74,13 @@ def guarantee_distribution(batch: PlanBatch) -> "Figure":
     >>> from copa.report.static import guarantee_distribution
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> guarantee_distribution(batch).axes[0].get_xlabel()
     'guarantee of at least'
     """
-    known = batch.summary()[batch.counts > 0]
+    known = summary_table(batch)[batch.counts > 0]
     if not len(known):
         raise InvalidInputError(f"no applicant of this batch has options, so there are no guarantees: {shown(batch)}")
     figure, axes = _blank()
@@ -111,7 +112,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
     >>> from copa.report.static import radius_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> radius_chart(batch[0]).axes[0].get_xlabel()

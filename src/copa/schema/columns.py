@@ -13,6 +13,7 @@ from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
 from copa.tables.cells import cells_of, largest_exact
+from copa.tables.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,22 +24,18 @@ Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-def read_table(X: Any, names: tuple[str, ...], what: str = "X") -> "pd.DataFrame":
-    """Return the named columns of a DataFrame, in this order, or say which one is missing."""
-    import pandas as pd
-
-    if not isinstance(X, pd.DataFrame):
-        raise InvalidInputError(f"{what} must be a pandas DataFrame with named columns, got {type(X).__name__}")
-    twice = X.columns[X.columns.duplicated()]
-    if len(twice):
-        raise InvalidInputError(f"{what} has more than one column {shown(twice[0])}; rename one of them")
-    present = set(X.columns)
+def read_table(X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "pd.DataFrame":
+    """Return the named columns of a table of any kind, in this order, or say which one is missing; None for all."""
+    table = as_pandas(X, what)
+    if names is None:
+        return _with_plain_columns(table, what)
+    present = set(table.columns)
     for name in names:
         if name not in present:
-            there = [column for column in X.columns if isinstance(column, str) and column not in names]
+            there = [column for column in table.columns if isinstance(column, str) and column not in names]
             rest = f"; {hint(name, there)}" if there else ""
             raise InvalidInputError(f"{what} must have a column {name!r}, and has none of this name{rest}")
-    return _with_plain_columns(X[list(names)], what)
+    return _with_plain_columns(table[list(names)], what)
 
 
 def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":

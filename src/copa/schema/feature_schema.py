@@ -19,6 +19,7 @@ from copa.schema.rules import LinearRule
 from copa.schema.support import range_fields, support_fields
 from copa.schema.verdicts import count_cells, obeying
 from copa.schema.violations import Violation, read_origins, rows_of, violations_of
+from copa.tables.cells import Scalar, as_scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class FeatureSchema:
         What every option must obey, across columns; as rules or as their texts.
     max_changes : int, optional
         How many columns an option may change.
+    favourable : str, int, float or bool, optional
+        The label of the decision that an applicant wants.
     notes : mapping of str to str
         From a column to what `infer` guessed about it: why it is immutable, and which special codes it seems to have.
         Comments in a YAML file, which are not read again.
@@ -61,6 +64,7 @@ class FeatureSchema:
     rules: tuple[LinearRule, ...] = ()
     max_changes: int | None = None
     notes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    favourable: Scalar | None = None
     _by_name: dict[str, Feature] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +74,8 @@ class FeatureSchema:
         object.__setattr__(self, "_by_name", {feature.name: feature for feature in features})
         object.__setattr__(self, "rules", _read_rules(self.rules))
         object.__setattr__(self, "max_changes", _read_max_changes(self.max_changes))
+        if self.favourable is not None:
+            object.__setattr__(self, "favourable", as_scalar(self.favourable, "favourable"))
         for rule in self.rules:
             require_known(rule.coefficients, self.names, f"rule {rule.text!r}: column")
             for name in rule.coefficients:
@@ -150,7 +156,7 @@ class FeatureSchema:
         {'age': 'immutable: looks like an age'}
         """
         changes = {name: dict(some) for name, some in _read_changes(features).items()}
-        table = read_table(X, tuple(X.columns) if hasattr(X, "columns") else ())
+        table = read_table(X)
         require_known(changes, list(table.columns), "features: column")
         immutable = [] if is_absent(immutable) else immutable
         if isinstance(immutable, str):
@@ -204,7 +210,7 @@ class FeatureSchema:
         table = read_table(X, self.names)
         found = {}
         for feature in self.features:
-            if feature.is_numeric:
+            if feature.is_numeric:  # of an immutable one as well: what it would have to be stays within what there is
                 found[feature.name] = range_fields(feature, table[feature.name])
             elif not feature.immutable:
                 found[feature.name] = support_fields(feature, table[feature.name])
@@ -240,7 +246,7 @@ class FeatureSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain lists, mappings, text and numbers, without what is the default."""
-        return files.content_of(self.features, self.rules, self.max_changes)
+        return files.content_of(self.features, self.rules, self.max_changes, self.favourable)
 
     @classmethod
     def from_dict(cls, content: Any) -> "FeatureSchema":

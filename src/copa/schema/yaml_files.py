@@ -14,7 +14,7 @@ from copa.exceptions import DataError, InvalidInputError
 from copa.schema.feature import FIELDS, Feature
 from copa.schema.field_readers import is_absent
 from copa.schema.rules import LinearRule
-from copa.tables.cells import text_of
+from copa.tables.cells import Scalar, text_of
 
 LONGEST = 1_000_000  # characters of a file
 LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digits takes their square in time
@@ -98,13 +98,18 @@ def _require_unique_keys(root: Any) -> None:
 
 FORMAT = "copa_schema"
 VERSION = 1
-ENTRIES = ("format", "version", "columns", "rules", "max_changes")
+ENTRIES = ("format", "version", "columns", "rules", "max_changes", "favourable")
 MAPPINGS = ("transitions", "labels", "support")  # fields whose keys are values of the column
 SUFFIXES = (".yaml", ".yml", ".json")
 LARGEST = 20_000_000  # bytes of a file
 
 
-def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None) -> dict[str, Any]:
+def content_of(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    favourable: Scalar | None = None,
+) -> dict[str, Any]:
     """Return a schema as plain lists, mappings, text and numbers, without what is the default."""
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     content["columns"] = {f.name: _plain_fields(f) for f in features}
@@ -112,6 +117,8 @@ def content_of(features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max
         content["rules"] = [rule.text for rule in rules]
     if max_changes is not None:
         content["max_changes"] = max_changes
+    if favourable is not None:
+        content["favourable"] = favourable
     return content
 
 
@@ -147,7 +154,7 @@ def arguments_from(content: Any) -> dict[str, Any]:
     if not isinstance(columns, Mapping):
         raise InvalidInputError(f"columns must be a mapping from column to its fields, got {shown(columns)}")
     features = tuple(_read_column(name, fields) for name, fields in columns.items())
-    return {"features": features, "rules": content.get("rules"), "max_changes": content.get("max_changes")}
+    return {"features": features} | {name: content.get(name) for name in ("rules", "max_changes", "favourable")}
 
 
 def _read_column(name: Any, fields: Any) -> Feature:

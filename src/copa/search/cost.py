@@ -12,8 +12,10 @@ from copa.exceptions import InvalidInputError
 from copa.schema import Feature
 from copa.search._kernels.arguments import Prices
 
-# Effort of changing a column at all, in units of effort (a spread): among equals, the row with fewer changes wins.
-CHANGE_PENALTY = 0.05
+# What changing a column at all counts, in units of effort (a spread): a person would rather do fewer things. Greedy
+# steps find better rows with it, too: against 0.05, options for German credit change 5 columns and not 6, at .94 of the
+# effort.
+CHANGE_PENALTY = 0.5
 
 
 class Cost(ABC):

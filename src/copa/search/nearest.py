@@ -8,8 +8,9 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, stopping_at
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
-from copa.search.problem import ActionSpace, as_levels, keeping, ways_in
-from copa.search.rows import relaxed_rows
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.regions import keeping, ways_in
+from copa.search.rows import left_entries, relaxed_rows
 from copa.search.run import Goals, is_better, starts_of
 from copa.tables.cells import snap
 
@@ -43,14 +44,14 @@ def find_nearest_rows(
     deadline : float
         Value of `perf_counter` after which no further search is begun.
     """
-    shift, starts = targets - encoded, starts_of(space, encoded, slack)
 
     def search(some: Indices, where: Regions) -> FoundRows:
-        inputs = (where, take_rows(starts, some))
-        return _search(space, inputs, shift[some], goals.take(some), (n_jobs, deadline))
+        begin = encoded[some] + left_entries(space, where, where.outside)
+        inputs = (where, starts_of(space, begin, slack[some]))
+        return _search(space, inputs, targets[some] - begin, goals.take(some), (n_jobs, deadline))
 
     def distance(some: Indices, rows: Array) -> Array:
-        points = relaxed_rows(space, regions.own[some], encoded[some], rows)
+        points = relaxed_rows(space, regions.take(some), encoded[some], rows)
         return np.asarray(np.linalg.norm(points - targets[some], axis=1))
 
     found = search(np.arange(len(targets)), keeping(regions, regions.outside))
@@ -121,7 +122,7 @@ def _nearest_numbers(space: ActionSpace, regions: Regions, shift: Array) -> tupl
 def _level_distances(space: ActionSpace, regions: Regions, shift: Array) -> Array:
     """Squared distance of each level of each column from the targets, (M, A)."""
     distances = np.zeros((len(shift), len(space.directions)))
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         codes = space.directions[space.levels(f)]
         used = np.flatnonzero(np.abs(codes).max(axis=0) > 0.0)
         wanted = shift[:, used] + space.directions[as_levels(regions.own[:, f])][:, used]

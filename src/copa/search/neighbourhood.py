@@ -8,7 +8,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import snap
 
 
@@ -74,11 +74,13 @@ def rows_around(space: ActionSpace, regions: Regions, centres: Array, draws: Dra
     for f, feature in enumerate(space.numeric):
         lower, upper, centre = regions.lower[:, f, None], regions.upper[:, f, None], centres[:, f, None]
         room = np.minimum(draws.spreads[:, f] * reach * unit_of_effort(feature), (upper - lower) + 1.0)
-        first, last = np.maximum(lower, centre - room), np.minimum(upper, centre + room)
+        irregular = (regions.kinds[:, f, None] > 0.0) & (centre == regions.own[:, f, None])
+        middle = np.where(irregular, regions.reference[:, f, None], centre)
+        first, last = np.maximum(lower, middle - room), np.minimum(upper, middle + room)
         drawn = first + draws.shares[:, f] * (last - first)
         moved = _on_grid(drawn, feature.step, lower, upper)
         rows[:, :, f] = np.where(draws.touch[:, f], moved, centre)
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         levels = space.levels(f)
         allowed = regions.allowed[:, levels]
         wanted = np.floor(draws.shares[:, f] * allowed.sum(axis=1)[:, None])  # rank among the allowed ones
@@ -108,6 +110,18 @@ def rows_between(space: ActionSpace, regions: Regions, rows: Array, share: Array
         between[:, f] = _on_grid(between[:, f], feature.step, regions.lower[:, f], regions.upper[:, f])
     between[:, n:] = np.where(order < share[:, None], rows[:, n:], own[:, n:])
     return np.where(rows == own, own, between)
+
+
+def rows_within(space: ActionSpace, regions: Regions, rows: Array) -> Array:
+    """Rows (M, F) brought into the limits of their applicants, column by column."""
+    n, inside = len(space.numeric), rows.copy()
+    for f, feature in enumerate(space.numeric):
+        if feature.step is not None:
+            inside[:, f] = snap(rows[:, f], feature.step)
+    inside[:, :n] = np.clip(inside[:, :n], regions.lower, regions.upper)
+    levels = as_levels(rows[:, n:])
+    inside[:, n:] = np.where(np.take_along_axis(regions.allowed, levels, axis=1), levels, regions.own[:, n:])
+    return np.where(rows == regions.own, rows, inside)
 
 
 def _on_grid(drawn: Array, step: float | None, lower: Array, upper: Array) -> Array:

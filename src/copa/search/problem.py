@@ -1,7 +1,7 @@
 """What options may change, as the compiled search sees it: columns, directions, rules and prices."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,26 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.models import Encoding, LinearModel
+from copa.models.bins import bins_within
+from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
-from copa.search.cost import Cost, read_prices, unit_of_effort
-from copa.tables.cells import snap
+from copa.search.cost import Cost, unit_of_effort
+from copa.search.level_prices import per_unit_of, prices_of
+from copa.search.plausibility import Plausibility
+from copa.search.ranges import (
+    irregular_kinds,
+    stand_in,
+    typical_value,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Two options are alike if no column differs by more than this share of a unit of effort: a person would do the same.
+ALIKE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +41,22 @@ class ActionSpace:
     schema : FeatureSchema
         With all columns.
     columns : tuple of Feature
-        Numeric ones first, then categorical ones, those that are immutable included.
+        Numeric ones first, then those of levels (categorical, and numeric in bins), immutable ones included.
     directions : ndarray of shape (A, D)
-        What a raw unit of each numeric column, then each level of each categorical one, adds to the encoded vector.
+        What a raw unit of each numeric column, then each level of each other one, adds to the encoded vector.
     mean, cov, drift : ndarray of shape (D,), (D, D), (D, D)
         Moments of the parameters, and shape of the ambiguity set.
     theta : ndarray of shape (D,)
         Parameters in force.
     cost : Cost
+    edges : mapping of str to ndarray
+        First values of the bins of numeric columns that are levels for the search (see `Encoding`).
+    irregular : mapping of str to ndarray of shape (K, D)
+        What leaving an irregular entry for zero adds to the encoded vector; columns not named add nothing.
+    typical : mapping of str to float
+        Medians of the regular training values of columns that have irregular entries.
+    plausibility : Plausibility, optional
+        How plausible rows are; None where that is not known.
     """
 
     schema: FeatureSchema
@@ -47,6 +67,10 @@ class ActionSpace:
     drift: Array
     theta: Array
     cost: Cost
+    edges: Mapping[str, Array] = field(default_factory=dict)
+    irregular: Mapping[str, Array] = field(default_factory=dict)
+    typical: Mapping[str, float] = field(default_factory=dict)
+    plausibility: Plausibility | None = None
 
     @classmethod
     def build(
@@ -59,6 +83,7 @@ class ActionSpace:
         cov: Array,
         drift: Array | None,
         cost: Cost,
+        typical: Mapping[str, float] | None = None,
     ) -> "ActionSpace":
         """Put together what the encoding found for the columns of the schema."""
         numeric = [feature for feature in schema.features if feature.name in encoding.numeric]
@@ -66,17 +91,34 @@ class ActionSpace:
         blocks = [encoding.numeric[f.name][None] for f in numeric] + [encoding.categorical[f.name] for f in categorical]
         directions = np.concatenate(blocks) if blocks else np.zeros((0, mean.size))
         shape = np.eye(mean.size) if drift is None else drift
-        return cls(schema, (*numeric, *categorical), directions, mean, cov, shape, model.theta, cost)
+        return cls(
+            schema,
+            (*numeric, *categorical),
+            directions,
+            mean,
+            cov,
+            shape,
+            model.theta,
+            cost,
+            encoding.edges,
+            encoding.irregular,
+            typical or {},
+        )
 
     @cached_property
     def numeric(self) -> tuple[Feature, ...]:
-        """Numeric columns: the first ones of a row."""
-        return tuple(feature for feature in self.columns if feature.is_numeric)
+        """Numeric columns that enter in a straight line, or smoothly: the first ones of a row."""
+        return tuple(f for f in self.columns if f.is_numeric and f.name not in self.edges)
+
+    @cached_property
+    def level_columns(self) -> tuple[tuple[int, Feature], ...]:
+        """Columns whose entries are levels: the last ones of a row, with their positions in it."""
+        return tuple(enumerate(self.columns))[len(self.numeric) :]
 
     @cached_property
     def categorical(self) -> tuple[tuple[int, Feature], ...]:
-        """Categorical columns: the last ones of a row, with their positions in it."""
-        return tuple((f, feature) for f, feature in enumerate(self.columns) if feature.is_categorical)
+        """Categorical columns, with their positions in a row."""
+        return tuple((f, feature) for f, feature in self.level_columns if feature.is_categorical)
 
     @property
     def cap(self) -> int:
@@ -86,11 +128,12 @@ class ActionSpace:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """First direction of each column, and the number of directions at last, (F + 1,)."""
-        sizes = [1 if feature.is_numeric else len(feature.values or ()) for feature in self.columns]
+        sizes = [1] * len(self.numeric)
+        sizes += [n_levels(feature, self.edges.get(feature.name)) for _, feature in self.level_columns]
         return np.cumsum([0, *sizes]).astype(np.int64)
 
     def levels(self, column: int) -> Indices:
-        """Positions of the directions of a column: of a categorical one, its levels as rows hold them."""
+        """Positions of the directions of a column: its levels as rows hold them."""
         return np.arange(self.starts[column], self.starts[column + 1])
 
     @cached_property
@@ -111,12 +154,41 @@ class ActionSpace:
     @cached_property
     def prices(self) -> Prices:
         """What changes cost."""
-        prices = self.cost.prices(self.columns)
-        return read_prices(prices, len(self.numeric), len(self.columns), len(self.directions))
+        return prices_of(self.cost, self.columns, self.edges)
 
-    def effort(self, own: Array, rows: Array) -> Array:
-        """Effort of rows (..., F) for the applicants they are made for, without penalties."""
-        return self.cost.distance(self.prices, own, rows)
+    @cached_property
+    def alike(self) -> Array:
+        """Differences up to which two values of a column count as the same in a plan, (F,): of numbers, or of ranks."""
+        alike = np.zeros(len(self.columns))
+        for f, feature in enumerate(self.columns):
+            least = ALIKE * unit_of_effort(feature)
+            if feature.name in self.edges:
+                alike[f] = bins_within(self.edges[feature.name], least)
+            elif feature.is_numeric or feature.kind == "ordinal":
+                alike[f] = least
+        return alike
+
+    @cached_property
+    def per_unit_in_bins(self) -> dict[str, float]:
+        """What a raw unit of each binned column costs."""
+        return {name: per_unit_of(self.cost, self.schema[name]) for name in self.edges}
+
+    def typical_of(self, feature: Feature) -> float:
+        """A regular value of a numeric column, on its grid."""
+        return typical_value(feature, self.typical.get(feature.name))
+
+    def effort(self, regions: Regions, rows: Array) -> Array:
+        """Effort of rows (M, F) for the applicants of the regions, without penalties: as the search counts it."""
+        n, prices = len(self.numeric), self.prices
+        way = np.abs(rows[:, :n] - regions.reference) + regions.leaving
+        steps = np.where(rows[:, :n] == regions.own[:, :n], 0.0, way) * prices.per_unit
+        levels = np.take_along_axis(regions.level_prices, as_levels(rows[:, n:]), axis=1)
+        total: Array = (steps**prices.power).sum(axis=1) + levels.sum(axis=1)
+        return np.sqrt(total) if prices.power == 2 else total
+
+    def plausibility_of(self, table: "pd.DataFrame") -> Array:
+        """Plausibility of rows, (M,); NaN where it is not known."""
+        return np.full(len(table), np.nan) if self.plausibility is None else self.plausibility.scores(table)
 
     @cached_property
     def _rule_scales(self) -> Array:
@@ -134,8 +206,9 @@ class ActionSpace:
         for r, rule in enumerate(self.schema.rules):
             for f, feature in enumerate(self.columns):
                 coefficient = rule.coefficients.get(feature.name, 0.0)
-                numbers = 1.0 if feature.is_numeric else feature.numbers if coefficient else 0.0
-                shares[r, self.starts[f] : self.starts[f + 1]] = coefficient * numbers
+                if coefficient and feature.name not in self.edges:  # no column of bins stands in a rule
+                    numbers = np.ones(1) if feature.is_numeric else feature.numbers
+                    shares[r, self.starts[f] : self.starts[f] + len(numbers)] = coefficient * numbers
             shares[r] /= self._rule_scales[r]
         return shares
 
@@ -145,9 +218,17 @@ class ActionSpace:
         for r, rule in enumerate(self.schema.rules):
             total = np.full(len(table), rule.upper)
             for name, coefficient in rule.coefficients.items():
-                total -= coefficient * numbers_of(self.schema[name], table[name])
+                total -= coefficient * self._numbers(self.schema[name], table[name])
             slack[:, r] = total / self._rule_scales[r]
         return slack
+
+    def _numbers(self, feature: Feature, column: "pd.Series[Any]") -> Array:
+        """A column as the rules have it: an irregular entry as what stands for it in the search."""
+        numbers = numbers_of(feature, column)
+        if not feature.is_numeric:
+            return numbers
+        here = irregular_kinds(feature, numbers) > 0
+        return np.where(here, stand_in(feature, self.typical_of(feature)), numbers)
 
     def slack_after(self, slack: Array, own: Array, rows: Array) -> Array:
         """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""
@@ -160,7 +241,7 @@ class ActionSpace:
 
 
 def as_levels(entries: Array) -> Indices:
-    """Entries of categorical columns of rows as positions of directions."""
+    """Entries of columns of levels as positions of directions."""
     return entries.astype(np.int64)
 
 
@@ -169,116 +250,3 @@ def numbers_of(feature: Feature, column: "pd.Series[Any]") -> Array:
     if feature.is_numeric:
         return column_numbers(column)[0]
     return feature.numbers[column_codes(feature, column)]
-
-
-# A number without an end gets one, this many spreads beyond the applicant's own value.
-FARTHEST = 10.0
-
-
-def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = False) -> Regions:
-    """Read the feasible regions of the applicants of a checked table.
-
-    Parameters
-    ----------
-    space : ActionSpace
-    table : DataFrame
-    released : bool
-        Take all limits away, to see what stands in the way; only values that are withheld stay so, and ends of ranges
-        that are those of the data.
-    """
-    n, n_numeric = len(table), len(space.numeric)
-    rows = np.empty((n, len(space.columns)))
-    lower, upper = np.empty((n, n_numeric)), np.empty((n, n_numeric))
-    limits = space.schema.limits(table)
-    for f, feature in enumerate(space.numeric):
-        own = column_numbers(table[feature.name])[0]
-        ends = _natural_ends(feature, n) if released else limits.numeric[feature.name]
-        own, ends = _known(own), (_known(ends[0]), _known(ends[1]))
-        rows[:, f] = own
-        lower[:, f], upper[:, f] = _closed(feature, own, *ends, precision=_precision(table[feature.name]))
-    allowed = np.ones((n, len(space.directions)), dtype=np.bool_)
-    for f, feature in space.categorical:
-        codes = column_codes(feature, table[feature.name])
-        rows[:, f] = space.starts[f] + np.maximum(codes, 0)
-        flags = allowed[:, space.starts[f] : space.starts[f + 1]]
-        offered = [value not in feature.withheld for value in feature.values or ()]
-        flags[:] = (limits.categorical[feature.name] | offered) if released else limits.categorical[feature.name]
-        flags[codes < 0] = np.arange(flags.shape[1]) == 0
-    return Regions(rows, lower, upper, allowed)
-
-
-def keeping(regions: Regions, columns: npt.NDArray[np.bool_]) -> Regions:
-    """The same regions, in which the flagged numeric columns (N, L) stay as they are."""
-    lower = np.where(columns, regions.numbers, regions.lower)
-    return regions._replace(lower=lower, upper=np.where(columns, regions.numbers, regions.upper))
-
-
-def ways_in(regions: Regions) -> Iterator[tuple[Indices, Regions]]:
-    """Yield ways to search other than keeping every number that is outside: whom they concern, and their regions."""
-    outside = regions.outside
-    concerned = np.flatnonzero(outside.any(axis=1))
-    if len(concerned) == 0:
-        return
-    yield concerned, regions.take(concerned)
-    several = np.flatnonzero(outside.sum(axis=1) > 1)
-    for column in range(outside.shape[1]):
-        rows = several[outside[several, column]]
-        if len(rows):
-            others = outside[rows].copy()
-            others[:, column] = False
-            yield rows, keeping(regions.take(rows), others)
-
-
-def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
-    """Ends of a numeric column without its limits: none, but those of the data where nobody stated one.
-
-    Nothing that is counted from zero becomes negative.
-    """
-    lowest = 0.0 if feature.lower is not None and feature.lower >= 0.0 else -np.inf
-    lower = feature.lower if "lower" in feature.observed else lowest
-    upper = feature.upper if "upper" in feature.observed else np.inf
-    return np.full(n, lower), np.full(n, upper)
-
-
-def _known(numbers: Array) -> Array:
-    """Zero for a missing number: only immutable columns may lack one, and there it stands for staying as it is."""
-    return np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
-def _precision(column: "pd.Series[Any]") -> Any:
-    """Type of a column's numbers where they are of less than double precision, else None."""
-    return {"float32": np.float32, "float16": np.float16}.get(str(column.dtype).lower())
-
-
-def _closed(feature: Feature, own: Array, lower: Array, upper: Array, *, precision: Any) -> tuple[Array, Array]:
-    """Limits with finite ends that a number can take: on the grid of the steps, or the applicant's own value.
-
-    Parameters
-    ----------
-    precision : type or None
-        Of a column of less than double precision: the ends are numbers that it holds, rounded inwards.
-    """
-    reach = FARTHEST * unit_of_effort(feature)
-    lower = np.where(np.isfinite(lower), lower, np.minimum(own, upper) - reach)
-    upper = np.where(np.isfinite(upper), upper, np.maximum(own, lower) + reach)
-    may_stay = (lower <= own) & (own <= upper)
-    if feature.step is not None:
-        first, last = snap(lower, feature.step, "up"), snap(upper, feature.step, "down")
-    elif precision is not None:
-        first, last = _held(lower, own, precision, np.inf), _held(upper, own, precision, -np.inf)
-    else:
-        first, last = lower, upper
-    lower = np.where(may_stay, np.minimum(first, own), first)
-    upper = np.where(may_stay, np.maximum(last, own), last)
-    stuck = lower > upper  # nothing that the column can hold lies in the range
-    return np.where(stuck, own, lower), np.where(stuck, own, upper)
-
-
-def _held(ends: Array, own: Array, precision: Any, inwards: float) -> Array:
-    """Ends of a range as numbers of a lower precision whose printed decimals are not beyond them."""
-    with np.errstate(over="ignore"):
-        near = ends.astype(precision)
-    printed = np.array([float(str(x)) for x in near])
-    beyond = printed < ends if inwards > 0.0 else printed > ends
-    held = np.where(beyond, np.nextafter(near, precision(inwards)), near).astype(np.float64)
-    return np.where(np.isfinite(held) & (ends != own), held, ends)

@@ -7,16 +7,22 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.models.spelling import spell_levels, spell_numbers, with_room
+from copa.schema.columns import column_numbers
+from copa.search._kernels.arguments import Regions
 from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import multiples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from copa.schema import Feature
 
 
-def write_rows(space: ActionSpace, table: "pd.DataFrame", own: Array, owner: Indices, rows: Array) -> "pd.DataFrame":
+def write_rows(
+    space: ActionSpace, table: "pd.DataFrame", regions: Regions, owner: Indices, rows: Array
+) -> "pd.DataFrame":
     """Rows of the table with the changed cells written in; every other cell is the applicant's, untouched.
 
     Parameters
@@ -24,7 +30,7 @@ def write_rows(space: ActionSpace, table: "pd.DataFrame", own: Array, owner: Ind
     space : ActionSpace
     table : DataFrame
         Applicants (N rows), all their columns.
-    own : ndarray of shape (N, F)
+    regions : Regions
         The same as the search has them.
     owner : ndarray of shape (M,)
         Position of the applicant of each row.
@@ -37,16 +43,37 @@ def write_rows(space: ActionSpace, table: "pd.DataFrame", own: Array, owner: Ind
     """
     table = make_room(space, table)
     written = table.iloc[owner].reset_index(drop=True)
-    changed = rows != own[owner]
+    changed = rows != regions.own[owner]
     for f, feature in enumerate(space.columns):
         flags, column = changed[:, f], written[feature.name]
         if not flags.any():
             continue
         if feature.is_numeric:
-            words = spell_numbers(feature, _numbers(feature, rows[flags, f]), column)
+            numbers = rows[flags, f]
+            if feature.name in space.edges:
+                numbers = regions.values[owner[flags], as_levels(numbers)]
+            words = spell_numbers(feature, _numbers(feature, numbers), column)
         else:
             words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
         written[feature.name] = overwritten(column, flags, words)
+    return written
+
+
+def with_numbers(
+    features: "Sequence[Feature]", table: "pd.DataFrame", which: Indices, numbers: Array
+) -> "pd.DataFrame":
+    """Rows of a table with other numbers in some columns: one per entry of `which` (P,), and of `numbers` (P, L).
+
+    Cells whose number is the one that they have stay as they are, and so do missing ones.
+    """
+    written = table.iloc[which].reset_index(drop=True)
+    for f, feature in enumerate(features):
+        column = written[feature.name]
+        flags = column_numbers(column)[0] != numbers[:, f]
+        flags &= column.notna().to_numpy(dtype=np.bool_)
+        if flags.any():
+            words = spell_numbers(feature, _numbers(feature, numbers[flags, f]), column)
+            written[feature.name] = overwritten(column, flags, words)
     return written
 
 
@@ -79,19 +106,31 @@ def overwritten(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_], entries:
     return pd.Series(array, index=column.index, dtype=column.dtype)  # a bare array of objects would be taken for text
 
 
-def relaxed_rows(space: ActionSpace, own: Array, encoded: Array, rows: Array) -> Array:
+def relaxed_rows(space: ActionSpace, regions: Regions, encoded: Array, rows: Array) -> Array:
     """Encoded rows (M, D) that need not be on the grid: the applicant's, plus what the changes add.
 
     Parameters
     ----------
     space : ActionSpace
-    own, encoded : ndarray of shape (M, F), (M, D)
+    regions, encoded : Regions, ndarray of shape (M, D)
         Of the applicant of each row.
     rows : ndarray of shape (M, F)
     """
-    n = len(space.numeric)
-    moved: Array = encoded + ((rows - own)[:, None, :n] @ space.directions[:n])[:, 0]
+    n, own = len(space.numeric), regions.own
+    start = encoded + left_entries(space, regions, (rows != own)[:, :n])
+    moved: Array = start + ((rows - own)[:, None, :n] @ space.directions[:n])[:, 0]
     for f in range(n, len(space.columns)):
         new, old = as_levels(rows[:, f]), as_levels(own[:, f])
         moved = moved + space.directions[new] - space.directions[old]
     return moved
+
+
+def left_entries(space: ActionSpace, regions: Regions, flags: npt.NDArray[np.bool_]) -> Array:
+    """What it adds to encoded rows (N, D) to put the numbers that stand for irregular entries (N, L) in their place."""
+    added = np.zeros((len(flags), space.mean.size))
+    for f in np.flatnonzero((flags & (regions.kinds > 0.0)).any(axis=0)):
+        feature, rows = space.numeric[f], np.flatnonzero(flags[:, f] & (regions.kinds[:, f] > 0.0))
+        if feature.name in space.irregular:
+            which = regions.kinds[rows, f].astype(np.int64) - 1
+            added[rows] += space.irregular[feature.name][which] + regions.own[rows, f, None] * space.directions[f]
+    return added

@@ -14,6 +14,7 @@ from copa._core.threads import for_each_chunk, stopping_at
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.search._kernels.arguments import (
+    VARIANTS,
     Choice,
     FoundPlans,
     FoundRows,
@@ -24,7 +25,9 @@ from copa.search._kernels.arguments import (
     Starts,
     take_rows,
 )
-from copa.search.problem import ActionSpace, keeping, ways_in
+from copa.search.problem import ActionSpace
+from copa.search.regions import keeping, ways_in
+from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
@@ -139,6 +142,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     n_jobs: int | None = None,
     deadline: float = np.inf,
     progress: Callable[[int], None] | None = None,
+    keep_pool: bool = False,
 ) -> FoundPlans:
     """Search the plans of N applicants; of those outside a range, the best plan of several (`problem.ways_in`).
 
@@ -162,13 +166,18 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
         Value of `perf_counter` after which no further applicant is begun.
     progress : callable, optional
         Called with the number of applicants done, from any thread.
+    keep_pool : bool
+        Whether the rows that the plans were chosen from are returned too.
     """
     starts, cap = starts_of(space, encoded, slack), space.cap if cap is None else cap
-    settings = PoolSettings(multipliers, float(diversity_weight))
+    settings = PoolSettings(multipliers, float(diversity_weight), space.alike)
+    n_pool = len(multipliers) + 2 + VARIANTS * n_options if keep_pool else 0
 
     def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
-        found = FoundPlans.empty(len(some), n_options, len(space.columns))
-        inputs = (where, take_rows(starts, some))
+        found = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
+        added = left_entries(space, where, where.outside)
+        begin = starts_of(space, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
+        inputs = (where, begin)
         _search(space, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
         return found
 
@@ -223,9 +232,9 @@ def _search(
 
 def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Array:
     """Mean effort of the options of plans, (N,)."""
-    filled = np.arange(plans.options.shape[1]) < plans.counts[:, None]
-    total = np.where(filled, space.effort(regions.own[:, None], plans.options), 0.0).sum(axis=1)
-    means: Array = total / np.maximum(plans.counts, 1)
+    owner, option = plans.positions
+    efforts = space.effort(regions.take(owner), plans.options[owner, option])
+    means: Array = np.bincount(owner, weights=efforts, minlength=len(plans.counts)) / np.maximum(plans.counts, 1)
     return means
 
 
@@ -241,13 +250,16 @@ def is_better(
     return better
 
 
-def choose_options(space: ActionSpace, own: Array, rows: Array, n_options: int, diversity_weight: float) -> Indices:
+def choose_options(
+    space: ActionSpace, region: Regions, rows: Array, n_options: int, diversity_weight: float
+) -> Indices:
     """Choose a plan of one applicant from rows that are known already, by the criterion of `search_plans`.
 
     Parameters
     ----------
     space : ActionSpace
-    own : ndarray of shape (F,)
+    region : Regions
+        Of that applicant: arrays without a leading N.
     rows : ndarray of shape (P, F)
         Each once.
     n_options : int
@@ -256,12 +268,14 @@ def choose_options(space: ActionSpace, own: Array, rows: Array, n_options: int, 
     Returns
     -------
     ndarray of int
-        Positions of up to `n_options` rows, none of which asks for all that another does and more, cheapest first.
+        Positions of up to `n_options` rows that differ in what a person does (see `selection`), cheapest first.
     """
     from copa.search._kernels.selection import select_options
 
     kernel: Any = select_options
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
-        kernel(space.prices, Choice(own, np.ascontiguousarray(rows), float(diversity_weight), chosen, size))
+        rows = np.ascontiguousarray(rows)
+        here = (region.own, region.reference, region.leaving, region.level_prices)
+        kernel(space.prices, Choice(*here, rows, float(diversity_weight), space.alike, chosen, size))
     return chosen[: size[0]]

@@ -5,7 +5,7 @@ In the CSV files that COPA writes, text that a spreadsheet would run as a formul
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,80 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 Cells = list[list[Any]]  # of some rows, column by column
 
 
-class CsvFile:
+class NamedColumns:
+    """The columns of a file by their names, without those that are left out.
+
+    Blanks around names are taken away, with a note, unless two names would become the same; a column is also found by
+    its name with the blanks, which a model may know it by.
+
+    Attributes
+    ----------
+    path : Path
+    notes : list of str
+        What a person should know of the names.
+    """
+
+    path: Path
+
+    def read_names(self, given: Sequence[str]) -> None:
+        """Take the names in the order of the columns."""
+        names = [name.strip() for name in given]
+        self._given, self.notes = list(given), list[str]()
+        if names != self._given and len(set(names)) == len(set(self._given)):
+            padded = [name for name in given if name != name.strip()]
+            self.notes.append(f"blanks around the names of columns are left out: {listed(padded)}")
+        else:
+            names = self._given
+        self._trimmed, self._left_out = names, set[int]()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in order."""
+        return [name for k, name in enumerate(self._trimmed) if k not in self._left_out]
+
+    def leave_out(self, columns: Iterable[str]) -> None:
+        """Leave out columns by name, or by position from 1: "#3" is the third, if no column is called so."""
+        for column in columns:
+            if column in self._trimmed:
+                self._left_out |= {k for k, name in enumerate(self._trimmed) if name == column}
+                continue
+            number = column.removeprefix("#")
+            if number == column or not number.isdecimal():
+                raise InvalidInputError(f"{self.path} has no column {shown(column)}; {hint(column, self.names)}")
+            if not 1 <= int(number) <= len(self._trimmed):
+                raise InvalidInputError(f"{self.path} has {len(self._trimmed)} columns, there is no number {column}")
+            self._left_out.add(int(number) - 1)
+
+    def require_distinct(self) -> None:
+        """Raise if two of the columns have the same name."""
+        for name in self.names:
+            self.place(name)
+
+    def place(self, name: str) -> int:
+        """Position in the file of the column of a name, which must be the only one."""
+        places = [k for k, own in enumerate(self._trimmed) if own == name and k not in self._left_out]
+        places = places or [k for k, own in enumerate(self._given) if own == name]
+        if len(places) > 1:
+            numbers = " and ".join(str(place + 1) for place in places)
+            raise DataError(
+                f"{self.path} has more than one column {shown(name)}, numbers {numbers} of {len(self._given)}; rename "
+                f'one of them, or leave one out of `copa fit`: --drop "#{places[-1] + 1}"'
+            )
+        if not places:
+            others = [other for other in self.names if other != name]
+            raise DataError(f"{self.path} lacks the column {shown(name)}; {hint(name, others)}")
+        return places[0]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of a name."""
+        return name in self.names or name in self._given
+
+    def number_of(self, name: str) -> str:
+        """How a column is named by its position."""
+        return f"#{self.place(name) + 1}"
+
+
+class CsvFile(NamedColumns):
     """A CSV file with a header line. Cells stay the text that they are; every line must have as many as the header.
 
     Parameters
@@ -44,7 +117,7 @@ class CsvFile:
     def __init__(self, path: Path, delimiter: str = ",") -> None:
         self.path, self.delimiter = path, delimiter
         with self._lines() as lines:
-            self.names = self._header(lines)
+            self.read_names(self._header(lines))
 
     @contextmanager
     def _lines(self) -> Iterator[Any]:
@@ -79,24 +152,21 @@ class CsvFile:
             raise DataError(
                 f"{self.path} is not a CSV file: its first line holds {shown(names[0])}, not names of columns"
             )
-        twice = [name for k, name in enumerate(names) if name in names[:k]]
-        if twice:
-            raise DataError(f"{self.path} has more than one column {shown(twice[0])}; rename one of them")
         return names
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
         """Yield the cells of some columns, some rows at a time."""
-        places = [self.names.index(name) for name in columns]
+        places, width = [self.place(name) for name in columns], len(self._given)
         with self._lines() as lines:
             next(lines)
             rows: list[list[str]] = []
             for cells in lines:
                 if not cells:  # an empty line, often the last one
                     continue
-                if len(cells) != len(self.names):
+                if len(cells) != width:
                     raise DataError(
                         f"{self.path} is not a table: line {lines.line_num} has {len(cells)} cells, the header "
-                        f"{len(self.names)}; put quotes around text with {shown(self.delimiter)} in it"
+                        f"{width}; put quotes around text with {shown(self.delimiter)} in it"
                     )
                 rows.append(cells)
                 if len(rows) == CHUNK:
@@ -106,7 +176,7 @@ class CsvFile:
                 yield [[row[k] for row in rows] for k in places]
 
 
-class ParquetFile:
+class ParquetFile(NamedColumns):
     """A Parquet file.
 
     Parameters
@@ -123,15 +193,21 @@ class ParquetFile:
             self._file = pq.ParquetFile(path)
         except pa.ArrowException as error:
             raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from error
-        self.names = [str(name) for name in self._file.schema_arrow.names]
+        self.read_names([str(name) for name in self._file.schema_arrow.names])
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
         """Yield the values of some columns, some rows at a time."""
         import pyarrow as pa
 
+        places = [self.place(name) for name in columns]
+        names = [self._given[place] for place in places]
+        # Of columns that have the same name all are read, and those that are left out are passed over.
+        ranks = [self._given[:place].count(name) for place, name in zip(places, names, strict=True)]
         try:
-            for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(columns)]):
-                yield [batch.column(name).to_pylist() for name in columns]
+            for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
+                alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
+                found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
+                yield [column.to_pylist() for column in found]
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
 
@@ -192,8 +268,8 @@ def read_table(
 
     readers = [ColumnReader(name, kinds.get(name)) for name in columns]
     _fill(table, readers)
-    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
-    return frame, {reader.name: reader.kind for reader in readers}
+    found = {reader.name: reader.kind for reader in readers}
+    return pd.DataFrame({reader.name: reader.series(found[reader.name]) for reader in readers}), found
 
 
 def read_applicants(
@@ -246,7 +322,7 @@ def _fill(table: TableFile, readers: Sequence[ColumnReader]) -> None:
 
 
 def _require_columns(table: TableFile, columns: Sequence[str]) -> None:
-    missing = [name for name in columns if name not in table.names]
+    missing = [name for name in columns if not table.has(name)]
     if missing:
         others = [name for name in table.names if name not in columns]
         rest = f"; {hint(missing[0], others)}" if others else ""

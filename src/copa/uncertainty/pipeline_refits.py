@@ -11,6 +11,7 @@ from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.linear import LinearModel, base_classifier, parameter_vector
 from copa.uncertainty.coordinates import Coordinates, as_dense
+from copa.uncertainty.kept_bins import kept_bins
 from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.retraining import Indices, unfitted
 from copa.uncertainty.score_retraining import one_thread_no_warnings
@@ -39,6 +40,8 @@ class PipelineRefits:
     coordinates : Coordinates
     sparse : bool
         Whether the classifier is given sparse matrices, for which some have another method.
+    keeps_bins : bool
+        Whether transformers are among them that are not fitted again, because they hold bins.
     """
 
     pipeline: "Pipeline"
@@ -46,6 +49,7 @@ class PipelineRefits:
     labels: Any
     coordinates: Coordinates
     sparse: bool
+    keeps_bins: bool = False
 
     @classmethod
     def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any) -> "PipelineRefits":
@@ -60,11 +64,13 @@ class PipelineRefits:
         steps = [*model.transformers, classifier]
         pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
         pipeline.set_params(**lenient_encoders(pipeline))
+        bins = kept_bins(model.transformers)
+        pipeline.set_params(**bins)
         table = model.as_input(X)
         row: Any = table[:1]
         for step in model.transformers:
             row = step.transform(row)
-        return cls(pipeline, table, labels, Coordinates(model.encode(X)), hasattr(row, "toarray"))
+        return cls(pipeline, table, labels, Coordinates(model.encode(X)), hasattr(row, "toarray"), bool(bins))
 
     def subset(self, rows: Indices) -> tuple[Any, Any]:
         """Some rows of the table, and their labels."""

@@ -9,7 +9,8 @@ from copa._core.arrays import Array
 from copa._core.words import listed
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of, thawed
-from copa.models.linear import LinearModel, base_classifier
+from copa.models.linear import LinearModel, at_chosen_penalty, base_classifier
+from copa.tables.frames import as_pandas, is_table
 from copa.uncertainty.coordinates import Coordinates
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def encoded_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     encoded : array_like of shape (n, d)
     """
     if not is_wrapped(estimator):
-        return estimator, X
+        return at_chosen_penalty(estimator), X
     model, rows = read_fitted(_fitted(estimator, X, y), X)
     return base_classifier(model.classifier), model.encode(rows)[:, 1:]
 
@@ -53,8 +54,10 @@ def read_fitted(estimator: Any, X: Any) -> "tuple[LinearModel, pd.DataFrame]":
     """A fitted pipeline as a linear model, and its raw rows as a table."""
     import pandas as pd
 
-    rows = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    if not isinstance(X, pd.DataFrame):
+    if is_table(X):
+        rows = as_pandas(X)
+    else:
+        rows = pd.DataFrame(np.asarray(X))
         rows.columns = [f"x{k}" for k in range(rows.shape[1])]
     return LinearModel.read(estimator, rows.columns), rows
 

@@ -1,4 +1,4 @@
-"""The next model as one more of n refits that nothing was chosen by: guarantees from their scores, n finite."""
+"""The next model as one more of n refits that the search did not go by: guarantees from their scores, n finite."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -43,6 +43,8 @@ class Refits:
         some are those with the nearest scores over the training rows.
     n_rows : int
         Rows of the training data.
+    keeps_bins : bool
+        Whether bins were kept as they are.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Refits:
     thirds: Array
     exact: bool
     n_rows: int
+    keeps_bins: bool = False
 
 
 def refit_parameters(
@@ -137,7 +140,7 @@ def refit_parameters(
     left = np.setdiff1d(np.arange(len(subsets)), known if logistic is not None else [])
     thetas[left], exact = pipeline.fit_each(subsets, left, scalings, seed=seed, n_jobs=n_jobs)
     oriented = model.oriented(thetas)
-    return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X))
+    return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X), pipeline.keeps_bins)
 
 
 def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None) -> bool:

@@ -17,6 +17,7 @@ from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import Model, best_of, labels_of_rows
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_calibrated, is_linear
+from copa.tables.frames import as_pandas
 from copa.uncertainty.retraining import unfitted
 
 if TYPE_CHECKING:
@@ -193,13 +194,10 @@ def read_dated(given: Any, number: int | str, columns: Sequence[str] | None) -> 
     columns : sequence of str, optional
         That the model uses; None for all.
     """
-    import pandas as pd
-
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InvalidInputError(f"the data of version {number} must be a pair (X, y), got {type(given).__name__}")
     X, y = given
-    if not isinstance(X, pd.DataFrame):
-        raise InvalidInputError(f"the data of version {number} must be a pandas DataFrame, got {type(X).__name__}")
+    X = as_pandas(X, f"the data of version {number}")
     lacking = [name for name in columns or () if name not in X.columns]
     if lacking:
         raise InvalidInputError(f"the data of version {number} lack the column {shown(lacking[0])}")

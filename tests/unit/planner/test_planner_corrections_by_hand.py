@@ -26,7 +26,7 @@ def corrected(slope, option, method, budget, most=40.0):
         ]
     )
     table = pd.DataFrame({"a": np.arange(20.0) % 5, "b": 4.0 * (np.arange(20) // 4)})
-    model = LogisticRegression().fit(table, np.arange(20) % 2)
+    model = LogisticRegression().fit(table, np.arange(20) % 2 == 1)
     model.coef_, model.intercept_ = np.array([[slope, 1.0]]), np.array([-7.0])
     planner = copa.RecoursePlanner(
         model,

@@ -137,7 +137,7 @@ def test_options_go_as_high_as_all_of_them_together_need(n_options):
     moments = copa.WeightMoments(theta, np.diag([0.0, *[1.0] * n_options]))
     columns = [Feature(name, "integer", lower=0, upper=2, spread=1.0) for name in names]
     table = pd.DataFrame({name: np.arange(12) % 3 for name in names})
-    model = LogisticRegression().fit(table, np.arange(12) % 2)
+    model = LogisticRegression().fit(table, np.arange(12) % 2 == 1)
     model.coef_, model.intercept_ = theta[None, 1:], theta[:1]
     planner = copa.RecoursePlanner(
         model,

@@ -6,9 +6,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from copa.models.black_box import BlackBox
-from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import score_all
-from copa.planner.strategies.exploration import Rows, Samples, _size_and_level, candidates, signed_guarantee
+from copa.planner.strategies.exploration import _size_and_level, candidates
+from copa.planner.strategies.samples import Samples, signed_guarantee
 from copa.plans import PlanRequest
 from copa.uncertainty.ambiguity import MomentBall
 from unit.planner import loans
@@ -42,24 +42,6 @@ def _samples(lower):
 )
 def test_rows_that_are_sure_enough_are_candidates(lower, level, kept):
     assert candidates(_samples(lower), level).tolist() == kept
-
-
-def test_eased_rows_take_back_one_change_or_half_of_one():
-    planner = loans.planner(loans.fitted_pipeline(RandomForestClassifier(3, random_state=0)), n_models=2)
-    fitted = planner.fitted_
-    applicants = Applicants.read(fitted, loans.people(1, 3))
-    own = applicants.regions.own
-    names = [feature.name for feature in fitted.space.numeric]
-    income, debt = names.index("income"), names.index("debt")
-    values = own.copy()
-    values[0, income] += 8.0
-    values[0, debt] -= 3.0
-    eased = Rows(np.zeros(1, int), values).eased(fitted.space, applicants)
-    changes = {tuple(row) for row in (eased.values - own[0])[:, [income, debt]].tolist()}
-    half_down = np.rint((2 * own[0, debt] - 3.0) / 2) - own[0, debt]
-    assert changes == {(0.0, -3.0), (8.0, 0.0), (4.0, -3.0), (8.0, half_down)}
-    others = np.arange(len(names), own.shape[1])
-    assert (eased.values[:, others] == own[:, others]).all()
 
 
 def _asked(classifier, threshold=None):

@@ -8,7 +8,7 @@ import pytest
 
 from copa.schema import Feature
 from copa.search.cost import level_gaps, unit_of_effort
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from oracle.exhaustive_menus import Rows, places_of
 from oracle.tiny_problems import tiny_problems
 from unit.search.search_problems import Searcher, by_hand
@@ -121,7 +121,7 @@ def test_effort_is_the_distance_in_spreads_of_the_columns(cost):
         columns = Rows.read(problem.schema, rows, own).distances(places_of(problem.schema, own))[:, 0]
         expected = columns.sum(axis=1) if cost == "l1" else np.linalg.norm(columns, axis=1)
         there = read_regions(searcher.space, rows).own
-        found = searcher.space.effort(searcher.applicants.regions.own[[i]], there)
+        found = searcher.space.effort(searcher.applicants.regions.take([i] * len(there)), there)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
 
 

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
+from copa.models.base import Model
+from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import Regions
-from copa.search.problem import read_regions
+from copa.search.regions import read_regions
 from copa.search.rows import make_room
 
 if TYPE_CHECKING:
@@ -67,7 +69,12 @@ class Applicants:
 
 def reference_applicants(strategy: "Strategy", X: "pd.DataFrame", n: int) -> Applicants:
     """Up to n declined rows of the training data that the schema finds good, spread over the table."""
-    good = np.flatnonzero(np.array([not message for message in strategy.schema.check(X)], dtype=bool))
-    declined = good[~strategy.model.accepts(X.iloc[good])]
-    few = declined[np.unique(np.linspace(0, len(declined) - 1, n).astype(int))] if len(declined) else declined
+    few = declined_rows(strategy.schema, strategy.model, X, n)
     return Applicants.read(strategy, X.iloc[few].reset_index(drop=True))
+
+
+def declined_rows(schema: FeatureSchema, model: Model, X: "pd.DataFrame", n: int) -> Indices:
+    """Positions of up to n declined rows that the schema finds good, spread over the table."""
+    good = np.flatnonzero(np.array([not message for message in schema.check(X)], dtype=bool))
+    declined = good[~model.accepts(X.iloc[good])] if len(good) else good
+    return declined[np.unique(np.linspace(0, len(declined) - 1, n).astype(int))] if len(declined) else declined

@@ -10,6 +10,7 @@ from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.planner.strategies.obstacles import out_of_reach
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
@@ -207,7 +208,7 @@ class Strategy(ABC):
         n_jobs: int | None,  # noqa: ARG002
         fidelity: Array | None = None,  # noqa: ARG002
     ) -> HeldOutRates | None:
-        """Shares of refits that accept options and that nothing was chosen by; None where there are no such refits.
+        """Shares of refits that accept options and that the search did not go by; None where there are no such refits.
 
         Parameters
         ----------
@@ -219,6 +220,39 @@ class Strategy(ABC):
             See `Found`.
         """
         return None
+
+    def intervals(
+        self,
+        applicants: "Applicants",  # noqa: ARG002 - for strategies that can say more
+        options: "Options",  # noqa: ARG002
+        request: PlanRequest,  # noqa: ARG002
+        run: "Execution",  # noqa: ARG002
+    ) -> Intervals | None:
+        """How far the changed numbers of options may be off, with the options as sure as they should be.
+
+        Called for the options that are delivered: today's model accepts them, and they obey the schema.
+
+        Parameters
+        ----------
+        applicants : Applicants
+            N of them.
+        options : Options
+            M, whose owners are positions among the applicants.
+        request : PlanRequest
+        run : Execution
+
+        Returns
+        -------
+        Intervals or None
+            Of M options; None where nothing is known.
+        """
+        return None
+
+    def thorough_intervals(
+        self, applicants: "Applicants", options: "Options", request: PlanRequest, run: "Execution"
+    ) -> Intervals | None:
+        """The same for who asks for it, however long it takes; see `intervals`."""
+        return self.intervals(applicants, options, request, run)
 
     def nearest_rows(
         self,

@@ -1,19 +1,20 @@
 """Black boxes: models that are only queried, and what all planners for them share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa._core.reading import read_number, read_word
 from copa._core.threads import for_each_chunk
 from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
+from copa.models.encoding import n_levels
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
@@ -22,7 +23,9 @@ from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves
 from copa.search.cost import L1, Cost, read_cost, unit_of_effort
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.ranges import medians, read_medians
+from copa.search.regions import read_regions
 from copa.search.rows import write_rows
 from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
@@ -98,7 +101,7 @@ class BlackBoxStrategy(Strategy):
         """Check the model on rows such as it will be queried about, and learn what the surrogate needs."""
         if settings.moments is not None:
             raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
-        space = local_space(schema, settings.cost)
+        space = local_space(schema, settings.cost, medians(schema, X))
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
         learned = cls.learn(model, space, X, y, settings)
@@ -145,7 +148,7 @@ class BlackBoxStrategy(Strategy):
         """How far M rows were moved, in units of effort, columns that may not change included, (M,)."""
         features = tuple(feature.replace(immutable=False) for feature in self.schema.features)
         space = local_space(replace(self.schema, features=features), L1())
-        return space.effort(read_regions(space, before).own, read_regions(space, after).own)
+        return space.effort(read_regions(space, before), read_regions(space, after).own)
 
     def pack(self) -> Archive:
         """What a saved planner holds of it, besides what all planners have."""
@@ -158,6 +161,7 @@ class BlackBoxStrategy(Strategy):
             "reliability": self.reliability,
             "n_rows": self.n_rows,
             "sharpest": self.model.sharpest,
+            "typical": dict(self.space.typical),
             "refits": numbers,
             "rows": pack_frame(rows, "rows", arrays),
         }
@@ -189,18 +193,20 @@ class BlackBoxStrategy(Strategy):
         return {}
 
 
-def local_space(schema: FeatureSchema, cost: Cost) -> ActionSpace:
-    """The changeable columns in coordinates around an applicant (see `Rows.coordinates`)."""
+def local_space(schema: FeatureSchema, cost: Cost, typical: Mapping[str, float] | None = None) -> ActionSpace:
+    """The changeable columns in coordinates around an applicant (see `Rows.coordinates`); `typical` as there."""
     changeable = [feature for feature in schema.features if not feature.immutable]
     numeric = [feature for feature in changeable if feature.is_numeric]
     categorical = [feature for feature in changeable if feature.is_categorical]
     scales = [1.0 / unit_of_effort(feature) for feature in numeric]
-    scales += [1.0 for feature in categorical for _ in feature.values or ()]
+    scales += [1.0 for feature in categorical for _ in range(n_levels(feature))]
     n = len(scales)
     directions = np.hstack([np.zeros((n, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n))])
     nothing = np.zeros((n + 1, n + 1))
     columns = (*numeric, *categorical)
-    return ActionSpace(schema, columns, directions, nothing[0], nothing, nothing, nothing[0], cost)
+    return ActionSpace(
+        schema, columns, directions, nothing[0], nothing, nothing, nothing[0], cost, typical=typical or {}
+    )
 
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
@@ -262,16 +268,23 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
             raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
 
 
+def fewest_values(space: ActionSpace, X: "pd.DataFrame", samples: Sequence[Indices]) -> int:
+    """Which sample of the rows lacks the most values of categorical columns: a model fitted to it knows the fewest."""
+    codes = [space.schema.codes(X, feature.name) for _, feature in space.categorical]
+    known = [sum(int(np.count_nonzero(np.bincount(own[rows] + 1)[1:])) for own in codes) for rows in samples]
+    return int(np.argmin(known))
+
+
 def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:
     """Name a level that the model cannot read by itself, "" where it can read all of them."""
     few = _good_rows(space, X)
-    own = read_regions(space, few).own
+    regions = read_regions(space, few)
     for f, feature in space.categorical:
-        for level, value in zip(space.levels(f), feature.values or (), strict=True):
-            rows = own.copy()
+        for level, value in zip(space.levels(f), feature.values or (), strict=False):
+            rows = regions.own.copy()
             rows[:, f] = level
             try:
-                model.scores(write_rows(space, few, own, np.arange(len(few)), rows))
+                model.scores(write_rows(space, few, regions, np.arange(len(few)), rows))
             except Exception:  # noqa: BLE001 - whatever the model has against it
                 return f"the value {shown(value)} of column {feature.name!r}"
     return ""
@@ -297,7 +310,7 @@ def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
             varied.append(regions.own.copy())
             varied[-1][:, f] = space.starts[f] + code
     owner = np.tile(np.arange(len(few)), len(varied))
-    return write_rows(space, few, regions.own, owner, np.concatenate(varied))
+    return write_rows(space, few, regions, owner, np.concatenate(varied))
 
 
 def _known_rows(model: BlackBox) -> tuple["pd.DataFrame", Any]:
@@ -330,7 +343,7 @@ def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path")
         good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
         good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
         good &= isinstance(content["columns"], list)
-        space = local_space(schema, read_cost(f"l{power}"))
+        space = local_space(schema, read_cost(f"l{power}"), read_medians(content))
     except (TypeError, ValueError) as error:
         raise damaged(path, error) from error
     if not good:

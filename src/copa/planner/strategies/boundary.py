@@ -18,14 +18,17 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
+    fewest_values,
     require_readable,
     score_all,
 )
-from copa.planner.strategies.boundary_exploration import BoundaryExploration
+from copa.planner.strategies.boundary_exploration import BoundaryExploration, sparing
 from copa.planner.strategies.exploration import build_in_turns
+from copa.planner.strategies.option_intervals import find_by_search
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
 from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
@@ -63,6 +66,7 @@ HELD_OUT_SHARE = 0.5  # the same where the radius is a number: they only forecas
 # are certified by the others (benchmarks/black_boxes_fresh.py).
 MARGIN = 0.5
 ALIKE = 1.96  # standard deviations: 95 % of the moves between two fits to different rows
+N_CHECKED = 500  # rows of an option's box that all models are queried about in the end, or all of them
 BATCH_SIZE = 256  # applicants whose rows the models are queried about in one call
 
 
@@ -73,7 +77,8 @@ class Boundary(BlackBoxStrategy):
     Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
 
     With `radius="auto"` the refits are fits to random thirds of the rows, in two groups: the search goes by one, and
-    the other, by which nothing is chosen, certifies what was found (`RefitScores`). With a number, the refits are fits
+    the other certifies what was found (`RefitScores`); nothing is searched by it, but where it certifies some options
+    of a plan, the others are left out. With a number, the refits are fits
     to bootstrap samples, their moments are taken for the next model's up to the radius, in standard deviations of
     retraining, and the other group only forecasts.
 
@@ -82,11 +87,13 @@ class Boundary(BlackBoxStrategy):
     retrained : tuple of BlackBox
         Fits of the same model to resampled data, which the search goes by.
     held_out : tuple of BlackBox
-        Further fits, by which nothing is chosen.
+        Further fits, by which nothing is searched.
     reliability : float or None
         Share of a chosen option's score that other rows keep; None where the radius is a number.
     expects : bool
         Whether levels are expected rates, by a normal law with the moments of the refits' scores.
+    has_history : bool
+        Whether past versions had a part in the radius.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -95,6 +102,7 @@ class Boundary(BlackBoxStrategy):
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
     expects: bool = False
+    has_history: bool = False
 
     @classmethod
     def learn(
@@ -110,14 +118,17 @@ class Boundary(BlackBoxStrategy):
         certify = settings.by_rule and settings.ambiguity is None
         n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
         changes: dict[str, Any] = {}
-        if certify:  # a third of the rows lacks rare levels more often than a bootstrap sample does
-            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
         if certify:
+            # A third of the rows lacks rare levels more often than a bootstrap sample does.
+            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
             samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         else:
             samples = draw_samples(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
             seed, n_jobs = settings.seed + 1, settings.n_jobs
+            poorest = [samples[fewest_values(space, X, samples)]]
+            first = retrain(model, X, y, poorest, seed=seed, n_jobs=1, advance=lambda _: None, changes=changes)
+            require_readable([model, *first], space, X)  # what all refits would be in vain for
             fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
         require_readable([model, *fits], space, X)
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
@@ -183,7 +194,7 @@ class Boundary(BlackBoxStrategy):
             f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
         ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
         certified = self.radius_source.removeprefix("none; ")
-        return replace(self, radius=radius, radius_source=f"{source}; {certified}")
+        return replace(self, radius=radius, radius_source=f"{source}; {certified}", has_history=True)
 
     def points(
         self,
@@ -203,7 +214,7 @@ class Boundary(BlackBoxStrategy):
         fidelity = np.full(len(applicants), np.nan)
 
         def build(some: Indices) -> FoundPlans:
-            exploration = BoundaryExploration(self.space, applicants.take(some), request, run, self)
+            exploration = BoundaryExploration(sparing(self.space), applicants.take(some), request, run, self)
             found, known, chosen = exploration.plans()
             fidelity[some] = exploration.fidelity(known, known.take(chosen))
             return found
@@ -226,6 +237,12 @@ class Boundary(BlackBoxStrategy):
             return np.ones(len(lower), dtype=np.bool_)
         some = np.bincount(options.owner[reached], minlength=options.owner.max(initial=-1) + 1) > 0
         return np.asarray(reached | ~some[options.owner])
+
+    def thorough_intervals(
+        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
+    ) -> Intervals | None:
+        """Intervals in which no row was found that the model refuses or its held-out refits do not certify."""
+        return find_by_search(self, applicants, options, request, run, n_checked=N_CHECKED)
 
     def expected_rates(
         self, options: Options, n_applicants: int, n_jobs: int | None, fidelity: Array | None = None
@@ -263,6 +280,11 @@ class Boundary(BlackBoxStrategy):
                 )
         return found
 
+    def pack(self) -> Archive:
+        """What a saved planner holds of it, besides what all planners have."""
+        archive = super().pack()
+        return replace(archive, content=archive.content | {"has_history": self.has_history})
+
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""
         return [len(self.retrained), len(self.held_out)], pack_refits([*self.retrained, *self.held_out], rows)
@@ -275,15 +297,16 @@ class Boundary(BlackBoxStrategy):
         strategy, settings = super().unpack(archive, schema, model, path)
         if strategy.reliability is not None:
             settings["radius"] = "auto"
-        if "older version" in strategy.radius_source:
+        if strategy.has_history:
             settings["history"] = ()  # it is not in the file: `fit` asks for it again
         return strategy, settings
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:
-        """The refits and the reliability."""
+        """The refits, the reliability, and whether there was a history."""
         fits, n_retrained = unpack_refits(archive, model, path)
-        refits = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
+        refits: dict[str, Any] = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
+        refits["has_history"] = bool(archive.content.get("has_history", False))
         kept: Any = archive.content.get("reliability")
         if kept is None:
             return refits

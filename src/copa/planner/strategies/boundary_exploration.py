@@ -1,5 +1,6 @@
 """The exploration of `Boundary`: rows near the boundary, and linear surrogates of the model and its refits there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,15 +11,11 @@ from copa._core.threads import for_each_chunk
 from copa.models.black_box import LocalFit, fit_locally
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import readable_rows, score_all
-from copa.planner.strategies.exploration import (
-    Exploration,
-    Rows,
-    Samples,
-    level_of_each,
-    search_one,
-    signed_guarantee,
-)
-from copa.search._kernels.arguments import FoundPlans
+from copa.planner.strategies.exploration import Exploration, level_of_each, search_one
+from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
+from copa.schema import Feature
+from copa.search._kernels.arguments import FoundPlans, Prices
+from copa.search.cost import Cost
 from copa.search.neighbourhood import Draws, rows_around, rows_between
 from copa.search.problem import ActionSpace
 from copa.search.run import Goals
@@ -34,6 +31,7 @@ FITTED_ROWS = 96  # nearest rows of an applicant that a surrogate is fitted to, 
 BESIDE = 3  # rows drawn beside each option, to see the model there
 FAR_SPREAD = 0.1  # standard deviation of a score far from the boundary, relative to its mean
 FRESH = 8  # rows drawn beside each option to see how true its surrogate is
+DEARER = 4.0  # times the penalty for changing a column at all that linear models are searched with
 WIDTH = 1.5  # of the neighbourhood, relative to the distance of the applicant from the nearest boundary
 
 
@@ -77,6 +75,15 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
     def evaluate(self, rows: Rows) -> ScoredByRefits:
         """Query all models about rows."""
         return self._with_refits(self.query(rows))
+
+    def score_today(self, rows: Rows) -> Array:
+        """Return the scores of rows by the model in force; the refits are not queried."""
+        return self.query(rows).scores
+
+    def evaluate_accepted(self, rows: Rows) -> ScoredByRefits:
+        """Query the model in force, and the refits about those rows that it accepts."""
+        found = self.query(rows)
+        return self._with_refits(found.take(found.scores >= 0.0))
 
     def visit(self, options: Rows, turn: int) -> ScoredByRefits:
         """Query all models about options and rows beside them."""
@@ -217,3 +224,20 @@ def _linearised(space: ActionSpace, fit: LocalFit) -> ActionSpace:
     others = fit.weights[1:]
     cov = np.cov(others, rowvar=False) + fit.cov
     return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+
+
+@dataclass(frozen=True)
+class FewerChanges(Cost):
+    """Another cost, with a higher penalty for changing a column at all."""
+
+    cost: Cost
+
+    def prices(self, columns: Sequence[Feature]) -> Prices:
+        """Those of the other cost, the penalties multiplied."""
+        prices = self.cost.prices(columns)
+        return prices._replace(penalties=DEARER * prices.penalties)
+
+
+def sparing(space: ActionSpace) -> ActionSpace:
+    """The action space as black boxes are searched in it."""
+    return replace(space, cost=FewerChanges(space.cost))

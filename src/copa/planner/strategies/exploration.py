@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -12,149 +12,12 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.fewer_changes import Easing, Known
+from copa.planner.strategies.samples import Rows, Samples
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
-from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace, as_levels
-from copa.search.rows import write_rows
+from copa.search._kernels.arguments import FoundPlans, Outcome
+from copa.search.problem import ActionSpace
 from copa.search.run import Goals, choose_options, search_plans
-from copa.tables.cells import snap
-from copa.uncertainty.ambiguity import AmbiguitySet
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# Rows with less slack of a rule, in its size, are written out and judged exactly. Rounding to single precision can make
-# more of it where columns are large: what passes here for that reason, the last judge refuses.
-IN_DOUBT = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """M rows near N applicants, as the search has them.
-
-    Attributes
-    ----------
-    owner : ndarray of shape (M,)
-        Position of each row's applicant.
-    values : ndarray of shape (M, F)
-    """
-
-    owner: Indices
-    values: Array
-
-    def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
-        """The rows as a model is given them."""
-        return write_rows(space, applicants.table, applicants.regions.own, self.owner, self.values)
-
-    def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
-        """The rows around their applicants, (M, 1 + A), in the units of effort.
-
-        Coordinate 0 is 1; then the change of each numeric column, and for each level of each categorical one whether it
-        is taken up (1), given up (-1) or neither (0). The applicant is (1, 0, ..., 0).
-        """
-        own, n = applicants.regions.own[self.owner], len(space.numeric)
-        points = np.zeros((len(self.owner), 1 + len(space.directions)))
-        points[:, 0] = 1.0
-        units = np.array([unit_of_effort(feature) for feature in space.numeric])
-        points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units
-        everyone = np.arange(len(points))
-        for f, _ in space.categorical:
-            points[everyone, 1 + as_levels(self.values[:, f])] += 1.0
-            points[everyone, 1 + as_levels(own[:, f])] -= 1.0
-        return points
-
-    def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
-        """Whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed.
-
-        Where the slack of a rule is a matter of rounding, the rows are written out and judged as such.
-        """
-        own = applicants.regions.own[self.owner]
-        slack = space.slack_after(applicants.slack[self.owner], own, self.values)
-        least = slack.min(axis=1, initial=np.inf)
-        good: npt.NDArray[np.bool_] = ((self.values != own).sum(axis=1) <= space.cap) & (least > -IN_DOUBT)
-        doubtful = np.flatnonzero(good & (least < IN_DOUBT))
-        if len(doubtful):
-            some = Rows(self.owner[doubtful], self.values[doubtful])
-            origins = applicants.origins.iloc[some.owner]
-            good[doubtful] = space.schema.obeys(origins, some.frame(space, applicants))
-        return good
-
-    def eased(self, space: ActionSpace, applicants: Applicants) -> "Rows":
-        """Every row with one change less, each in turn, and with each change of a number half as large."""
-        own, n = applicants.regions.take(self.owner), len(space.numeric)
-        changed = self.values != own.own
-        rows, columns = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-        fewer = self.values[rows]
-        fewer[np.arange(len(rows)), columns] = own.own[rows, columns]
-        halved, numbers = np.nonzero(changed[:, :n])
-        smaller = self.values[halved]
-        smaller[np.arange(len(halved)), numbers] = self._half_way(space, own)[halved, numbers]
-        owner = np.concatenate([self.owner[rows], self.owner[halved]])
-        return Rows(owner, np.concatenate([fewer, smaller]))
-
-    def _half_way(self, space: ActionSpace, own: Regions) -> Array:
-        """Numbers half way back to the applicants, on the grid of the steps, (M, L)."""
-        middle = 0.5 * (self.values[:, : len(space.numeric)] + own.numbers)
-        for f, feature in enumerate(space.numeric):
-            if feature.step is not None:
-                middle[:, f] = snap(middle[:, f], feature.step)
-        return np.clip(middle, own.lower, own.upper)
-
-
-@dataclass(frozen=True, eq=False)
-class Samples(Rows):
-    """Rows with what is known of them.
-
-    Attributes
-    ----------
-    points : ndarray of shape (M, 1 + A)
-        Their coordinates around the applicants.
-    scores : ndarray of shape (M,)
-        By the model in force, which accepts from zero on.
-    lower : ndarray of shape (M,)
-        Guarantee of each (see `signed_guarantee`); NaN where it is not known.
-    """
-
-    points: Array
-    scores: Array
-    lower: Array
-
-    @property
-    def sizes(self) -> Array:
-        """Distance of each row from its applicant, (M,)."""
-        sizes: Array = np.abs(self.points[:, 1:]).sum(axis=1)
-        return sizes
-
-    def take(self, rows: npt.NDArray[np.bool_] | Indices) -> Self:
-        """Some of the rows."""
-        return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
-
-    def joined(self, *others: Self) -> Self:
-        """These rows and others."""
-        return type(self)(*(np.concatenate([getattr(part, f.name) for part in (self, *others)]) for f in fields(self)))
-
-
-def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
-    """Guarantees of rows, (M,); below zero where nothing is guaranteed, the more the further a row is from it.
-
-    Parameters
-    ----------
-    ambiguity : AmbiguitySet
-    mean : ndarray of shape (M,)
-        Of the rows' scores.
-    spread : ndarray of shape (M,)
-        Their standard deviations.
-    reach : ndarray of shape (M,)
-        How far the set lets each mean move.
-    """
-    lower = ambiguity.guarantee(mean, spread, reach)
-    missing: Array = (np.arctan2(mean, spread) - np.arctan2(reach, spread)) / np.pi
-    return np.where(lower > 0.0, lower, np.minimum(missing, 0.0))
-
-
-Known = TypeVar("Known", bound=Samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +25,9 @@ class Exploration(ABC, Generic[Known]):
     """Plans for applicants by sequential linearisation, whatever the source of the linear models.
 
     Rows are evaluated by the model itself. From a focus, options are searched on linear models of it and evaluated;
-    those found are the next focus. In the end the plans are chosen among all rows evaluated, and once more after every
-    option was tried with less. A strategy says where to start, how rows are evaluated, and where its slopes come from.
+    those found are the next focus. In the end the plans are chosen among all rows evaluated, and once more after the
+    changes of every option were taken back as far as its level allows (`Easing`). A strategy says where to start, how
+    rows are evaluated, and where its slopes come from.
 
     Attributes
     ----------
@@ -213,11 +77,28 @@ class Exploration(ABC, Generic[Known]):
             known = known.joined(found)
             focus = self.refocus(focus, found.take(np.arange(len(options.owner))))
         plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
-        lighter = known.take(chosen).eased(self.space, self.applicants)
-        if len(lighter.owner):
-            known = known.joined(self.evaluate(lighter))
+        options = known.take(chosen)
+        easing = Easing(self.space, self.applicants, self, options, self._level_to_keep(plans, options))
+        easing.ease()
+        if easing.met:
+            known = known.joined(*easing.met)
             plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
         return plans, known, chosen
+
+    def score_today(self, rows: Rows) -> Array:
+        """Return the scores of rows by the model in force."""
+        return self.evaluate(rows).scores
+
+    def evaluate_accepted(self, rows: Rows) -> Known:
+        """Return those of the rows that the model in force accepts, with their scores and guarantees."""
+        found = self.evaluate(rows)
+        return found.take(found.scores >= 0.0)
+
+    def _level_to_keep(self, plans: FoundPlans, options: Known) -> Array:
+        """The level that lighter options must keep, (M,): what is asked for, or their own where that is lower."""
+        levels = np.array([_size_and_level(self.request, highest)[1] for highest in plans.highest.tolist()])
+        kept: Array = np.minimum(levels[options.owner], options.lower)
+        return kept
 
 
 FEWER = 16  # applicants at a time where there is a time limit
@@ -312,20 +193,35 @@ def choose_plans(
     """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
     plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
+    shares = plausibility_where(space, applicants, samples, good, request)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
-        rows = np.flatnonzero(good & (samples.owner == i))
+        found = np.flatnonzero(good & (samples.owner == i))
+        rows = found[~(shares[found] < request.plausibility)]
+        if len(rows) < len(found):
+            plans.plausible[i] = shares[found].max()
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
-        own, weight = applicants.regions.own[i], request.diversity_weight or 0.0
-        chosen = rows[choose_options(space, own, samples.values[rows], n_options, weight)]
+        region, weight = applicants.regions.take(i), request.diversity_weight or 0.0
+        chosen = rows[choose_options(space, region, samples.values[rows], n_options, weight)]
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
         plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
         plans.counts[i] = len(chosen)
         plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = samples.values[chosen]
         everyone.append(chosen)
     return plans, np.concatenate(everyone)
+
+
+def plausibility_where(
+    space: ActionSpace, applicants: Applicants, rows: Rows, flags: npt.NDArray[np.bool_], request: PlanRequest
+) -> Array:
+    """Plausibility of the flagged ones of M rows, (M,); NaN for the others, and where nothing is asked of it."""
+    shares = np.full(len(flags), np.nan)
+    if request.plausibility > 0.0 and flags.any():
+        some = Rows(rows.owner[flags], rows.values[flags])
+        shares[flags] = space.plausibility_of(some.frame(space, applicants))
+    return shares
 
 
 def _size_and_level(request: PlanRequest, highest: float) -> tuple[int, float]:

@@ -12,18 +12,13 @@ from copa.models import Encoding, LinearModel, raw_jacobian
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
-from copa.planner.strategies.exploration import (
-    Exploration,
-    Rows,
-    Samples,
-    build_in_turns,
-    level_of_each,
-    search_one,
-    signed_guarantee,
-)
+from copa.planner.strategies.exploration import Exploration, build_in_turns, level_of_each, search_one
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.option_intervals import find_by_search
+from copa.planner.strategies.options import Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
+from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
+from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
@@ -71,6 +66,12 @@ class FeatureMap(Parametric):
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
         return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
+    def intervals(
+        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
+    ) -> Intervals | None:
+        """Intervals in which no drawn row was found that does not hold: phi is curved, and corners do not decide."""
+        return find_by_search(self, applicants, options, request, run)
+
     def chooser(self, applicants: Applicants) -> Chooser:
         """The cheapest row at the level among rows drawn around each applicant, or the surest of them."""
         draws = Draws.make(DRAWN, self.space, SEED)
@@ -79,7 +80,7 @@ class FeatureMap(Parametric):
         good = rows.allowed(self.space, applicants)
         rows = Rows(owner[good], rows.values[good])
         points = self.encode(rows.frame(self.space, applicants))
-        effort = self.space.effort(applicants.regions.own[rows.owner], rows.values)
+        effort = self.space.effort(applicants.regions.take(rows.owner), rows.values)
 
         def choose(half: AmbiguitySet) -> Array:
             lower = signed_guarantee(half, *half.option_moments(points))
@@ -192,12 +193,12 @@ class PhiExploration(Exploration[Samples]):
             unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
             secants = self._secants(rows, here) if unknown.any() else 0.0
             directions[:, :n] = np.where(unknown[:, None, None], secants, slopes)
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             directions[:, space.levels(f)] = self._exchanged(rows, f) - here[:, None]
         own = self.applicants.regions.own[rows.owner]
         back = np.einsum("ml,mld->md", (own - rows.values)[:, :n], directions[:, :n])
         everyone = np.arange(m)
-        for f, _ in space.categorical:
+        for f, _ in space.level_columns:
             back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
         return Slopes(directions, here + back)
 
@@ -232,10 +233,11 @@ class PhiExploration(Exploration[Samples]):
         return slopes
 
     def _exchanged(self, rows: Rows, column: int) -> Array:
-        """Encoded rows (M, V, D) with each level of a column in turn."""
+        """Encoded rows (M, V, D) with each level of a column in turn that its applicant may take."""
         m, levels = len(rows.owner), self.space.levels(column)
+        allowed = self.applicants.regions.allowed[rows.owner][:, levels]
         values = np.repeat(rows.values, len(levels), axis=0)
-        values[:, column] = np.tile(levels, m)
+        values[:, column] = np.where(allowed, levels, rows.values[:, [column]]).ravel()
         varied = Rows(np.repeat(rows.owner, len(levels)), values)
         return self.strategy.model.encode(varied.frame(self.space, self.applicants)).reshape(m, len(levels), -1)
 

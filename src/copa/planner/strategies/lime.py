@@ -19,13 +19,15 @@ from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import BlackBoxStrategy
-from copa.planner.strategies.exploration import Rows, level_of_each, search_one
+from copa.planner.strategies.exploration import level_of_each, search_one
 from copa.planner.strategies.options import Found, write_options
+from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.run import Goals
 from copa.uncertainty.score_retraining import standard_points
 

@@ -15,13 +15,16 @@ from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.obstacles import out_of_reach
-from copa.planner.strategies.options import Found, Options, write_options
+from copa.planner.strategies.option_intervals import find_by_corners, find_by_search
+from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
+from copa.planner.strategies.plausible import plausible_plans
+from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.search.nearest import find_nearest_rows
-from copa.search.problem import read_regions
+from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 6  # to find options that the model accepts, requesting more score each time
 RULE_SPARE = 1e-9  # of the size of a rule's terms is required in addition, where rounding breaks it
+FURTHEST = 0.9  # share of the highest level that rows may have where the level is out of reach (see `plans.ROOM`)
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
 NO_RULE = 1e12  # slack that nothing uses up
 NOT_FOUND = {
@@ -85,6 +89,14 @@ class Linear(Parametric):
         """Name the constraints that keep applicants from the level."""
         return explain_shortfall(self, applicants, plans, levels, request, run)
 
+    def intervals(
+        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
+    ) -> Intervals | None:
+        """Intervals that all corners of their box were checked for; by search where acceptance is not linear."""
+        if not self.model.accepts_linearly:
+            return find_by_search(self, applicants, options, request, run)
+        return find_by_corners(self, applicants, options, request, run, self.floor)
+
     def nearest_rows(
         self,
         applicants: Applicants,
@@ -129,15 +141,15 @@ class Linear(Parametric):
                 multipliers=np.ones((1, columns)),
             )
             owner, option = plans.positions
-            return relaxed_rows(space, some.regions.own[owner], some.encoded[owner], plans.options[owner, option])
+            return relaxed_rows(space, some.regions.take(owner), some.encoded[owner], plans.options[owner, option])
 
         return choose
 
     def _relaxed(self, applicants: Applicants, plans: FoundPlans) -> tuple[Array, Indices]:
         """The plans before their values were rounded to steps, (M, D)."""
         owner, option = plans.positions
-        own, encoded = applicants.regions.own[owner], applicants.encoded[owner]
-        return relaxed_rows(self.space, own, encoded, plans.relaxed[owner, option]), owner
+        regions, encoded = applicants.regions.take(owner), applicants.encoded[owner]
+        return relaxed_rows(self.space, regions, encoded, plans.relaxed[owner, option]), owner
 
     def _accepted_plans(
         self, applicants: Applicants, levels: Array, request: PlanRequest, run: Execution
@@ -179,7 +191,7 @@ class Linear(Parametric):
         self, applicants: Applicants, levels: Array, floors: Array, request: PlanRequest, run: Execution
     ) -> FoundPlans:
         capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
-        return search_plans(
+        plans = search_plans(
             self.space,
             applicants.regions,
             applicants.encoded,
@@ -191,7 +203,19 @@ class Linear(Parametric):
             n_jobs=run.n_jobs,
             deadline=run.deadline,
             progress=run.progress,
+            keep_pool=request.plausibility > 0.0,
         )
+        reached = np.where(plans.outcomes == Outcome.MET, capped, FURTHEST * plans.highest)
+
+        def judge(owner: Indices, rows: Array) -> Flags:
+            regions = applicants.regions.take(owner)
+            points = relaxed_rows(self.space, regions, applicants.encoded[owner], rows)
+            slack = self.space.slack_after(applicants.slack[owner], regions.own, rows)
+            accepted = (points[:, None] @ self.model.theta)[:, 0] >= floors[owner]
+            sure = self.parameters.option_guarantees(points) >= reached[owner]
+            return np.asarray(accepted & sure & (slack >= 0.0).all(axis=1))
+
+        return plausible_plans(self.space, applicants, plans, request, judge)
 
     def _joint_plans(
         self, applicants: Applicants, plans: FoundPlans, options: Options, request: PlanRequest, run: Execution
@@ -308,7 +332,7 @@ def find_blocking_constraints(
         outcomes[some] = found.outcomes
         met = np.flatnonzero(found.outcomes == Outcome.MET)
         here = applicants.take(some[met])
-        rows = write_rows(strategy.space, here.table, here.regions.own, np.arange(len(met)), found.options[met, 0])
+        rows = write_rows(strategy.space, here.table, here.regions, np.arange(len(met)), found.options[met, 0])
         for i, violations in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
             sentences[i] = _sentence(violations)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
@@ -316,11 +340,11 @@ def find_blocking_constraints(
 
 def _at_the_surest_rows(strategy: Linear, applicants: Applicants, plans: FoundPlans) -> tuple[Regions, Array, Array]:
     """Regions, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
-    space, own = strategy.space, applicants.regions.own
-    start = relaxed_rows(space, own, applicants.encoded, plans.surest)
-    released = read_regions(space, applicants.table, released=True)
-    slack = space.slack_after(applicants.slack, own, plans.surest)
-    return released._replace(own=plans.surest), start, slack
+    space, regions = strategy.space, applicants.regions
+    start = relaxed_rows(space, regions, applicants.encoded, plans.surest)
+    released = standing_at(space, read_regions(space, applicants.table, released=True), plans.surest)
+    slack = space.slack_after(applicants.slack, regions.own, plans.surest)
+    return keeping(released, released.kinds > 0.0), start, slack
 
 
 def _sentence(violations: list[Violation]) -> str:

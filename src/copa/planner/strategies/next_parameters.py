@@ -197,7 +197,8 @@ def expected_law(theta: Array, cov: Array) -> AmbiguitySet:
 def confidence_words(confidence: float, b: float, refits: Refits) -> str:
     """Where the radius of the rule comes from."""
     near = "" if refits.exact else "; the encoder cannot be put into today's coordinates exactly, only nearly"
+    kept = "; the bins are taken to stay as they are" if refits.keeps_bins else ""
     return (
         f"confidence {confidence:g} in today's {refits.n_rows} rows, at reliability {b:.2f} (from {N_SPLITS} splits "
-        f"into halves; {len(refits.halves)} refits{near})"
+        f"into halves; {len(refits.halves)} refits{near}{kept})"
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import read_regions
+from copa.search.regions import as_written, read_regions
 from copa.search.rows import write_rows
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Options:
     effort : ndarray of shape (M,)
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
+    plausibility : ndarray of shape (M,)
+        NaN where it is not known.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class Options:
     points: Array
     effort: Array
     relaxed_effort: Array
+    plausibility: Array
 
     @cached_property
     def accepted(self) -> Flags:
@@ -90,13 +93,13 @@ def write_options(
 ) -> Options:
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
-    space, own, rows = strategy.space, applicants.regions.own, plans.options[owner, option]
-    table = write_rows(space, applicants.table, own, owner, rows)
-    effort = space.effort(own[owner], rows)
+    space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
+    effort = space.effort(regions, rows)
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    relaxed_effort = space.effort(own[owner], plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort)
+    relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space.plausibility_of(table))
 
 
 def read_options(
@@ -109,7 +112,8 @@ def read_options(
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    own, rows = read_regions(strategy.space, origins).own[owner], read_regions(strategy.space, table).own
-    effort = strategy.space.effort(own, rows)
+    space = strategy.space
+    regions = read_regions(space, origins).take(owner)
+    effort = space.effort(*as_written(space, regions, table))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort)
+    return Options(strategy.model, table, owner, points, effort, effort, space.plausibility_of(table))

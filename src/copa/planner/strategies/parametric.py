@@ -11,6 +11,7 @@ from copa._core.formats import Archive
 from copa._core.reading import is_number, is_whole
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
+from copa.models.encoding import n_irregular, n_levels
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
@@ -28,6 +29,7 @@ from copa.plans.rates import HeldOutRates
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
+from copa.search.ranges import medians, read_medians
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.history import Drift
@@ -59,7 +61,7 @@ class Parametric(Strategy):
     floor : float
         Least score with which today's model must accept.
     thirds : ndarray of shape (T, D)
-        Parameters of refits on thirds of the rows, which the options are tried on and nothing is chosen by.
+        Parameters of refits on thirds of the rows, which the options are tried on and the search does not go by.
     """
 
     subject: ClassVar[str] = "parameters"
@@ -79,7 +81,7 @@ class Parametric(Strategy):
         known = learn_parameters(model, schema, encoded, X, y, settings)
         strategy = cls(
             model=model,
-            space=_space(schema, encoding, model, known.ambiguity, settings.cost),
+            space=_space(schema, encoding, model, known.ambiguity, settings.cost, medians(schema, X)),
             parameters=known.ambiguity,
             radius_source=known.source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
@@ -188,7 +190,9 @@ class Parametric(Strategy):
             "reliability": self.reliability,
             "n_rows": self.n_rows,
             "lines": [feature.name for feature in self.space.numeric],
-            "choices": [feature.name for _, feature in self.space.categorical],
+            "choices": [feature.name for _, feature in self.space.level_columns],
+            "edges": {name: edges.tolist() for name, edges in self.space.edges.items()},
+            "typical": dict(self.space.typical),
         }
         arrays = {
             "theta": self.model.theta,
@@ -196,6 +200,9 @@ class Parametric(Strategy):
             "cov": self.parameters.cov,
             "directions": self.space.directions,
         }
+        kept = [self.space.irregular[f.name] for f in self.space.numeric if f.name in self.space.irregular]
+        if any(len(part) for part in kept):
+            arrays["irregular"] = np.concatenate(kept)
         if self.parameters.drift is not None:
             arrays["drift"] = self.parameters.drift
         if len(self.thirds):
@@ -220,10 +227,10 @@ class Parametric(Strategy):
                 "given. Fit a new planner for this model"
             )
         ambiguity = unpack_set(content.get("set", {}), dict(arrays) | {"radius": content["radius"]})
-        encoding = _stored_encoding(schema, content, arrays["directions"])
+        encoding, typical = _stored_encoding(schema, archive, path)
         strategy = cls(
             model=linear,
-            space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}")),
+            space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}"), typical),
             parameters=ambiguity,
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
@@ -254,17 +261,36 @@ def _read_evidence(content: dict[str, Any], path: "str | Path") -> dict[str, Any
 
 
 def _space(
-    schema: FeatureSchema, encoding: Encoding, model: LinearModel, ball: AmbiguitySet, cost: Cost
+    schema: FeatureSchema,
+    encoding: Encoding,
+    model: LinearModel,
+    ball: AmbiguitySet,
+    cost: Cost,
+    typical: dict[str, float],
 ) -> ActionSpace:
-    return ActionSpace.build(schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, cost=cost)
+    return ActionSpace.build(
+        schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, cost=cost, typical=typical
+    )
 
 
-def _stored_encoding(schema: FeatureSchema, content: dict[str, Any], directions: Any) -> Encoding:
-    """The saved directions by column."""
-    numeric = {name: directions[k] for k, name in enumerate(content["lines"])}
-    categorical, start = {}, len(numeric)
-    for name in content["choices"]:
-        end = start + len(schema[name].values or ())
-        categorical[name] = directions[start:end]
-        start = end
-    return Encoding(numeric, categorical)
+def _stored_encoding(schema: FeatureSchema, archive: Archive, path: "str | Path") -> tuple[Encoding, dict[str, float]]:
+    """The saved directions by column, and the medians of regular values."""
+    content, directions = archive.content, archive.arrays["directions"]
+    try:
+        edges = {str(name): np.array(cuts, dtype=np.float64) for name, cuts in content.get("edges", {}).items()}
+        typical = read_medians(content)
+        numeric = {name: directions[k] for k, name in enumerate(content["lines"])}
+        categorical, start = {}, len(numeric)
+        for name in content["choices"]:
+            end = start + n_levels(schema[name], edges.get(name))
+            categorical[name] = directions[start:end]
+            start = end
+        irregular, first = {}, 0
+        if "irregular" in archive.arrays:
+            for name in numeric:
+                end = first + n_irregular(schema[name])
+                irregular[name] = archive.arrays["irregular"][first:end]
+                first = end
+    except (TypeError, ValueError, AttributeError) as error:
+        raise damaged(path, error) from error
+    return Encoding(numeric, categorical, edges, irregular), typical

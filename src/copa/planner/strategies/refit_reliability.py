@@ -11,10 +11,13 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models.black_box import BlackBox
+from copa.planner.strategies.applicants import declined_rows
 from copa.planner.strategies.black_box import score_all
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.rows import make_room, write_rows
+from copa.uncertainty.reliability import reliability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,15 +61,14 @@ def measure_reliability(
         Of the rows that are drawn.
     n_jobs : int or None
     """
-    good = np.flatnonzero([not message for message in space.schema.check(X)])
-    declined = good[~model.accepts(X.iloc[good])][:N_APPLICANTS] if len(good) else good
+    declined = declined_rows(space.schema, model, X, N_APPLICANTS)
     if len(declined) == 0:
         return LEAST  # nothing is known of what a choice is worth
     people, sides = make_room(space, X.iloc[declined]), n_sides(len(searching))
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
-    table, effort = write_rows(space, people, regions.own, owner, rows), space.effort(regions.own[owner], rows)
+    table, effort = write_rows(space, people, regions, owner, rows), space.effort(regions.take(owner), rows)
     scores = score_all(searching, table, n_jobs)
     chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
     met = np.unique(np.concatenate(chosen))
@@ -85,12 +87,10 @@ def compare_halves(scores: list[Array], chosen: list[Indices]) -> float:
     chosen : list of ndarray
         Positions of the rows that were chosen in each half.
     """
-    here = sum(float(own[:, rows].mean(axis=0).sum()) for own, rows in zip(scores, chosen, strict=True))
+    here = [own[:, rows].mean(axis=0) for own, rows in zip(scores, chosen, strict=True)]
     others = [scores[side ^ 1] for side in range(len(scores))]
-    elsewhere = sum(float(other[:, rows].mean(axis=0).sum()) for other, rows in zip(others, chosen, strict=True))
-    kept = max(elsewhere / here, 0.0) if here > 0.0 else 0.0
-    # Twice the rows: errors have half the variance beside the same differences between rows (Spearman and Brown).
-    return float(np.clip(2.0 * kept / (1.0 + kept), LEAST, 1.0))
+    elsewhere = [other[:, rows].mean(axis=0) for other, rows in zip(others, chosen, strict=True)]
+    return max(reliability(np.concatenate(here), np.concatenate(elsewhere)), LEAST)
 
 
 def choose_rows(scores: Array, effort: Array, owner: Indices) -> Indices:

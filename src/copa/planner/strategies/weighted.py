@@ -17,6 +17,7 @@ from copa.planner.strategies.options import Found, write_options
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
 from copa.search.problem import ActionSpace, as_levels
+from copa.search.rows import left_entries
 
 BATCH_SIZE = 64  # applicants between two looks at the clock
 
@@ -88,10 +89,11 @@ def relaxed_box(space: ActionSpace, applicants: Applicants) -> tuple[Array, Arra
     lower, upper = applicants.encoded.copy(), applicants.encoded.copy()
     for f in range(len(space.numeric)):
         ends = np.stack([regions.lower[:, f], regions.upper[:, f]]) - regions.own[:, f]
-        moves = ends[:, :, None] * space.directions[f]
+        others = np.arange(len(space.numeric)) == f
+        moves = ends[:, :, None] * space.directions[f] + left_entries(space, regions, np.tile(others, (len(lower), 1)))
         lower += np.minimum(moves.min(axis=0), 0.0)
         upper += np.maximum(moves.max(axis=0), 0.0)
-    for f, _ in space.categorical:
+    for f, _ in space.level_columns:
         levels = space.levels(f)
         moves = space.directions[levels] - space.directions[as_levels(regions.own[:, f])][:, None]
         allowed = regions.allowed[:, levels, None]

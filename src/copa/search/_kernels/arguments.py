@@ -1,8 +1,9 @@
 """What the compiled search is given and gives back: named tuples, from which the types of its entry points follow.
 
-A row is one vector of F columns: a number for each of the L numeric columns, then for each categorical one the index
-of its level among all A *directions*. A direction is what a raw unit of a numeric column, or a level, adds to the
-encoded vector; those of the numeric columns come first.
+A row is one vector of F columns: a number for each of the L numeric columns, then for each other one the index of its
+level among all A *directions*. A direction is what a raw unit of a numeric column, or a level, adds to the encoded
+vector; those of the numeric columns come first. Levels are the values of a categorical column, or the bins of a column
+of numbers, and last the irregular entries (special codes, missing) that may be left.
 
 Nothing here loads Numba, so that Python code can make these tuples without it.
 """
@@ -58,13 +59,34 @@ class Regions(NamedTuple):
     """Feasible regions of N applicants.
 
     Staying is always possible. Where an applicant's number lies outside `lower` and `upper`, it is that number or one
-    between them (`problem.ways_in`).
+    between them (`problem.ways_in`). So does the number that stands for an irregular entry.
     """
 
     own: Matrix  # (N, F) their own rows
     lower: Matrix  # (N, L) where numbers may go
     upper: Matrix  # (N, L)
     allowed: Flags  # (N, A) levels that may be taken
+    reference: Matrix  # (N, L) where changes are counted from: the own number, a typical one for an irregular entry
+    leaving: Matrix  # (N, L) raw units that leaving an irregular entry costs in addition, else 0
+    level_prices: Matrix  # (N, A) of taking each level, to the power of the prices
+    values: Matrix  # (N, A) numbers that the bins stand for; 0 for other levels
+    kinds: Matrix  # (N, L) which irregular entry stands here, from 1 on; 0 for a number
+
+    @classmethod
+    def empty(cls, n_applicants: int, n_columns: int, n_numeric: int, n_directions: int) -> "Regions":
+        """Room for regions in which nothing may change."""
+        numbers, levels = (n_applicants, n_numeric), (n_applicants, n_directions)
+        return cls(
+            own=np.zeros((n_applicants, n_columns)),
+            lower=np.zeros(numbers),
+            upper=np.zeros(numbers),
+            allowed=np.ones(levels, dtype=np.bool_),
+            reference=np.zeros(numbers),
+            leaving=np.zeros(numbers),
+            level_prices=np.zeros(levels),
+            values=np.zeros(levels),
+            kinds=np.zeros(numbers),
+        )
 
     def take(self, rows: Any) -> "Regions":
         """The regions of some applicants."""
@@ -115,6 +137,10 @@ class PoolSettings(NamedTuple):
 
     multipliers: Matrix  # (S, F) of the prices, one line per row of the pool
     diversity_weight: float
+    alike: Floats  # (F,) differences up to which two values of a column count as the same
+
+
+VARIANTS = 24  # that a pool has room for, per option
 
 
 class FoundPlans(NamedTuple):
@@ -126,10 +152,13 @@ class FoundPlans(NamedTuple):
     relaxed: Cube  # (N, J, F) the same without the grid of the steps
     surest: Matrix  # (N, F) row that reaches `highest`; where nothing is accepted, the nearest attempt
     highest: Floats  # (N,) highest level found; the kernel writes heights (see `highest_level`)
+    pool: Cube  # (N, P, F) rows that the plans were chosen from, as many as there is room for
+    pool_sizes: Ints  # (N,) how many of them there are
+    plausible: Floats  # (N,) greatest plausibility of what was found, where some of it was too low; else NaN
 
     @classmethod
-    def empty(cls, n_applicants: int, n_options: int, n_columns: int) -> "FoundPlans":
-        """Room for plans, none of them found yet."""
+    def empty(cls, n_applicants: int, n_options: int, n_columns: int, n_pool: int = 0) -> "FoundPlans":
+        """Room for plans, none of them found yet, and for so many rows of their pools."""
         return cls(
             np.full(n_applicants, Outcome.TIMED_OUT, dtype=np.int64),
             np.zeros(n_applicants, dtype=np.int64),
@@ -137,6 +166,9 @@ class FoundPlans(NamedTuple):
             np.zeros((n_applicants, n_options, n_columns)),
             np.zeros((n_applicants, n_columns)),
             np.zeros(n_applicants),
+            np.zeros((n_applicants, n_pool, n_columns)),
+            np.zeros(n_applicants, dtype=np.int64),
+            np.full(n_applicants, np.nan),
         )
 
     def take(self, rows: Any) -> "FoundPlans":
@@ -182,8 +214,12 @@ class Choice(NamedTuple):
     """Rows of one applicant, from which a plan is chosen."""
 
     own: Floats  # (F,)
+    reference: Floats  # (L,) as in `Regions`
+    leaving: Floats  # (L,)
+    level_prices: Floats  # (A,)
     rows: Matrix  # (P, F) each once
     diversity_weight: float
+    alike: Floats  # (F,) as in `PoolSettings`
     chosen: Ints  # (J,) written: positions of the options, cheapest first
     size: Ints  # (1,) written: how many there are
 

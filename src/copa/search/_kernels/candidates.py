@@ -41,7 +41,7 @@ def add_row(pool, region, prices, row):
     for f in range(values.size):
         pool.rows[size, f] = values[f]
         pool.uses[f] += values[f] != region.own[f]
-    pool.efforts[size] = effort(prices, region.own, values)
+    pool.efforts[size] = effort(prices, region, values)
     pool.size[0] = size + 1
 
 

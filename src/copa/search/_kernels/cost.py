@@ -16,7 +16,7 @@ from copa._core._kernels.compiling import inner
 class ColumnPrices(NamedTuple):
     """What one applicant pays for the values of columns."""
 
-    reference: np.ndarray  # (F,) where a number costs nothing
+    reference: np.ndarray  # (L,) where a number costs nothing
     per_unit: np.ndarray  # (L,) of a unit of distance from it
     levels: np.ndarray  # (A,) of each level
     penalties: np.ndarray  # (F,) of changing a column at all
@@ -33,9 +33,9 @@ def scaled_prices(problem, region, prices, scale):
         if prices.power == 2:
             factor *= factor
         for a in range(problem.starts[f], problem.starts[f + 1]):
-            levels[a] = factor * prices.gaps[int(region.own[f]), a]
+            levels[a] = factor * region.level_prices[a]
     per_unit = prices.per_unit * scale[:n_numeric]
-    return ColumnPrices(region.own, per_unit, levels, prices.penalties * scale, prices.power)
+    return ColumnPrices(region.reference, per_unit, levels, prices.penalties * scale, prices.power)
 
 
 @njit(**inner)
@@ -80,10 +80,19 @@ def row_distance(prices, row, other):
 
 
 @njit(**inner)
-def effort(prices, own, row):
+def effort(prices, region, row):
     """What a row (F,) asks of an applicant: its distance, and the penalties of the columns it changes."""
-    total = row_distance(prices, own, row)
+    n_numeric = prices.per_unit.size
+    total = 0.0
     for f in range(row.size):
-        if row[f] != own[f]:
+        if f >= n_numeric:
+            total += region.level_prices[int(row[f])]
+        elif row[f] != region.own[f]:
+            step = prices.per_unit[f] * (abs(row[f] - region.reference[f]) + region.leaving[f])
+            total += step * step if prices.power == 2 else step
+    if prices.power == 2:
+        total = math.sqrt(total)
+    for f in range(row.size):
+        if row[f] != region.own[f]:
             total += prices.penalties[f]
     return total

@@ -5,6 +5,7 @@ from numba import njit
 
 from copa._core._kernels.compiling import inner, options, signature
 from copa.search._kernels.arguments import (
+    VARIANTS,
     FoundPlans,
     GoalArrays,
     Outcome,
@@ -19,23 +20,35 @@ from copa.search._kernels.cheapest_row import economise, enter, shrink
 from copa.search._kernels.cost import scaled_prices
 from copa.search._kernels.highest_level import attainable_goal
 from copa.search._kernels.problem import copy_row, empty_row, goal_at, goal_of, make_row, region_of, start_of
-from copa.search._kernels.selection import cheapest_first, choose_plan, compare_rows
+from copa.search._kernels.selection import cheapest_first, choose_plan, compare_rows, group_rows
 
 TURNS = 2  # of enlarging the pool around the plan
-VARIANTS = 24  # that the pool has room for, per option
 # Where the level is out of reach, the plan is built just below the highest one: only there is room for a choice, and
 # nothing that is much less sure is offered. These shares of its height are tried until the plan is full.
 ROOM = (0.999, 0.97, 0.9)
 
 
 @njit(**inner)
-def plan_from_pool(problem, region, prices, goal, start, n_options, weight, pool, chosen, row, spare):
+def choose_from_pool(prices, settings, region, pool, compared, n_options, chosen):
+    """Choose a plan from the rows of a pool; return how many options. `compared` is room for what is known of pairs."""
+    distances, excludes, groups = compared
+    n_rows = pool.size[0]
+    compare_rows(prices, settings.alike, region.own, pool.rows, n_rows, distances, excludes)
+    group_rows(region.own, pool.rows, n_rows, groups)
+    weight = settings.diversity_weight
+    return choose_plan(pool.efforts, distances, excludes, groups, n_rows, n_options, weight, chosen)
+
+
+@njit(**inner)
+def plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare):
     """Choose a plan, enlarge the pool by variants of its options, and choose again; return how many options."""
     capacity = pool.efforts.size
-    distances = np.empty((capacity, capacity))
-    excludes = np.empty((capacity, capacity), np.bool_)
-    compare_rows(prices, region.own, pool.rows, pool.size[0], distances, excludes)
-    size = choose_plan(pool.efforts, distances, excludes, pool.size[0], n_options, weight, chosen)
+    compared = (
+        np.empty((capacity, capacity)),
+        np.empty((capacity, capacity), np.bool_),
+        np.empty(capacity, np.int64),
+    )
+    size = choose_from_pool(prices, settings, region, pool, compared, n_options, chosen)
     for turn in range(TURNS):
         known = pool.size[0]
         if turn == 0 or size == n_options:
@@ -46,8 +59,7 @@ def plan_from_pool(problem, region, prices, goal, start, n_options, weight, pool
                 add_variants(problem, region, prices, goal, start, k, pool, row, spare)
         if pool.size[0] == known:
             break
-        compare_rows(prices, region.own, pool.rows, pool.size[0], distances, excludes)
-        size = choose_plan(pool.efforts, distances, excludes, pool.size[0], n_options, weight, chosen)
+        size = choose_from_pool(prices, settings, region, pool, compared, n_options, chosen)
     return size
 
 
@@ -80,7 +92,7 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
         outcome, height, found.highest[n] = attainable_goal(problem, region, cost, target, start, surest, trial, spare)
         found.outcomes[n] = outcome
         found.surest[n] = surest.values
-        found.counts[n] = 0
+        found.counts[n], found.pool_sizes[n] = 0, 0
         if problem.stop[0] != 0:
             found.outcomes[n] = Outcome.TIMED_OUT
             continue
@@ -95,13 +107,15 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
             economise(problem, region, cost, goal, row, trial, spare)
             add_row(pool, region, prices, row)
             fill_pool(problem, region, prices, goal, start, settings.multipliers, pool, row, trial, spare)
-            weight = settings.diversity_weight
-            size = plan_from_pool(problem, region, prices, goal, start, n_options, weight, pool, chosen, row, spare)
+            size = plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare)
             if size == n_options or outcome == Outcome.MET or height < 0.0:
                 break
         if problem.stop[0] != 0:  # what there is was not finished
             found.outcomes[n] = Outcome.TIMED_OUT
             continue
+        found.pool_sizes[n] = min(pool.size[0], found.pool.shape[1])
+        for k in range(found.pool_sizes[n]):
+            found.pool[n, k] = pool.rows[k]
         cheapest_first(pool.efforts, chosen, size)
         found.counts[n] = size
         for j in range(size):

@@ -25,6 +25,9 @@ class Region(NamedTuple):
     lower: np.ndarray  # (L,)
     upper: np.ndarray  # (L,)
     allowed: np.ndarray  # (A,)
+    reference: np.ndarray  # (L,) where changes of numbers are counted from
+    leaving: np.ndarray  # (L,) what leaving an irregular entry costs in addition, in raw units
+    level_prices: np.ndarray  # (A,) of taking each level, to the power of the prices
     open: np.ndarray  # columns that may change at all
     cap: int
 
@@ -244,7 +247,9 @@ def region_of(problem, regions, n):
         else:
             for a in range(problem.starts[f], problem.starts[f + 1]):
                 is_open[f] = is_open[f] or (allowed[a] and a != own[f])
-    return Region(own, lower, upper, allowed, np.flatnonzero(is_open), problem.cap)
+    reference, leaving, level_prices = regions.reference[n], regions.leaving[n], regions.level_prices[n]
+    columns = np.flatnonzero(is_open)
+    return Region(own, lower, upper, allowed, reference, leaving, level_prices, columns, problem.cap)
 
 
 @njit(**inner)

@@ -1,4 +1,8 @@
-"""Choosing a plan from a pool of rows: close, different, none asking for more than another (compiled)."""
+"""Choosing a plan from a pool of rows: close, and different in what a person has to do (compiled).
+
+Two rows cannot stand in one plan if one asks for less than the other, or if they are alike: no column differs by more
+than a stated part of a unit of effort. And no more than `SAME_COLUMNS` options of a plan change the same columns.
+"""
 
 import numpy as np
 from numba import njit
@@ -8,6 +12,7 @@ from copa.search._kernels.arguments import Choice, Prices
 from copa.search._kernels.cost import effort, row_distance
 
 PASSES = 50  # of exchanges; each pass improves the plan
+SAME_COLUMNS = 2  # options of a plan that may change the same columns
 NO_PLAN = 1e300
 
 
@@ -29,13 +34,42 @@ def asks_less(n_numeric, own, row, other):
 
 
 @njit(**inner)
-def compare_rows(prices, own, rows, n_rows, distances, excludes):
+def are_alike(alike, row, other):
+    """Whether no column of two rows (F,) differs by more than `alike` (F,)."""
+    for f in range(row.size):
+        if abs(row[f] - other[f]) > alike[f]:
+            return False
+    return True
+
+
+@njit(**inner)
+def change_same_columns(own, row, other):
+    """Whether two rows (F,) change the same columns."""
+    for f in range(row.size):
+        if (row[f] != own[f]) != (other[f] != own[f]):
+            return False
+    return True
+
+
+@njit(**inner)
+def group_rows(own, rows, n_rows, groups):
+    """Number rows (P, F) by the columns that they change: rows of the same number change the same ones, (P,)."""
+    for i in range(n_rows):
+        groups[i] = i
+        for k in range(i):
+            if groups[k] == k and change_same_columns(own, rows[i], rows[k]):
+                groups[i] = k
+                break
+
+
+@njit(**inner)
+def compare_rows(prices, alike, own, rows, n_rows, distances, excludes):
     """Fill in how far rows (P, F) are from each other, and which of them cannot stand in one plan, (P, P) each."""
     n_numeric = prices.per_unit.size
     for i in range(n_rows):
         for k in range(n_rows):
             distances[i, k] = row_distance(prices, rows[i], rows[k])
-            excludes[i, k] = asks_less(n_numeric, own, rows[i], rows[k])
+            excludes[i, k] = asks_less(n_numeric, own, rows[i], rows[k]) or are_alike(alike, rows[i], rows[k])
     for i in range(n_rows):
         for k in range(i):
             either = excludes[i, k] or excludes[k, i]
@@ -66,10 +100,10 @@ def plan_value(chosen, size, efforts, distances, unit, weight, matrix):
 
 
 @njit(**inner)
-def choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen):
+def choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, chosen):
     """Choose up to `n_options` rows of a pool: greedily, then by exchanging one for another; return how many.
 
-    `excludes[i, k]` says that i and k cannot stand in one plan.
+    `excludes[i, k]` says that i and k cannot stand in one plan; of one group, only `SAME_COLUMNS` rows can.
     """
     unit = NO_PLAN
     first = 0
@@ -83,7 +117,7 @@ def choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen)
     for _ in range(n_options - 1):
         best, addition = NO_PLAN, -1
         for k in range(n_rows):
-            if not clashes(excludes, chosen, size, -1, k):
+            if not clashes(excludes, groups, chosen, size, -1, k):
                 chosen[size] = k
                 value = plan_value(chosen, size + 1, efforts, distances, unit, weight, matrix)
                 if value < best:
@@ -98,7 +132,7 @@ def choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen)
         for j in range(size):
             kept = chosen[j]
             for k in range(n_rows):
-                if clashes(excludes, chosen, size, j, k):
+                if clashes(excludes, groups, chosen, size, j, k):
                     continue
                 chosen[j] = k
                 value = plan_value(chosen, size, efforts, distances, unit, weight, matrix)
@@ -111,12 +145,15 @@ def choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen)
 
 
 @njit(**inner)
-def clashes(excludes, chosen, size, replaced, candidate):
+def clashes(excludes, groups, chosen, size, replaced, candidate):
     """Whether a row cannot join a plan, in place of its option `replaced` (-1: in addition)."""
+    same_columns = 0
     for j in range(size):
-        if j != replaced and (chosen[j] == candidate or excludes[chosen[j], candidate]):
-            return True
-    return False
+        if j != replaced:
+            same_columns += groups[chosen[j]] == groups[candidate]
+            if chosen[j] == candidate or excludes[chosen[j], candidate]:
+                return True
+    return same_columns >= SAME_COLUMNS
 
 
 @njit(**inner)
@@ -135,10 +172,12 @@ def select_options(prices, choice):
     n_rows, n_options = choice.rows.shape[0], choice.chosen.size
     efforts = np.empty(n_rows)
     for k in range(n_rows):
-        efforts[k] = effort(prices, choice.own, choice.rows[k])
+        efforts[k] = effort(prices, choice, choice.rows[k])
     distances = np.empty((n_rows, n_rows))
     excludes = np.empty((n_rows, n_rows), np.bool_)
-    compare_rows(prices, choice.own, choice.rows, n_rows, distances, excludes)
+    groups = np.empty(n_rows, np.int64)
+    compare_rows(prices, choice.alike, choice.own, choice.rows, n_rows, distances, excludes)
+    group_rows(choice.own, choice.rows, n_rows, groups)
     weight, chosen = choice.diversity_weight, choice.chosen
-    choice.size[0] = choose_plan(efforts, distances, excludes, n_rows, n_options, weight, chosen)
+    choice.size[0] = choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, chosen)
     cheapest_first(efforts, chosen, choice.size[0])

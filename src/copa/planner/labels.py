@@ -1,0 +1,122 @@
+"""The labels of a model: which one a person wants, and whether the model does better than the more frequent one."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError, WeakModelWarning
+from copa.models.base import Model, best_of
+from copa.tables.cells import Scalar, text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.schema import FeatureSchema
+
+STANDARD_ERRORS = 2.0  # by which the mean of the two recalls must exceed a half to count as better than chance
+
+
+def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: Any = None) -> Any:
+    """The label that a person wants: the one given, else the schema's, else True of true and false.
+
+    Parameters
+    ----------
+    given : object
+        The setting `favourable`.
+    schema : FeatureSchema or None
+    model : object
+        Fitted classifier or pipeline.
+    y : array_like of shape (n,), optional
+        Labels, whose shares an error names.
+
+    Returns
+    -------
+    object
+        None where the model is no fitted classifier of two classes: reading it says so.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing says which label it is.
+    """
+    classes = getattr(best_of(model), "classes_", None)
+    if given is not None or classes is None or len(classes) != 2:
+        return given
+    classes = np.asarray(classes)
+    if schema is not None and schema.favourable is not None:
+        return _label_like(schema.favourable, classes)
+    if is_truth(classes) or (y is not None and classes[1] == 1 and is_truth(np.asarray(y).ravel())):
+        return classes[1]  # some models turn true and false into 1 and 0
+    raise InvalidInputError(
+        f"favourable must say which label an applicant wants, {shares_in_words(classes, y)}: give "
+        f"favourable={shown(classes[1])} or favourable={shown(classes[0])} to RecoursePlanner, or write `favourable:` "
+        "and the label into the schema"
+    )
+
+
+def is_truth(labels: Any) -> bool:
+    """Whether labels are true and false, of which an applicant wants the first."""
+    array = np.asarray(labels)
+    return array.dtype == np.bool_ or all(isinstance(label, (bool, np.bool_)) for label in array.tolist())
+
+
+def shares_in_words(classes: Any, y: Any = None) -> str:
+    """The two labels, with their shares of the rows where these are known."""
+    if y is None:
+        return " or ".join(shown(label) for label in classes)
+    labels = np.asarray(y)
+    return " or ".join(f"{shown(label)} ({(labels == label).mean():.1%} of the rows)" for label in classes)
+
+
+def _label_like(favourable: Scalar, classes: Any) -> Any:
+    """The label of the model that the schema names, whatever types they are written in."""
+    for label in classes:
+        if label == favourable or text_of(label) == text_of(favourable):
+            return label
+    raise InvalidInputError(
+        f"the schema says favourable: {shown(favourable)}, and the labels of the model are {listed(list(classes))}"
+    )
+
+
+def warn_if_weak(model: Model, X: "pd.DataFrame", labels: Any) -> None:
+    """Warn of a model that is no better than the more frequent answer on the rows given."""
+    try:
+        answers = model.estimator.predict(model.as_input(X))
+    except (ValueError, TypeError):  # rows that it cannot read: the strategies say which
+        return
+    weakness = weakness_in_words(answers, labels)
+    if weakness:
+        warnings.warn(weakness, WeakModelWarning, stacklevel=3)
+
+
+def weakness_in_words(answers: Any, labels: Any) -> str:
+    """Say that a model's answers are no better than the more frequent label; "" where they are.
+
+    A model that weighs the rarer label more (`class_weight="balanced"`) may be right less often on purpose. It counts
+    as better if it finds the rows of both labels more often than chance does.
+
+    Parameters
+    ----------
+    answers : array_like of shape (n,)
+        Of the model, for rows that it may have been fitted to.
+    labels : array_like of shape (n,)
+        What is true of them.
+
+    Returns
+    -------
+    str
+    """
+    right = np.asarray(answers) == np.asarray(labels)
+    classes, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+    accuracy, most = float(right.mean()), float(counts.max() / counts.sum())
+    recalls = np.bincount(codes, weights=right) / counts
+    error = np.sqrt((recalls * (1.0 - recalls) / counts).sum()) / len(classes)
+    if accuracy > most or recalls.mean() > 0.5 + STANDARD_ERRORS * error:
+        return ""
+    return (
+        f"the model is no better than always answering {shown(classes[np.argmax(counts)])}: it is right on "
+        f"{accuracy:.1%} of the rows given, which it may have been fitted to, and that answer is right on {most:.1%}. "
+        "Its plans follow noise; find columns that tell the labels apart first"
+    )

@@ -1,0 +1,178 @@
+"""Boxes around options: an interval for each changed number, on the grid that its values lie on."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, Indices
+from copa.schema import Feature
+from copa.search._kernels.arguments import Regions
+from copa.search.cost import unit_of_effort
+from copa.search.problem import ActionSpace
+from copa.tables.cells import multiples, snap
+
+Flags = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+
+FINE = 0.01  # units of effort: ends in a column without a step are multiples of a power of ten of about this size
+ON_GRID = 1e-7  # a value within this share of a unit counts as on the grid
+MOST_COLUMNS = 6  # of an option that get an interval: 2 ** 6 corners
+LARGEST_COUNT = 2**40  # of units
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes of M options in L numeric columns, in units of each column's grid.
+
+    Attributes
+    ----------
+    values : ndarray of shape (M, L)
+        Numbers of the options, which every box contains.
+    units : ndarray of shape (L,)
+        The step of a column, or a fine unit where it has none.
+    stepped : ndarray of bool of shape (L,)
+        Whether it is a step.
+    first, last : ndarray of shape (M, L)
+        Ends of what is allowed.
+    below, above : ndarray of shape (M, L)
+        How many units there are between the option and these ends, at most; 0 in columns without an interval.
+    rises : ndarray of bool of shape (M, L)
+        Whether the option raises the number: a box is to be wide on this side.
+    down, up : ndarray of shape (M, L)
+        How many units the boxes reach below and above the options.
+    """
+
+    values: Array
+    units: Array
+    stepped: Flags
+    first: Array
+    last: Array
+    below: Counts
+    above: Counts
+    rises: Flags
+    down: Counts
+    up: Counts
+
+    @classmethod
+    def around(cls, space: ActionSpace, regions: Regions, values: Array, changed: Flags) -> "Boxes":
+        """The options themselves, with the room that the feasible regions leave around them.
+
+        No box reaches the applicant's own value or goes beyond it, and none holds a special code.
+
+        Parameters
+        ----------
+        space : ActionSpace
+        regions : Regions
+            Of the applicant of each option, with a leading M.
+        values : ndarray of shape (M, L)
+        changed : ndarray of bool of shape (M, L)
+        """
+        own, rises = regions.numbers, values > regions.numbers
+        units = np.array([feature.step or fine_unit(feature) for feature in space.numeric])
+        stepped = np.array([feature.step is not None for feature in space.numeric], dtype=np.bool_)
+        first, last = regions.lower.copy(), regions.upper.copy()
+        inner_first, inner_last = np.where(rises, own, -np.inf), np.where(rises, np.inf, own)  # not to be reached
+        for f, feature in enumerate(space.numeric):
+            for code in feature.special:
+                lower, higher = code < values[:, f], code > values[:, f]
+                inner_first[lower, f] = np.maximum(inner_first[lower, f], code)
+                inner_last[higher, f] = np.minimum(inner_last[higher, f], code)
+        wide = changed & _among_first(changed, np.abs(values - own) * space.prices.per_unit)
+        below = np.minimum(_units(values - first, units, stepped), _units_before(values - inner_first, units))
+        above = np.minimum(_units(last - values, units, stepped), _units_before(inner_last - values, units))
+        nothing = np.zeros(values.shape, dtype=np.int64)
+        room = [np.where(wide, counts, 0) for counts in (below, above)]
+        return cls(values, units, stepped, first, last, room[0], room[1], rises, nothing, nothing.copy())
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def reaching(self, down: Counts, up: Counts) -> "Boxes":
+        """Other boxes of the same options."""
+        return replace(self, down=down, up=up)
+
+    @property
+    def lower(self) -> Array:
+        """Lower ends, (M, L): numbers that the columns can hold."""
+        return self._at(-self.down, "up")
+
+    @property
+    def upper(self) -> Array:
+        """Upper ends, (M, L)."""
+        return self._at(self.up, "down")
+
+    def _at(self, counts: Counts, inwards: str) -> Array:
+        """Values so many units from the options, those between the steps as short decimals; no end is passed."""
+        found = self.values.copy()
+        for f in range(found.shape[1]):
+            moved = np.flatnonzero(counts[:, f])
+            here, unit, steps = self.values[moved, f], float(self.units[f]), counts[moved, f]
+            if self.stepped[f]:
+                found[moved, f] = multiples(np.rint(here / unit) + steps, unit)
+                continue
+            lower, upper = self.first[moved, f], self.last[moved, f]
+            there = np.clip(here + steps * unit, lower, upper)
+            short = snap(there, unit, "up" if inwards == "up" else "down")
+            short = np.maximum(here, short) if inwards == "down" else np.minimum(here, short)
+            found[moved, f] = np.where((there == lower) | (there == upper), there, short)
+        return found
+
+    def shrunk(self, which: Indices, share: float) -> "Boxes":
+        """Some boxes smaller by a share of each side, and by one unit at least."""
+        down, up = self.down.copy(), self.up.copy()
+        for counts in (down, up):
+            less = np.floor((1.0 - share) * counts[which]).astype(np.int64)
+            counts[which] = np.maximum(np.minimum(less, counts[which] - 1), 0)
+        return self.reaching(down, up)
+
+    def corners(self, which: Indices) -> tuple[Indices, Array]:
+        """All corners of some boxes: the option of each, (P,), and its numbers, (P, L)."""
+        lower, upper = self.lower[which], self.upper[which]
+        wide = (self.down + self.up)[which] > 0
+        options, corners = [which[:0]], [lower[:0]]
+        for pattern in np.unique(wide, axis=0):
+            columns = np.flatnonzero(pattern)
+            rows = np.flatnonzero((wide == pattern).all(axis=1))
+            sides = np.array(list(product((False, True), repeat=len(columns))), dtype=np.bool_)
+            block = np.repeat(lower[rows][:, None], len(sides), axis=1)
+            block[:, :, columns] = np.where(sides, upper[rows][:, None, columns], lower[rows][:, None, columns])
+            options.append(np.repeat(which[rows], len(sides)))
+            corners.append(block.reshape(-1, lower.shape[1]))
+        return np.concatenate(options), np.concatenate(corners)
+
+    def counts_inside(self, which: Indices, shares: Array) -> Counts:
+        """Units from the options to rows in the boxes of `which` (...), at shares (..., L) from 0 to 1, (..., L)."""
+        down, up = self.down[which], self.up[which]
+        counts: Counts = np.minimum(np.floor(shares * (down + up + 1.0)).astype(np.int64), down + up) - down
+        return counts
+
+    def numbers_at(self, which: Indices, counts: Counts) -> Array:
+        """Numbers (P, L) so many units (P, L) from the options of `which` (P,)."""
+        picked = replace(self, values=self.values[which], first=self.first[which], last=self.last[which])
+        picked = picked.reaching(np.maximum(-counts, 0), np.maximum(counts, 0))
+        return np.where(counts < 0, picked.lower, picked.upper)
+
+
+def fine_unit(feature: Feature) -> float:
+    """The grid of ends in a column without a step: a power of ten, about a hundredth of a unit of effort."""
+    return float(10.0 ** np.floor(np.log10(FINE * max(unit_of_effort(feature), 1e-290)) + ON_GRID))
+
+
+def _units(room: Array, units: Array, stepped: Flags) -> Counts:
+    """Whole units in a distance; without a step one more, which ends where the distance does."""
+    counts = np.where(stepped, np.floor(room / units + ON_GRID), np.ceil(room / units - ON_GRID))
+    return np.clip(counts, 0, LARGEST_COUNT).astype(np.int64)
+
+
+def _units_before(room: Array, units: Array) -> Counts:
+    """Whole units that are less than a distance."""
+    return np.clip(np.ceil(room / units - ON_GRID) - 1.0, 0, LARGEST_COUNT).astype(np.int64)
+
+
+def _among_first(changed: Flags, effort: Array) -> Flags:
+    """Whether a column is one of the `MOST_COLUMNS` of an option in which its effort is largest, (M, L)."""
+    order = np.argsort(np.where(changed, -effort, np.inf), axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    return np.asarray(rank < MOST_COLUMNS)

@@ -1,0 +1,174 @@
+"""Where applicants stand and may go, as the compiled search sees it: numbers, levels, and what these cost."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from copa._core.arrays import Array, Indices
+from copa.models.bins import bin_of
+from copa.schema.columns import Flags, column_codes, column_numbers
+from copa.search._kernels.arguments import Regions
+from copa.search.cost import unit_of_effort
+from copa.search.problem import ActionSpace, as_levels
+from copa.search.ranges import Cells, limits_in_bins, read_cells, stand_in, values_in_bins
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = False) -> Regions:
+    """Read the feasible regions of the applicants of a checked table.
+
+    Parameters
+    ----------
+    space : ActionSpace
+    table : DataFrame
+    released : bool
+        Take all limits away, to see what stands in the way; only values that are withheld stay so.
+    """
+    limits = space.schema.limits(table)
+    regions = Regions.empty(len(table), len(space.columns), len(space.numeric), len(space.directions))
+    for f, feature in enumerate(space.columns):
+        column = table[feature.name]
+        if feature.is_numeric:
+            ends, typical = limits.numeric[feature.name], space.typical_of(feature)
+            cells = read_cells(feature, column, ends, typical, released=released)
+            if feature.name in space.edges:
+                _fill_bins(space, f, cells, regions)
+            else:
+                _fill_numbers(space, f, cells, regions)
+        else:
+            _fill_levels(space, f, column, limits.categorical[feature.name], regions, released=released)
+    return regions
+
+
+def _fill_numbers(space: ActionSpace, f: int, cells: Cells, regions: Regions) -> None:
+    """Write a numeric column that enters in a straight line."""
+    feature, irregular = space.columns[f], cells.kinds > 0
+    regions.own[:, f] = np.where(irregular, stand_in(feature, space.typical_of(feature)), cells.base)
+    regions.lower[:, f], regions.upper[:, f] = cells.lower, cells.upper
+    regions.reference[:, f] = cells.base
+    regions.leaving[:, f] = np.where(irregular, unit_of_effort(feature), 0.0)
+    regions.kinds[:, f] = cells.kinds
+
+
+def _fill_bins(space: ActionSpace, f: int, cells: Cells, regions: Regions) -> None:
+    """Write a numeric column whose bins are levels: each stands for the value in it that is nearest to the own."""
+    feature, levels, n_bins = space.columns[f], space.levels(f), len(space.edges[space.columns[f].name]) + 1
+    irregular, everyone = cells.kinds > 0, np.arange(len(cells.base))
+    own = np.where(irregular, n_bins - 1 + cells.kinds, bin_of(space.edges[feature.name], cells.base))
+    regions.own[:, f] = levels[own]
+    values, allowed = values_in_bins(feature, space.edges[feature.name], cells)
+    regions.allowed[:, levels] = False
+    regions.allowed[:, levels[:n_bins]] = allowed
+    regions.allowed[everyone, levels[own]] = True
+    regions.values[:, levels[:n_bins]] = values
+    regions.values[everyone, levels[own]] = cells.base
+    leaving = np.where(irregular, unit_of_effort(feature), 0.0)[:, None]
+    way = np.abs(regions.values[:, levels] - cells.base[:, None]) + leaving
+    regions.level_prices[:, levels] = (space.per_unit_in_bins[feature.name] * way) ** space.prices.power
+    regions.level_prices[everyone, levels[own]] = 0.0
+
+
+def _fill_levels(
+    space: ActionSpace, f: int, column: "pd.Series[Any]", moves: Flags, regions: Regions, *, released: bool
+) -> None:
+    """Write a categorical column; a missing value that may change is its last level."""
+    feature, levels = space.columns[f], space.levels(f)
+    codes, values = column_codes(feature, column), feature.values or ()
+    missing = column.isna().to_numpy(dtype=np.bool_) & (len(levels) > len(values))
+    own = np.where(missing, len(levels) - 1, np.maximum(codes, 0))
+    regions.own[:, f] = levels[own]
+    offered = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
+    flags = np.zeros((len(codes), len(levels)), dtype=np.bool_)
+    flags[:, : len(values)] = (moves | offered) if released else moves
+    stays = (codes < 0) & ~missing
+    flags[stays] = False
+    flags[np.arange(len(codes)), own] = True
+    regions.allowed[:, levels] = flags
+    regions.level_prices[:, levels] = space.prices.gaps[levels[own]][:, levels]
+
+
+def standing_at(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
+    """The same regions for applicants who have taken up rows (N, F): changes are counted from there."""
+    n, changed, prices = len(space.numeric), rows != regions.own, regions.level_prices.copy()
+    numbers = changed[:, :n]
+    for f, feature in space.level_columns:
+        levels, own, some = space.levels(f), as_levels(rows[:, f]), changed[:, f]
+        if feature.is_categorical:
+            prices[np.ix_(some, levels)] = space.prices.gaps[own[some]][:, levels]
+        else:
+            way = np.abs(regions.values[:, levels] - regions.values[np.arange(len(rows)), own][:, None])[some]
+            prices[np.ix_(some, levels)] = (space.per_unit_in_bins[feature.name] * way) ** space.prices.power
+    return regions._replace(
+        own=rows,
+        reference=np.where(numbers, rows[:, :n], regions.reference),
+        leaving=np.where(numbers, 0.0, regions.leaving),
+        kinds=np.where(numbers, 0.0, regions.kinds),
+        level_prices=prices,
+    )
+
+
+def as_written(space: ActionSpace, regions: Regions, table: "pd.DataFrame") -> tuple[Regions, Array]:
+    """Rows of a table as the search has them, (M, F), and the regions with bins priced at the numbers written there."""
+    rows, prices = read_regions(space, table).own, regions.level_prices.copy()
+    everyone = np.arange(len(rows))
+    for f, feature in space.level_columns:
+        if feature.is_numeric:
+            numbers = column_numbers(table[feature.name])[0]
+            base = regions.values[everyone, as_levels(regions.own[:, f])]
+            irregular = as_levels(regions.own[:, f]) > space.starts[f] + len(space.edges[feature.name])
+            way = np.abs(numbers - base) + np.where(irregular, unit_of_effort(feature), 0.0)
+            same = np.isnan(numbers) | (irregular & (rows[:, f] == regions.own[:, f]))
+            price = (space.per_unit_in_bins[feature.name] * np.where(same, 0.0, way)) ** space.prices.power
+            prices[everyone, as_levels(rows[:, f])] = price
+    return regions._replace(level_prices=prices), rows
+
+
+class OwnBins(NamedTuple):
+    """The bins of a binned column, for M rows."""
+
+    low: Array  # (M, B) least value in each bin that is allowed to the applicant of a row
+    high: Array  # (M, B) greatest one; below the least where none is allowed
+    own: Indices  # (M,) bin of the row
+
+
+def bins_of_rows(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFrame") -> dict[str, OwnBins]:
+    """The bins of binned columns, by name.
+
+    Parameters
+    ----------
+    space : ActionSpace
+    origins, rows : DataFrame
+        M applicants, and a row of each.
+    """
+    limits, found = space.schema.limits(origins), {}
+    for name, edges in space.edges.items():
+        feature = space.schema[name]
+        cells = read_cells(feature, origins[name], limits.numeric[name], space.typical_of(feature), released=False)
+        low, high = limits_in_bins(feature, edges, cells)
+        found[name] = OwnBins(low, high, bin_of(edges, np.nan_to_num(column_numbers(rows[name])[0])))
+    return found
+
+
+def keeping(regions: Regions, columns: Flags) -> Regions:
+    """The same regions, in which the flagged numeric columns (N, L) stay as they are."""
+    lower = np.where(columns, regions.numbers, regions.lower)
+    return regions._replace(lower=lower, upper=np.where(columns, regions.numbers, regions.upper))
+
+
+def ways_in(regions: Regions) -> Iterator[tuple[Indices, Regions]]:
+    """Yield ways to search other than keeping every number that is outside: whom they concern, and their regions."""
+    outside = regions.outside
+    concerned = np.flatnonzero(outside.any(axis=1))
+    if len(concerned) == 0:
+        return
+    yield concerned, regions.take(concerned)
+    several = np.flatnonzero(outside.sum(axis=1) > 1)
+    for column in range(outside.shape[1]):
+        rows = several[outside[several, column]]
+        if len(rows):
+            others = outside[rows].copy()
+            others[:, column] = False
+            yield rows, keeping(regions.take(rows), others)

@@ -1,0 +1,189 @@
+"""Intervals of delivered options: whatever is drawn inside of them is certified, accepted and allowed."""
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
+
+import copa
+from copa.planner.strategies import option_intervals
+from unit.planner import loans
+
+ROUNDING = 1e-9  # an option that has less than what was asked for keeps its own guarantee, up to this
+
+
+def drawn_inside(batch, options, n_rows):
+    """So many rows of each of some options with numbers drawn from their intervals, on the steps of the columns."""
+    rng, which = np.random.default_rng(0), np.repeat(options, n_rows)
+    rows = batch.options.iloc[which].reset_index(drop=True)
+    for column, name in enumerate(batch.intervals.columns):
+        low, high = (ends[which, column] for ends in (batch.intervals.lower, batch.intervals.upper))
+        step, own = batch.basis.schema[name].step, rows[name].to_numpy(dtype=np.float64)
+        shares = np.clip(rng.uniform(-0.1, 1.1, len(which)), 0.0, 1.0)  # ends more often
+        if step is None:
+            numbers = low + shares * (high - low)
+        else:
+            first, last = np.rint(low / step), np.rint(high / step)
+            numbers = np.round((first + np.rint(shares * (last - first))) * step, 9)
+        numbers = np.where(np.isnan(low), own, numbers)
+        kept = numbers.astype(rows[name].dtype)
+        rows[name] = kept if (kept == numbers).all() else numbers
+    return which, rows
+
+
+def broken(planner, batch, n_rows, options=None):
+    """Rows drawn from the intervals that are not certified at the level, not accepted or not allowed."""
+    strategy, options = planner.fitted_, np.arange(len(batch.owner)) if options is None else options
+    which, rows = drawn_inside(batch, options, n_rows)
+    points = strategy.points(rows, np.arange(len(rows)), batch.request.n_options)
+    good = batch.ambiguity.option_guarantees(points) >= batch.intervals.levels[which]
+    good &= strategy.model.accepts(rows)
+    good &= strategy.schema.obeys(batch.applicants.iloc[batch.owner[which]], rows)
+    return rows[~good].assign(option=which[~good]).to_dict("records")
+
+
+def asking(planner, **settings):
+    """The same fitted planner, asked for something else."""
+    return copy(planner).set_params(**settings)
+
+
+def widths(batch):
+    """Widths of the intervals there are."""
+    widths = batch.intervals.upper - batch.intervals.lower
+    return widths[~np.isnan(widths)]
+
+
+def test_rows_inside_the_intervals_of_linear_models_hold(planner, batch):
+    assert batch.intervals.found_by == "corners"
+    assert broken(planner, batch, 40) == []
+    assert (widths(batch) > 0.0).mean() > 0.5
+
+
+def test_exactly_the_changed_numbers_have_intervals(batch):
+    names = list(batch.intervals.columns)
+    changed = batch.options[names].to_numpy() != batch.applicants.iloc[batch.owner][names].to_numpy()
+    np.testing.assert_array_equal(~np.isnan(batch.intervals.lower), changed)
+    inside = (batch.intervals.lower <= batch.options[names]) & (batch.options[names] <= batch.intervals.upper)
+    assert (inside.to_numpy() | ~changed).all()
+
+
+def test_options_keep_the_level_asked_for_or_their_own_if_that_is_lower(planner, declined):
+    sure = asking(planner, guarantee=0.99).plan(declined.iloc[:12])
+    reached = sure.option_lower >= 0.99
+    assert reached.any()
+    assert not reached.all()
+    np.testing.assert_array_equal(sure.intervals.levels[reached], 0.99)
+    np.testing.assert_allclose(sure.intervals.levels[~reached], sure.option_lower[~reached] - ROUNDING, rtol=1e-12)
+    assert broken(planner, sure, 20) == []
+
+
+@pytest.mark.parametrize("settings", [{"guarantee_for": "all"}, {"guarantee_for": "any"}, {"objective": "paper"}])
+def test_options_stay_as_sure_as_they_are_where_nothing_was_asked_of_each(planner, declined, settings):
+    other = asking(planner, **settings)
+    batch = other.plan(declined.iloc[:6])
+    np.testing.assert_allclose(batch.intervals.levels, np.maximum(batch.option_lower - ROUNDING, 0.0), rtol=1e-12)
+    assert broken(other, batch, 20) == []
+
+
+def test_an_expected_rate_is_kept_by_the_law_that_was_searched_by(planner, declined):
+    expecting = asking(planner, guarantee="expected:0.9")
+    batch = expecting.plan(declined.iloc[:6])
+    law = expecting.fitted_.expecting().parameters
+    which, rows = drawn_inside(batch, np.arange(len(batch.owner)), 20)
+    assert (law.option_guarantees(expecting.fitted_.encode(rows)) >= batch.intervals.levels[which]).all()
+    assert "keeps an expected rate of at least 0.9" in batch[0].explain()
+
+
+def test_intervals_end_where_the_applicant_may_go_no_further(model, planner, declined):
+    near = loans.SCHEMA.replace(income={"max_change": {"up": 12.0}}, debt={"max_change": {"down": 10.0}})
+    batch = loans.planner(model, schema=near, **loans.same_ball(planner), guarantee=0.5).plan(declined.iloc[:12])
+    own = batch.applicants.iloc[batch.owner]
+    rise = batch.intervals.upper - own[list(batch.intervals.columns)].to_numpy()
+    assert np.nanmax(rise[:, list(batch.intervals.columns).index("income")]) == 12.0
+    assert broken(planner, batch, 10) == []
+
+
+def test_what_rounding_spoils_is_given_up(monkeypatch, planner, batch, declined):
+    """Corners far from the options are refused: boxes shrink until none is."""
+    table = declined.iloc[:5]
+    judge = option_intervals._Judge.corners_hold
+
+    def near(self, which, numbers):
+        return judge(self, which, numbers) & (np.abs(numbers - self._own[which]).max(axis=1) <= 2.0)
+
+    monkeypatch.setattr(option_intervals._Judge, "corners_hold", near)
+    found = planner.plan(table)
+    assert widths(found).max() <= 4.0
+    assert widths(found).max() < widths(batch[:5]).max()
+    monkeypatch.setattr(option_intervals._Judge, "corners_hold", lambda _, *rows: np.zeros(len(rows[0]), dtype=bool))
+    assert widths(planner.plan(table)).max() == 0.0
+
+
+def test_a_model_without_numbers_to_change_has_no_intervals(model, planner, declined):
+    fixed = loans.SCHEMA.replace(income={"immutable": True}, debt={"immutable": True})
+    free = fixed.replace(age={"immutable": True}, job={"transitions": None})
+    batch = loans.planner(model, schema=free, **loans.same_ball(planner), guarantee=0.5).plan(declined.iloc[:4])
+    assert batch.intervals is None or np.isnan(batch.intervals.lower).all()
+
+
+def test_single_precision_keeps_its_promise(planner, declined):
+    table = declined.iloc[:6].astype({"income": np.float32})
+    batch = planner.plan(table)
+    assert broken(planner, batch, 20) == []
+
+
+def test_an_average_of_calibrated_models_is_searched(planner, declined):
+    table = loans.people(300, 0)
+    model = make_pipeline(loans.encoder(), CalibratedClassifierCV(LogisticRegression(), cv=3))
+    planner = loans.planner(model.fit(table, loans.outcomes(table)), **loans.same_ball(planner))
+    batch = planner.plan(declined.iloc[:4])
+    assert batch.intervals.found_by == "search"
+    assert broken(planner, batch, 40) == []
+
+
+def test_binned_columns_have_whole_bins(declined):
+    """The edge to cross, and the further bins in which the option holds whatever its debt is within its range."""
+    table = loans.people(300, 0)
+    bins = KBinsDiscretizer(5, encode="onehot-dense", strategy="uniform")
+    encoder = make_column_transformer((bins, ["income"]), (StandardScaler(), ["debt", "grade"]))
+    model = make_pipeline(encoder, LogisticRegression(C=0.3)).fit(table, loans.outcomes(table))
+    planner = loans.planner(model, schema=replace(loans.SCHEMA, rules=()), guarantee=0.6)
+    batch = planner.plan(declined[~model.predict(declined)].iloc[:12])
+    assert broken(planner, batch, 40) == []
+    income = batch.intervals.columns.index("income")
+    lower, upper = batch.intervals.lower[:, income], batch.intervals.upper[:, income]
+    known = ~np.isnan(lower)
+    edges = np.ceil(2.0 * encoder.named_transformers_["kbinsdiscretizer"].bin_edges_[0]) / 2.0  # on the steps
+    assert np.isin(lower[known], edges).all()
+    outer = edges[edges < 90.0][-2]  # where the last bin begins
+    assert ((upper == 90.0) & (lower < outer)).any()
+
+
+def bundled(name, *, inferred):
+    """A planner for bundled data, and those whom its model declines."""
+    data = getattr(copa.datasets, f"load_{name}")()
+    X, y = data.features, data.favourable
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    encoder = make_column_transformer((OneHotEncoder(), text), remainder=StandardScaler())
+    model = make_pipeline(encoder, LogisticRegression(max_iter=2000)).fit(X, y)
+    schema = {} if inferred else {"schema": data.schema}
+    planner = copa.RecoursePlanner(model, favourable=True, random_state=0, progress=False, **schema).fit(X, y)
+    return planner, X[~model.predict(X)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inferred", [False, True])
+@pytest.mark.parametrize("name", ["german", "south_german", "student"])
+def test_two_thousand_rows_of_each_of_two_hundred_boxes_hold(name, inferred):
+    planner, declined = bundled(name, inferred=inferred)
+    batch = planner.plan(declined.head(200))
+    options = np.unique(np.linspace(0, len(batch.owner) - 1, 200).astype(int))
+    assert len(options) == 200
+    assert broken(planner, batch, 2000, options) == []
