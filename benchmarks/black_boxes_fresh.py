@@ -145,6 +145,7 @@ def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[fl
     model = make(0).fit(sample.table, sample.good)
     judges = [make(7 + k).fit(*data) for k, data in enumerate(sample.judges)]
     settings = {"schema": sample.schema, "n_options": N_OPTIONS, "progress": False, "n_jobs": 1, "random_state": 0}
+    settings["favourable"] = 1
     n_models = 12 if quick else 40
     planners = [
         copa.RecoursePlanner(model, n_models=n_models, radius=radius, **settings).fit(sample.table, sample.good)

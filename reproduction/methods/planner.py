@@ -61,6 +61,7 @@ def fitted_planner(case: "Case") -> Any:
         n_options=case.settings.n_options,
         moments=case.moments,
         random_state=case.settings.seed,
+        plausibility=0.0,  # the paper asks for none
         n_jobs=1,
         progress=False,
     )
@@ -176,6 +177,7 @@ def network_batch(case: "NetworkCase", row: NetworkPlanner) -> "PlanBatch":
         diversity_weight=DIVERSITY_WEIGHT,
         n_models=N_REFITS,
         random_state=linear.settings.seed,
+        plausibility=0.0,  # the paper asks for none
         n_jobs=1,
         progress=False,
     )

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from copa.cli import messages
+from copa.planner.bundle import load_bundle
 from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
 from e2e.foreign_models import Spy, numbers_only
 from unit.planner import loans
@@ -75,8 +76,50 @@ def test_a_label_that_the_model_does_not_know_is_refused(bank, tmp_path):
     skops.io.dump(loans.fitted_pipeline(), tmp_path / "m.skops")
     table = pd.read_csv(bank / "bank.csv")
     table.assign(paid=np.where(table["paid"], "yes", "no")).to_csv(tmp_path / "t.csv", index=False)
-    line = fit_refused(tmp_path / "t.csv", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
+    more = ("--favourable", "yes", "--schema", bank / "schema.yaml")
+    line = fit_refused(tmp_path / "t.csv", "--model", tmp_path / "m.skops", *more)
     assert "the label 'paid' has the value 'no', and the model knows False, True only" in line
+
+
+def test_the_favourable_value_is_asked_for_before_the_model_is_read(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv")
+    table.assign(paid=np.where(table["paid"], " yes", " no")).to_csv(tmp_path / "t.csv", index=False)
+    line = fit_refused(tmp_path / "t.csv", "--model", tmp_path / "none.skops", code=2)
+    assert "which value of 'paid' an applicant wants, 'no' (" in line
+    assert "add --favourable yes or --favourable no, or write `favourable:`" in line
+    schema = (bank / "schema.yaml").read_text(encoding="utf-8")
+    (tmp_path / "named.yaml").write_text(f"{schema}\nfavourable: 'maybe'\n", encoding="utf-8")
+    line = fit_refused(tmp_path / "t.csv", "--schema", tmp_path / "named.yaml", code=2)
+    assert "favourable of the schema must be a value of the label 'paid', 'no', 'yes', got 'maybe'" in line
+
+
+def test_a_table_as_spreadsheets_leave_it_is_fitted_with_notes(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv").rename(columns={"debt": " debt"})
+    table[" debt"] = table[" debt"].astype(float).where(np.arange(300) % 50 != 0)
+    table["paid"] = np.where(table["paid"], " yes", " no")
+    table.insert(1, "again", table["income"])
+    table.columns = [name if name != "again" else "income" for name in table.columns]
+    table.to_csv(tmp_path / "t.csv")  # with its index
+    more = ("--favourable", "yes", "--schema", bank / "schema.yaml")
+    line = fit_refused(tmp_path / "t.csv", *more)
+    assert "more than one column 'income', numbers 2 and 3 of 9; rename one of them" in line
+    assert 'leave one out of `copa fit`: --drop "#3"' in line
+    told = copa("fit", tmp_path / "t.csv", "--target", "paid", *more, "--drop", "#3", "-o", tmp_path / "b", *FIT).stderr
+    words = " ".join(told.split())
+    assert "note: blanks around the names of columns are left out: ' debt'" in words
+    assert "note: blanks around the values of 'paid' are left out" in words
+    assert "note: column '' (#1) counts the rows, as an index does that was saved with them; it is left out" in words
+    assert "note: 6 rows with an empty cell kept: the model reads them" in words
+    assert load_bundle(tmp_path / "b").planner.fitted_.n_rows == 300
+
+
+def test_a_model_no_better_than_the_majority_is_warned_of(tmp_path):
+    noise = pd.DataFrame({"a": np.arange(60) % 7, "paid": np.where(np.arange(60) % 3 == 0, "no", "yes")})
+    noise.to_csv(tmp_path / "t.csv", index=False)
+    told = copa("fit", tmp_path / "t.csv", "--target", "paid", "--favourable", "yes", "-o", tmp_path / "b", *FIT).stderr
+    assert "warning: the model is no better than always answering 'yes': it is right on 66.7% of the rows" in " ".join(
+        told.split()
+    )
 
 
 def test_a_column_of_names_is_no_choice(bank, tmp_path):
@@ -96,11 +139,12 @@ def test_text_in_a_column_of_numbers_is_named(bank, tmp_path):
     assert "column 'debt' must hold numbers, got '?' in row 7" in line
 
 
-def test_rows_with_empty_cells_are_left_out_and_counted(bank, tmp_path):
+def test_rows_with_empty_cells_that_the_model_cannot_read_are_left_out_and_counted(bank, tmp_path):
+    skops.io.dump(loans.fitted_pipeline(), tmp_path / "m.skops")
     table = pd.read_csv(bank / "bank.csv")
     table.loc[[3, 5], "income"] = np.nan
     table.to_csv(tmp_path / "t.csv", index=False)
-    data = (tmp_path / "t.csv", "--target", "paid", "--schema", bank / "schema.yaml")
+    data = (tmp_path / "t.csv", "--target", "paid", "--schema", bank / "schema.yaml", "--model", tmp_path / "m.skops")
     assert "2 rows with an empty cell left out of 300" in copa("fit", *data, "-o", tmp_path / "b", *FIT).stderr
     table["debt"] = np.nan
     table.to_csv(tmp_path / "t.csv", index=False)

@@ -36,7 +36,7 @@ def rare_targets(schema: Any, training: pd.DataFrame, origins: pd.DataFrame, opt
         before, after = list(origins[feature.name]), list(options[feature.name])
         for row, (own, new) in enumerate(zip(before, after, strict=True)):
             n_rows = sum(entry == new for entry in seen)
-            if own != new and n_rows < 15:
+            if own != new and not pd.isna(new) and n_rows < 15:
                 found.append(f"row {row}: {feature.name} to {new!r}, {n_rows} training rows")
     return found
 

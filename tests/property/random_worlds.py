@@ -67,7 +67,7 @@ def make_world(model: str, seed: int, n_applicants: int) -> World:
         warnings.simplefilter("ignore")  # not every solver likes raw columns in the thousands
         pipeline.fit(training, labels)
     declined = others[~pipeline.predict(others)].iloc[:n_applicants]
-    moments = None if model == "black box" else _moments(rng, pipeline, training)
+    moments = None if model == "black box" else sampled_moments(rng, pipeline, training)
     return World(schema, training, labels, pipeline, declined.set_axis(range(len(declined))), moments)
 
 
@@ -170,8 +170,10 @@ def _labels(rng: np.random.Generator, encoder: Any, table: pd.DataFrame) -> Any:
     return noisy > np.quantile(noisy[:N_TRAINING], rng.choice([0.4, 0.7]))
 
 
-def _moments(rng: np.random.Generator, pipeline: Any, training: pd.DataFrame) -> WeightMoments:
-    size = np.maximum(np.asarray(pipeline[:-1].transform(training), dtype=float).std(axis=0), 1e-9)
+def sampled_moments(rng: np.random.Generator, pipeline: Any, training: pd.DataFrame) -> WeightMoments:
+    encoded = pipeline[:-1].transform(training)
+    encoded = encoded.toarray() if hasattr(encoded, "toarray") else np.asarray(encoded, dtype=float)
+    size = np.maximum(encoded.std(axis=0), 1e-9)
     theta = np.concatenate([np.ravel(pipeline[-1].intercept_), np.ravel(pipeline[-1].coef_)])
     factor = np.concatenate([[1.0], 1.0 / size])[:, None] * rng.normal(size=(theta.size, theta.size))
     noise = 0.05 * np.linalg.norm(theta[1:] * size) / theta.size

@@ -12,7 +12,8 @@ from copa.schema import Feature, FeatureSchema
 from copa.search.boxes import Boxes
 from copa.search.corners import grow_to_level
 from copa.search.cost import L1
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 from copa.search.run import Goals
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.location_set import LocationSet

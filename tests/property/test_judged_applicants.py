@@ -75,6 +75,8 @@ def tally_of(route, n_worlds, n_applicants, first_seed=0):
             assert len(corrected.before.options) == sum(map(len, plans))
             batch, tally.left_out = corrected.after, tally.left_out + int(corrected.left_out.sum())
         assert "error" not in set(batch.status), batch.message
+        if route not in CORRECTIONS:
+            assert (batch.plausibility >= 0.05).all()
         tally.add(world, batch.owner, batch.options, f"{route}, seed {seed}")
     return tally
 

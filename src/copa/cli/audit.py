@@ -32,7 +32,7 @@ from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import assumption
 from copa.plans.writers import BATCH_FILES, PAGES, plans_into
-from copa.tables.cells import as_text
+from copa.tables.cells import as_json, as_text
 from copa.tables.files import read_applicants, read_json_file, read_options
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def _content(batch: "PlanBatch", breaks: list[Attribution | None]) -> dict[str, 
                 "status": plan.status,
                 "message": plan.message,
                 "each": plan.option_lower.tolist(),
+                "plausibility": [as_json(share) for share in plan.plausibility.tolist()],
                 "any": plan.any_lower if plan.n_options else None,
                 "all": plan.lower if plan.n_options else None,
                 "breaks_first": None if found is None else found.to_dict(),

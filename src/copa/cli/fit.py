@@ -17,6 +17,7 @@ from copa.cli.options import (
     Drop,
     Family,
     Guarantee,
+    LeastPlausibility,
     ModelFile,
     NJobs,
     NOptions,
@@ -124,6 +125,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         str, typer.Option(help="auto (by confidence and history), or a number: radius of the paper's ball.")
     ] = "auto",
     n_options: NOptions = None,
+    plausibility: LeastPlausibility = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
     n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
     n_starts: NStarts = None,
@@ -156,6 +158,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
         history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
         horizon=horizon,
         n_options=n_options,
+        plausibility=plausibility,
         cost=cost,
         n_models=n_models,
         n_starts=n_starts,

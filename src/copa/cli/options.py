@@ -61,6 +61,15 @@ Whom = Annotated[
     typer.Option("--guarantee-for", help="Guarantee each option by itself, all of them together, or any one of them."),
 ]
 NOptions = Annotated[int | None, typer.Option(help="Options per applicant, up to 79.", metavar="N")]
+LeastPlausibility = Annotated[
+    float | None,
+    typer.Option(
+        "--plausibility",
+        help="Least plausibility of an option: the share of training rows that are as far from their neighbours; "
+        "default 0.05, 0 for none.",
+        metavar="P",
+    ),
+]
 NStarts = Annotated[
     int | None, typer.Option(help="Starting rows of the search per applicant; more find better plans.", metavar="N")
 ]

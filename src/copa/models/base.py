@@ -110,7 +110,7 @@ class Model(ABC):
         if unknown.any():
             row = int(np.argmax(unknown))
             known = " and ".join(repr(label) for label in self.classes.tolist())
-            raise InvalidInputError(f"y must hold the model's labels, {known}, got {labels[row]!r} in row {row}")
+            raise InvalidInputError(f"y must hold the model's labels, {known}, got {shown(labels[row])} in row {row}")
         return labels
 
 

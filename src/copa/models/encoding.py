@@ -144,6 +144,6 @@ def _require_no_rules(schema: "FeatureSchema", edges: Mapping[str, Array]) -> No
         for name in rule.coefficients:
             if name in edges:
                 raise InvalidInputError(
-                    f"column {name!r} enters the model in bins, and the rule {rule.text!r} needs its number. Take it "
-                    "out of the rule, or make it immutable in the schema"
+                    f"column {name!r} enters the model in bins, and the rule {rule.text!r} needs its number. List "
+                    "its possible values as an ordinal in the schema, make it immutable, or take it out of the rule"
                 )

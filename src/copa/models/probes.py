@@ -34,6 +34,9 @@ class CrookedError(NotLinearError):
 def probes_of(model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "list[Probe]":
     """One probe for each column that the model uses, at a few rows with as few gaps as possible in what may change."""
     free = [feature.name for feature in schema.features if not feature.immutable]
+    for name in free:
+        if table[name].isna().all():
+            raise InvalidInputError(f"column {name!r} lacks a value in every row: make it immutable, or leave it out")
     gaps = table[free].isna().sum(axis=1).to_numpy() if free else np.zeros(len(table))
     good = table[gaps == gaps.min()]
     bases = good.iloc[np.unique(np.linspace(0, len(good) - 1, BASES).astype(int))]

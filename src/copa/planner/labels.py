@@ -47,7 +47,7 @@ def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: A
     classes = np.asarray(classes)
     if schema is not None and schema.favourable is not None:
         return _label_like(schema.favourable, classes)
-    if is_truth(classes) or (y is not None and is_truth(np.unique(np.asarray(y))) and classes[1] == 1):
+    if is_truth(classes) or (y is not None and classes[1] == 1 and is_truth(np.asarray(y).ravel())):
         return classes[1]  # some models turn true and false into 1 and 0
     raise InvalidInputError(
         f"favourable must say which label an applicant wants, {shares_in_words(classes, y)}: give "
@@ -58,7 +58,8 @@ def read_favourable(given: Any, schema: "FeatureSchema | None", model: Any, y: A
 
 def is_truth(labels: Any) -> bool:
     """Whether labels are true and false, of which an applicant wants the first."""
-    return all(isinstance(label, (bool, np.bool_)) for label in labels)
+    array = np.asarray(labels)
+    return array.dtype == np.bool_ or all(isinstance(label, (bool, np.bool_)) for label in array.tolist())
 
 
 def shares_in_words(classes: Any, y: Any = None) -> str:

@@ -208,7 +208,7 @@ def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
     space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
     for f, feature in space.categorical:
         own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
-        total += count_withheld(feature)[own]
+        total += np.append(count_withheld(feature), len(feature.withheld))[own]  # the last: from a missing value
     return [int(count) for count in total]
 
 
@@ -233,10 +233,14 @@ def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
     space, regions = strategy.space, applicants.regions
     held = [(feature, regions.own[i, f]) for f, feature in enumerate(space.numeric) if not regions.open_numbers[i, f]]
     for f, feature in space.categorical:
-        if regions.allowed[i, space.levels(f)].sum() == 1 and (feature.lower is not None or feature.upper is not None):
-            held.append((feature, feature.numbers[int(regions.own[i, f]) - space.starts[f]]))
+        own = int(regions.own[i, f]) - space.starts[f]
+        ranged = (feature.lower is not None or feature.upper is not None) and own < len(feature.values or ())
+        if ranged and regions.allowed[i, space.levels(f)].sum() == 1:
+            held.append((feature, feature.numbers[own]))
     found = []
     for feature, own in held:
+        if feature.is_special(own):
+            continue
         way = f"may only {feature.direction}" if feature.direction != "both" else "nothing in its range can be reached"
         if feature.upper is not None and own > feature.upper:
             found.append(f"{feature.heading} is {own:.15g}, above its upper limit of {feature.upper:.15g}, and {way}")

@@ -1,12 +1,14 @@
 """What an option changes in an applicant's row."""
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.words import visible
 from copa.schema import Feature
+from copa.schema.region import change_ends
 from copa.tables.cells import alone, as_text, is_missing, plain, snap
 
 if TYPE_CHECKING:
@@ -75,12 +77,12 @@ class Change(_Cells):
 
     @property
     def at_least(self) -> float | None:
-        """Least value with which the option stays as sure; None where the column goes no lower, or it is not known."""
+        """Least value with which the option stays as sure; None where none below is allowed, or it is not known."""
         return named_ends(self.feature, self.before, self.interval)[0]
 
     @property
     def at_most(self) -> float | None:
-        """Greatest value with which the option stays as sure; None where the column goes no higher."""
+        """Greatest value with which the option stays as sure; None where none above is allowed, or it is not known."""
         return named_ends(self.feature, self.before, self.interval)[1]
 
     @property
@@ -115,10 +117,7 @@ def as_number(feature: Feature | None, value: float) -> float:
 
 
 def named_ends(feature: Feature | None, before: Any, interval: Interval | None) -> tuple[float | None, float | None]:
-    """Ends of an interval that say something: not that on the far side, where it is the end of the column's range.
-
-    An interval that reaches no further than the applicant may go (`max_change`) has both.
-    """
+    """Ends of an interval that say something: not that on the far side, where it is the last allowed value."""
     if interval is None:
         return None, None
     low, high = interval
@@ -126,17 +125,26 @@ def named_ends(feature: Feature | None, before: Any, interval: Interval | None) 
     if feature is None or low == high:
         return ends
     own = plain(before)
-    known = isinstance(own, (int, float)) and not is_missing(own) and not feature.is_special(own)
-    if feature.upper is not None and high >= _last(feature.upper, feature.step, "down") and not (known and own > high):
+    regular = isinstance(own, (int, float)) and not is_missing(own) and not feature.is_special(own)
+    first, last = _allowed_ends(feature, own if regular else None)
+    if high >= last and not (regular and own > high):
         return ends[0], None
-    if feature.lower is not None and low <= _last(feature.lower, feature.step, "up") and not (known and own < low):
+    if low <= first and not (regular and own < low):
         return None, ends[1]
     return ends
 
 
-def _last(end: float, step: float | None, rounding: Literal["down", "up"]) -> float:
-    """The last value of a range that lies on the steps."""
-    return end if step is None else float(snap(end, step, rounding))
+def _allowed_ends(feature: Feature, own: float | None) -> tuple[float, float]:
+    """First and last value on the steps of a column that an applicant may take, infinite where nothing says so."""
+    first = -math.inf if feature.lower is None else feature.lower
+    last = math.inf if feature.upper is None else feature.upper
+    if own is not None and feature.max_change is not None:
+        nearest, farthest = change_ends(feature.max_change, own)
+        first, last = max(first, nearest), min(last, farthest)
+    if feature.step is not None:
+        first = float(snap(first, feature.step, "up")) if math.isfinite(first) else first
+        last = float(snap(last, feature.step, "down")) if math.isfinite(last) else last
+    return first, last
 
 
 def range_words(feature: Feature | None, before: Any, interval: Interval | None) -> str:

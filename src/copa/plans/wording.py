@@ -190,7 +190,7 @@ def _article(word: str) -> str:
 def _rises(change: Change) -> bool | None:
     """Whether a change goes up, in numbers or along the order of an ordinal; None where there is no up."""
     feature = change.feature
-    if feature is None or is_missing(change.before) or is_missing(change.after):
+    if feature is None or is_missing(change.before) or is_missing(change.after) or feature.is_special(change.before):
         return None
     if feature.kind == "ordinal":
         if feature.labels:  # words have their own up and down: "below 20 %" may come after "20 to 25 %"

@@ -53,7 +53,7 @@ class ReportBuilder:
     >>> from copa.report import ReportBuilder
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> builder = ReportBuilder(title="Two applicants")
@@ -234,7 +234,7 @@ def write_report(
     >>> from pathlib import Path
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> path = Path(tempfile.mkdtemp()) / "report.html"

@@ -39,7 +39,7 @@ def status_chart(batch: PlanBatch) -> "Figure":
     >>> from copa.report.static import status_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> status_chart(batch).axes[0].get_xlabel()
@@ -74,7 +74,7 @@ def guarantee_distribution(batch: PlanBatch) -> "Figure":
     >>> from copa.report.static import guarantee_distribution
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> guarantee_distribution(batch).axes[0].get_xlabel()
@@ -112,7 +112,7 @@ def radius_chart(plan: Plan, radii: Any = None) -> "Figure":
     >>> from copa.report.static import radius_chart
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [0, 0, 1, 1] * 9
+    >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> radius_chart(batch[0]).axes[0].get_xlabel()

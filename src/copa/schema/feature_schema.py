@@ -183,8 +183,8 @@ class FeatureSchema:
         says `rare: offer`; it still records how many rows there are, in `support`. A range of numbers that is open at
         an end gets one: the 1 % or 99 % quantile of the data, on the step; `observed` says which ends these are.
 
-        An applicant who has such a value may keep it, and immutable columns stay as they are. A planner does this when
-        it is fitted.
+        An applicant who has such a value may keep it, and nothing is withheld in an immutable column. A planner does
+        this when it is fitted.
 
         Parameters
         ----------
@@ -210,9 +210,10 @@ class FeatureSchema:
         table = read_table(X, self.names)
         found = {}
         for feature in self.features:
-            if not feature.immutable:
-                fields = range_fields if feature.is_numeric else support_fields
-                found[feature.name] = fields(feature, table[feature.name])
+            if feature.is_numeric:  # of an immutable one as well: what it would have to be stays within what there is
+                found[feature.name] = range_fields(feature, table[feature.name])
+            elif not feature.immutable:
+                found[feature.name] = support_fields(feature, table[feature.name])
         return self.replace(found)
 
     def replace(

@@ -96,11 +96,11 @@ def numeric_limits(feature: Feature, column: "pd.Series[Any]") -> tuple[Array, A
 def change_limits(max_change: MaxChange, column: "pd.Series[Any]") -> tuple[Array, Array]:
     """Least and greatest numbers (N,) that are no further from those of a column than `max_change` says."""
     positions, distinct = distinct_entries(column)
-    ends = np.array([*(_change_ends(max_change, entry) for entry in distinct), (-np.inf, np.inf)])
+    ends = np.array([*(change_ends(max_change, entry) for entry in distinct), (-np.inf, np.inf)])
     return ends[positions, 0], ends[positions, 1]
 
 
-def _change_ends(max_change: MaxChange, entry: Any) -> tuple[float, float]:
+def change_ends(max_change: MaxChange, entry: Any) -> tuple[float, float]:
     """The least and the greatest float whose printed decimals are within `max_change` of those of a number."""
     try:
         own = Decimal(str(int(entry)) if isinstance(entry, (bool, np.bool_)) else str(entry))

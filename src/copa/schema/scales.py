@@ -9,33 +9,33 @@ from copa.tables.cells import largest_exact, multiples, snap
 
 TAIL = 0.01  # share of the rows that a range leaves out at each end
 MIDDLE = (0.16, 0.84)  # quantiles that are two standard deviations apart where the numbers are normally distributed
-# A middle this much narrower than the standard deviation is that of a column in which most rows have the same number.
-NARROW = 0.1
+# Where more rows than this share have the same number, the middle is that number and little else.
+MOSTLY = 2.0 / 3.0
 SPREAD_DIGITS = 6
 LADDER = (5.0, 2.0, 1.0)  # steps are these, times powers of ten
 MOST_DECIMALS = 6  # more, and the decimals are those of a measurement, not of how the value was written down
 STEPS_PER_SPREAD = 1000.0  # of a measurement: finer advice than this is of no use to anybody
 LEAST_SPREAD = 1e-12  # below, there are no steps
 ON_THE_GRID = 0.95  # share of the distinct numbers that must be multiples of a step
+MOST_NUMBERS = 5000  # of many distinct ones, so many are looked at
 FEW_NUMBERS = 10  # so many distinct ones are multiples of 2 or 5 by chance
 
 
 def spread_of_numbers(numbers: Array) -> float:
     """Half of the distance between the 16 % and the 84 % quantile of finite numbers (N,).
 
-    Where that is nothing, because most of them are the same, the standard deviation of those between the 1 % and the
-    99 % quantile, else of all; 1 where none varies.
+    Where more than two thirds of them are the same, the standard deviation of those between the 1 % and the 99 %
+    quantile, else of all; 1 where none varies.
     """
     if not numbers.size:
         return 1.0
     low, high = np.quantile(numbers, MIDDLE)
     first, last = usual_ends(numbers)
-    inner = float(np.std(numbers[(first <= numbers) & (numbers <= last)]))
-    candidates = (float(high - low) / 2.0, inner, float(np.std(numbers)))
-    floors = (NARROW * inner, 0.0, 0.0)
-    for spread, floor in zip(candidates, floors, strict=True):
-        rounded = rounded_spread(spread)
-        if spread > floor and np.isfinite(rounded) and rounded > 0.0:
+    _, counts = np.unique(numbers, return_counts=True)
+    middle = 0.0 if counts.max() > MOSTLY * numbers.size else float(high - low) / 2.0
+    for spread in (middle, np.std(numbers[(first <= numbers) & (numbers <= last)]), np.std(numbers)):
+        rounded = rounded_spread(float(spread))
+        if np.isfinite(rounded) and rounded > 0.0:
             return rounded
     return 1.0
 
@@ -86,6 +86,7 @@ def step_of(numbers: Array, spread: float, *, whole: bool, single: bool = False)
     distinct = np.unique(numbers[numbers != 0.0])
     if not distinct.size:
         return None
+    distinct = distinct[np.linspace(0, len(distinct) - 1, min(len(distinct), MOST_NUMBERS)).astype(np.int64)]
     least = 0 if whole else -MOST_DECIMALS
     highest = math.floor(math.log10(spread)) if len(distinct) >= FEW_NUMBERS else 0
     for exponent in range(max(highest, 0), least - 1, -1):

@@ -53,7 +53,8 @@ def range_fields(feature: Feature, column: "pd.Series[Any]") -> dict[str, Any]:
         return {}
     found = dict(zip(ENDS, usual_range(amounts, feature.step), strict=True))
     ends = {end: found[end] if end in wanted else getattr(feature, end) for end in ENDS}
-    if ends["lower"] > ends["upper"]:
+    within = any(ends["lower"] <= code <= ends["upper"] for code in feature.special)
+    if ends["lower"] > ends["upper"] or (feature.immutable and within):
         return {}
     return ends | {"observed": wanted}
 

@@ -11,9 +11,7 @@ from copa.schema.feature import Feature
 from copa.schema.rules import LinearRule
 from copa.schema.violations import (
     column_violations,
-    is_number,
     is_unchanged,
-    range_violations,
     rows_of,
     rule_violations,
 )
@@ -111,22 +109,26 @@ def count_cells(features: tuple[Feature, ...], table: "pd.DataFrame") -> dict[st
     counts = {}
     for feature in features:
         column = table[feature.name]
-        positions, distinct = _distinct(column)
-        outside = np.array([_is_outside(feature, entry) for entry in distinct], dtype=np.bool_)
+        special, numbers = special_cells(feature, column), None
+        if feature.lower is not None or feature.upper is not None:
+            numbers = np.where(special, np.nan, _numbers(feature, column))
         found = {
             "missing": int(column.isna().sum()),
-            "special": int(special_cells(feature, column).sum()),
-            "outside": int(outside[positions].sum()),
+            "special": int(special.sum()),
+            "outside": 0 if numbers is None else int(_outside(feature, numbers, column.dtype).sum()),
         }
         if any(found.values()):
             counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
     return counts
 
 
-def _is_outside(feature: Feature, entry: Any) -> bool:
-    """Whether an entry is an amount outside the range of its column."""
-    if feature.is_categorical:
-        position = feature.index.position(entry)
-        has_range = feature.lower is not None or feature.upper is not None
-        return position >= 0 and has_range and any(range_violations(feature, (feature.values or ())[position]))
-    return is_number(entry) and not feature.is_special(entry) and any(range_violations(feature, entry))
+def _outside(feature: Feature, numbers: Array, dtype: Any) -> Flags:
+    """Whether numbers (N,) are outside the range of their column, in its own precision; not where they are NaN."""
+    precision = np.float32 if str(dtype).lower().startswith("float32") else np.float64
+    lower, upper = (
+        -np.inf if feature.lower is None else feature.lower,
+        np.inf if feature.upper is None else feature.upper,
+    )
+    own = numbers.astype(precision)
+    flags: Flags = np.logical_or(own < precision(lower), own > precision(upper))
+    return flags

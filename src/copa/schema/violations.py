@@ -119,8 +119,7 @@ def _is_missing(value: Any) -> bool:
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
-def is_number(value: Any) -> bool:
-    """Whether a cell holds a finite number; true and false count as 1 and 0."""
+def _is_number(value: Any) -> bool:
     if isinstance(value, np.timedelta64) or not isinstance(value, (numbers.Real, Decimal, np.bool_)):
         return False  # a duration is an integer to numpy
     try:
@@ -166,7 +165,7 @@ def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
         return _is_missing(own) and _is_missing(new)
     if feature.is_categorical and _position(feature, own) is not None:
         return _position(feature, own) == _position(feature, new)
-    if is_number(own) and is_number(new):
+    if _is_number(own) and _is_number(new):
         return exact(own) == exact(new)
     return bool(own == new)
 
@@ -191,10 +190,10 @@ def column_violations(feature: Feature, own: Any, new: Any) -> list[Violation]:
 
 def _numeric_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[str, str, str]]:
     """Yield constraint, limit and what is there instead."""
-    if not is_number(new):
+    if not _is_number(new):
         yield "values", "must be a finite number", shown(new)
         return
-    if not is_number(own) and not _is_missing(own):
+    if not _is_number(own) and not _is_missing(own):
         yield "values", "the applicant's own value must be a finite number", shown(own)
         return
     if is_unchanged(feature, own, new):
@@ -203,7 +202,7 @@ def _numeric_violations(feature: Feature, own: Any, new: Any) -> Iterator[tuple[
     if _is_special(feature, new):
         yield "special", f"must not change to the special code {got}", ""
         return
-    yield from range_violations(feature, new)
+    yield from _range_violations(feature, new)
     if not _is_missing(own) and not _is_special(feature, own):
         yield from _distance_violations(feature, own, new)
     if feature.step is not None and exact(new) % exact(feature.step) != 0:
@@ -248,7 +247,7 @@ def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tu
         return
     got = _said(feature, new)
     if feature.lower is not None or feature.upper is not None:
-        yield from range_violations(feature, values[there])
+        yield from _range_violations(feature, values[there])
     if feature.allowed is not None and values[there] not in feature.allowed:
         yield "allowed", f"may only change to {_listed(feature, feature.allowed)}", got
     if values[there] in feature.withheld:
@@ -282,8 +281,7 @@ def _way(feature: Feature, start: str, targets: tuple[Scalar, ...]) -> str:
     return f"change from {start} to {_listed(feature, targets)}" if targets else f"stay at {start}"
 
 
-def range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield constraint, limit and what is there instead, for a number outside the range of its column."""
+def _range_violations(feature: Feature, new: Any) -> Iterator[tuple[str, str, str]]:
     if feature.lower is not None and exact(new) < exact(feature.lower):
         usual = OBSERVED.format("less") if "lower" in feature.observed else ""
         yield "lower", f"must be at least {feature.lower:.15g}{usual}", _number(feature, new)
@@ -316,7 +314,7 @@ def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: R
         if features[name].is_categorical:
             position = _position(features[name], value)
             value = None if position is None else (features[name].values or ())[position]
-        if not is_number(value):
+        if not _is_number(value):
             return [Violation("", "rules", f"rule {rule.text}: {name} must be a number", shown(option[name]))]
         if _is_special(features[name], value):
             return [Violation("", "rules", f"rule {rule.text}: {name} must not be a special code", shown(value))]

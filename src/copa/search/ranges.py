@@ -152,9 +152,13 @@ def _ends_of_bins(feature: Feature, edges: Array, cells: Cells) -> tuple[Array, 
 
 
 def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
-    """Ends of a numeric column without its limits: none, but nothing that is counted from zero becomes negative."""
+    """Ends of a numeric column without its limits: what the training rows have, as far as that is known.
+
+    Else there are none, but nothing that is counted from zero becomes negative.
+    """
     lowest = 0.0 if feature.lower is not None and feature.lower >= 0.0 else -np.inf
-    return np.full(n, lowest), np.full(n, np.inf)
+    ends = {"lower": lowest, "upper": np.inf} | {end: getattr(feature, end) for end in feature.observed}
+    return np.full(n, ends["lower"]), np.full(n, ends["upper"])
 
 
 def _precision(column: "pd.Series[Any]") -> Any:

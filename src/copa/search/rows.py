@@ -13,6 +13,8 @@ from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import multiples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from copa.schema import Feature
@@ -57,13 +59,15 @@ def write_rows(
     return written
 
 
-def with_numbers(space: ActionSpace, table: "pd.DataFrame", which: Indices, numbers: Array) -> "pd.DataFrame":
-    """Rows of a table with other numbers: a row per entry of `which` (P,), and of `numbers` (P, L).
+def with_numbers(
+    features: "Sequence[Feature]", table: "pd.DataFrame", which: Indices, numbers: Array
+) -> "pd.DataFrame":
+    """Rows of a table with other numbers in some columns: one per entry of `which` (P,), and of `numbers` (P, L).
 
-    Cells whose number is the one that they have stay as they are.
+    Cells whose number is the one that they have stay as they are, and so do missing ones.
     """
     written = table.iloc[which].reset_index(drop=True)
-    for f, feature in enumerate(space.numeric):
+    for f, feature in enumerate(features):
         column = written[feature.name]
         flags = column_numbers(column)[0] != numbers[:, f]
         flags &= column.notna().to_numpy(dtype=np.bool_)

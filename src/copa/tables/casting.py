@@ -144,7 +144,9 @@ class ColumnReader:
     @property
     def kind(self) -> str:
         """Kind of the column."""
-        return infer_kind(self.cells) if self._kind is None else self._kind
+        if self._kind is not None:
+            return self._kind
+        return infer_kind([*self._texts, *(cell for cell in self.cells if not isinstance(cell, str))])
 
     def series(self, kind: str | None = None) -> "pd.Series[Any]":
         """Return the whole column; text that is no number makes a column of numbers one of objects.
@@ -157,7 +159,10 @@ class ColumnReader:
         import pandas as pd
 
         kind = self.kind if kind is None else kind
-        values = self.cells if kind == self._kind else [read_cell(kind, cell) for cell in self.cells]
+        values = self.cells
+        if kind != self._kind:
+            known = {text: read_cell(kind, text) for text in self._texts}  # most texts are there many times
+            values = [known[cell] if isinstance(cell, str) else read_cell(kind, cell) for cell in values]
         dtype = _dtype_for(kind, values)
         if dtype == np.float64:
             values = [np.nan if value is None else float(value) for value in values]

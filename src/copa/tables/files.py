@@ -199,13 +199,15 @@ class ParquetFile(NamedColumns):
         """Yield the values of some columns, some rows at a time."""
         import pyarrow as pa
 
-        places = {name: self.place(name) for name in columns}
-        wanted = [*dict.fromkeys(self._given[place] for place in places.values())]
+        places = [self.place(name) for name in columns]
+        names = [self._given[place] for place in places]
         # Of columns that have the same name all are read, and those that are left out are passed over.
-        there = [k for k, name in enumerate(self._given) if name in wanted]
+        ranks = [self._given[:place].count(name) for place, name in zip(places, names, strict=True)]
         try:
-            for batch in self._file.iter_batches(batch_size=CHUNK, columns=wanted):
-                yield [batch.column(there.index(places[name])).to_pylist() for name in columns]
+            for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
+                alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
+                found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
+                yield [column.to_pylist() for column in found]
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
 
@@ -266,8 +268,8 @@ def read_table(
 
     readers = [ColumnReader(name, kinds.get(name)) for name in columns]
     _fill(table, readers)
-    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
-    return frame, {reader.name: reader.kind for reader in readers}
+    found = {reader.name: reader.kind for reader in readers}
+    return pd.DataFrame({reader.name: reader.series(found[reader.name]) for reader in readers}), found
 
 
 def read_applicants(

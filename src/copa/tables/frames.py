@@ -56,7 +56,7 @@ def as_pandas(value: Any, what: str = "X") -> "pd.DataFrame":
     if frame is None:
         lazy = "; call its collect() first" if hasattr(value, "collect") else ""
         raise InvalidInputError(
-            f"{what} must be a table with named columns (of {KINDS}), got {type(value).__name__}{lazy}"
+            f"{what} must be a DataFrame with named columns (of {KINDS}), got {type(value).__name__}{lazy}"
         )
     try:
         table: pd.DataFrame = frame.to_pandas()

@@ -115,7 +115,7 @@ def test_sparsity_needs_one_applicant_or_one_per_option():
         sparsity(options, options.iloc[:2])
     with pytest.raises(copa.InvalidInputError, match="factual must have a column 'a'"):
         sparsity(options, pd.DataFrame({"b": [1]}))
-    with pytest.raises(copa.InvalidInputError, match="options must be a pandas DataFrame"):
+    with pytest.raises(copa.InvalidInputError, match="options must be a DataFrame"):
         sparsity([[1]], options)
 
 

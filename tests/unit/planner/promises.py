@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from copa.uncertainty.ambiguity import AmbiguitySet
 
 # A bound computed twice, in a batch and alone, differs by rounding only.
 ROUNDING = 1e-9
+MOST_ALIKE = 2  # options of a plan that may change the same columns
+LEAST_DIFFERENCE = 0.1  # of two options in some column, in spreads
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,38 @@ def _plan_faults(judge: Judge, own: pd.DataFrame, plan: copa.Plan) -> list[str]:
         found.append("the same option twice")
     if not np.all(judge.accepts(plan.options)):
         found.append("an option that today's model refuses")
+    if plan.request.objective == "level":
+        found += _choice_faults(plan)
+    if (plan.plausibility < plan.request.plausibility).any():
+        found.append(f"plausibilities {plan.plausibility}, {plan.request.plausibility} is asked for")
     return found + _bound_faults(judge, plan)
+
+
+def _choice_faults(plan: copa.Plan) -> list[str]:
+    """Options that do not differ in what a person does, and a wrong word on what breaks first."""
+    found = []
+    changed = [frozenset(change.column for change in plan.changes(j)) for j in range(1, plan.n_options + 1)]
+    if max(map(changed.count, changed)) > MOST_ALIKE:
+        found.append(f"the same columns are changed more than twice: {changed}")
+    for j, k in combinations(range(plan.n_options), 2):
+        columns = changed[j] | changed[k]
+        one, other = plan.options.iloc[j], plan.options.iloc[k]
+        if all(_is_alike(plan.basis.schema[name], one[name], other[name]) for name in columns):
+            found.append(f"options {j + 1} and {k + 1} are alike: {one.to_dict()}, {other.to_dict()}")
+    first = plan.breaks_first
+    if first is not None and not plan.option_lower[first - 1] < plan.option_lower.max():
+        found.append(f"option {first} breaks first, and has the highest guarantee")
+    return found
+
+
+def _is_alike(feature: copa.Feature, one: Any, other: Any) -> bool:
+    """Whether two values of a column differ by no more than a tenth of its spread."""
+    if feature.is_numeric:
+        return abs(one - other) < LEAST_DIFFERENCE * feature.spread
+    if feature.kind != "ordinal":
+        return bool(one == other)
+    ranks = feature.index.position(one), feature.index.position(other)
+    return abs(ranks[0] - ranks[1]) < LEAST_DIFFERENCE * feature.spread
 
 
 def _cell_faults(judge: Judge, own: pd.DataFrame, options: pd.DataFrame) -> list[str]:

@@ -1,6 +1,7 @@
 """Intervals of delivered options: whatever is drawn inside of them is certified, accepted and allowed."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import copa
@@ -149,6 +150,24 @@ def test_an_average_of_calibrated_models_is_searched(planner, declined):
     assert broken(planner, batch, 40) == []
 
 
+def test_binned_columns_have_whole_bins(declined):
+    """The edge to cross, and the further bins in which the option holds whatever its debt is within its range."""
+    table = loans.people(300, 0)
+    bins = KBinsDiscretizer(5, encode="onehot-dense", strategy="uniform")
+    encoder = make_column_transformer((bins, ["income"]), (StandardScaler(), ["debt", "grade"]))
+    model = make_pipeline(encoder, LogisticRegression(C=0.3)).fit(table, loans.outcomes(table))
+    planner = loans.planner(model, schema=replace(loans.SCHEMA, rules=()), guarantee=0.6)
+    batch = planner.plan(declined[~model.predict(declined)].iloc[:12])
+    assert broken(planner, batch, 40) == []
+    income = batch.intervals.columns.index("income")
+    lower, upper = batch.intervals.lower[:, income], batch.intervals.upper[:, income]
+    known = ~np.isnan(lower)
+    edges = np.ceil(2.0 * encoder.named_transformers_["kbinsdiscretizer"].bin_edges_[0]) / 2.0  # on the steps
+    assert np.isin(lower[known], edges).all()
+    outer = edges[edges < 90.0][-2]  # where the last bin begins
+    assert ((upper == 90.0) & (lower < outer)).any()
+
+
 def bundled(name, *, inferred):
     """A planner for bundled data, and those whom its model declines."""
     data = getattr(copa.datasets, f"load_{name}")()
@@ -166,7 +185,7 @@ def bundled(name, *, inferred):
 @pytest.mark.parametrize("name", ["german", "south_german", "student"])
 def test_two_thousand_rows_of_each_of_two_hundred_boxes_hold(name, inferred):
     planner, declined = bundled(name, inferred=inferred)
-    batch = planner.plan(declined.head(60))
+    batch = planner.plan(declined.head(200))
     options = np.unique(np.linspace(0, len(batch.owner) - 1, 200).astype(int))
     assert len(options) == 200
     assert broken(planner, batch, 2000, options) == []

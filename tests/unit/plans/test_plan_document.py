@@ -31,6 +31,7 @@ def test_the_document_names_its_format_what_was_asked_and_the_assumptions(batch)
         "n_options": 3,
         "objective": "level",
         "cost": "l1",
+        "plausibility": 0.0,
     }
     assumptions = content["assumptions"]
     assert (assumptions["favourable"], assumptions["threshold"]) == ("good", 0.5)

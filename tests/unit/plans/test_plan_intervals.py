@@ -32,7 +32,9 @@ def intervals(found_by="corners", level=0.6, **changes):
 
 @pytest.fixture(scope="module")
 def batch():
-    return replace(german_batch(), intervals=intervals())
+    bare = german_batch()
+    free = bare.basis.schema.replace({name: {"max_change": None} for name in ("duration", "amount")})
+    return replace(bare, basis=replace(bare.basis, schema=free), intervals=intervals())
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,8 @@ def batch():
         (PRICE, -9.0, 500.0, (0.0, 750.0), (None, 750.0), "at most 750"),  # a code is neither above nor below
         (PRICE, NAN, 500.0, (250.0, 1000.0), (250.0, None), "at least 250"),
         (None, 1.0, 0.25, (0.125, 0.5), (0.125, 0.5), "between 0.125 and 0.5"),
+        (MONTHS.replace(max_change={"down": 20.0}), 48, 30, (28.0, 30.0), (None, 30), "at most 30"),
+        (MONTHS.replace(max_change=0.5), 48, 30, (25.0, 30.0), (25, 30), "between 25 and 30"),
         (MONTHS, 48, 18, None, (None, None), ""),
     ],
 )
@@ -164,7 +168,7 @@ def test_parts_of_a_batch_keep_their_intervals(batch):
 
 
 def test_a_batch_without_intervals_beside_one_with_them(batch):
-    both = PlanBatch.concat([german_batch(), batch])
+    both = PlanBatch.concat([replace(batch, intervals=None), batch])
     assert both[0].changes(1)[0].interval is None
     assert both[len(batch)].changes(1)[0].interval == (10.0, 18.0)
     assert PlanBatch.concat([german_batch(), german_batch()]).intervals is None

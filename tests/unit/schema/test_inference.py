@@ -163,7 +163,7 @@ def test_text_cannot_be_made_a_line():
 def test_columns_without_names_are_refused():
     with pytest.raises(InvalidInputError, match="the name of a column must be text, got 0"):
         FeatureSchema.infer(pd.DataFrame([[1.0], [2.5]]))
-    with pytest.raises(InvalidInputError, match="X must be a pandas DataFrame"):
+    with pytest.raises(InvalidInputError, match="X must be a DataFrame with named columns"):
         FeatureSchema.infer(np.zeros((2, 2)))
 
 

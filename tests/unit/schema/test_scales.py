@@ -24,7 +24,7 @@ def test_outliers_change_neither_spread_nor_range():
     np.testing.assert_allclose(usual_range(odd, None), usual_range(NORMAL, None), rtol=0.1)
 
 
-@pytest.mark.parametrize("n_zeros", [830, 850, 900, 980])
+@pytest.mark.parametrize("n_zeros", [700, 830, 850, 900, 980])
 def test_a_column_that_is_mostly_zero_has_the_standard_deviation_of_what_is_usual(n_zeros):
     amounts = np.concatenate([np.zeros(n_zeros), rng.exponential(1000.0, 1000 - n_zeros)])
     first, last = usual_range(amounts, None)
@@ -67,7 +67,7 @@ def test_steps_are_the_grid_of_nearly_all_numbers(numbers, step):
     assert steps(numbers) == step
 
 
-@pytest.mark.parametrize("outliers", [[], [1.0] * 300, [50708.0, 29110.0, 22198.0]])
+@pytest.mark.parametrize("outliers", [[], [1.0] * 300, [50708.0, 29110.0, 22198.0] * 10])
 def test_a_ratio_has_steps_far_below_its_spread(outliers):
     ratio = np.concatenate([rng.uniform(0.0, 1.0, 1000), np.zeros(200), outliers])
     assert steps(ratio) == pytest.approx(1e-4)

@@ -121,7 +121,7 @@ def test_a_column_that_is_there_twice_is_refused():
 
 
 def test_only_tables_are_checked():
-    with pytest.raises(InvalidInputError, match="X must be a pandas DataFrame with named columns, got ndarray"):
+    with pytest.raises(InvalidInputError, match=r"X must be a DataFrame with named columns .*, got ndarray"):
         SCHEMA.check(np.zeros((2, 4)))
 
 
@@ -129,3 +129,28 @@ def test_long_lists_of_values_are_cut():
     schema = FeatureSchema([Feature("x", "categorical", values=range(100))])
     [found] = schema.check(pd.DataFrame({"x": [-1]}))
     assert "10, 11, ... (100 in all), got -1" in found
+
+
+def test_cells_that_are_missing_special_or_outside_are_counted_by_column():
+    schema = FeatureSchema(
+        [
+            Feature("debt", "numeric", lower=0.1, upper=9, special=[-9, 99.5]),
+            Feature("grade", "ordinal", values=[1, 2, 3], lower=2),
+            Feature("job", "categorical", values=["a", "b"]),
+            Feature("open", "integer"),
+        ]
+    )
+    table = pd.DataFrame(
+        {
+            "debt": np.array([0.1, -9, 99.5, np.nan, 10, 0], dtype=np.float32),
+            "grade": [1, 2, 3, 1, None, 7],
+            "job": ["a", "b", None, None, "x", "a"],
+            "open": [-9, 1, 2, 3, 4, 5],
+        }
+    )
+    assert schema.count_cells(table) == {
+        "debt": {"missing": 1, "special": 2, "outside": 2},
+        "grade": {"missing": 1, "outside": 2},
+        "job": {"missing": 2},
+    }
+    assert schema.count_cells(table[:0]) == {}

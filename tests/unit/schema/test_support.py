@@ -199,14 +199,14 @@ def filled_range(table=PAID, **fields):
 def test_open_ends_of_a_range_are_filled_in_from_the_data():
     assert filled_range() == (11.0, 991.0, ("lower", "upper"))
     assert filled_range(lower=0) == (0.0, 991.0, ("upper",))
+    assert filled_range(immutable=True) == filled_range()
     assert filled_range(upper=5000, step=50) == (50.0, 5000.0, ("lower",))
     assert filled_range(lower=0, upper=5000) == (0.0, 5000.0, ())
 
 
-def test_ranges_stay_open_where_nothing_is_known_and_in_immutable_columns():
+def test_ranges_stay_open_where_nothing_is_known():
     assert filled_range(PAID[:0]) == (None, None, ())
     assert filled_range(PAID[-2:]) == (None, None, ())
-    assert filled_range(immutable=True) == (None, None, ())
     assert filled_range(upper=5) == (None, 5.0, ())
 
 
@@ -230,3 +230,6 @@ def test_a_number_beyond_the_data_is_refused_with_the_reason():
 def test_a_special_code_within_the_data_needs_a_range_that_leaves_it_out():
     with pytest.raises(InvalidInputError, match="special code 500 must lie outside the range of amounts, 10 to 992; g"):
         FeatureSchema([Feature("paid", "integer", special=[500])]).with_support(PAID[:1001])
+    assert filled_range(PAID, immutable=True)[2] == ("lower", "upper")
+    paid = FeatureSchema([Feature("paid", "integer", special=[500], immutable=True)]).with_support(PAID[:1001])["paid"]
+    assert paid.observed == ()

@@ -159,7 +159,7 @@ class Searcher:
     def sums_of_moves(self, rows: pd.DataFrame, owner: np.ndarray) -> np.ndarray:
         """Rows as the search sees them: the applicant's, plus what each change adds, (M, D)."""
         there, here = Applicants.read(self.fitted, rows).regions.own, self.applicants.take(owner)
-        return relaxed_rows(self.space, here.regions.own, here.encoded, there)
+        return relaxed_rows(self.space, here.regions, here.encoded, there)
 
     def _goals(self, level: float, n: int) -> Goals:
         return Goals(self.fitted.parameters, np.full(n, level), np.full(n, self.floor))
@@ -175,7 +175,7 @@ class Searcher:
 
     def written(self, owner: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
         """Rows (M, F) of the applicants `owner` (M,) as a table."""
-        written = write_rows(self.space, self.applicants.table, self.applicants.regions.own, owner, rows)
+        written = write_rows(self.space, self.applicants.table, self.applicants.regions, owner, rows)
         return written[list(self.problem.schema.names)]
 
 

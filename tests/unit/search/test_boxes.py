@@ -8,7 +8,8 @@ from copa.schema import Feature, FeatureSchema
 from copa.search.box_search import search_boxes
 from copa.search.boxes import MOST_COLUMNS, Boxes, fine_unit
 from copa.search.cost import L1
-from copa.search.problem import ActionSpace, read_regions
+from copa.search.problem import ActionSpace
+from copa.search.regions import read_regions
 
 BASE = {"lower": 0.0, "upper": 20.0, "step": 1.0, "spread": 1.0}
 

@@ -6,6 +6,7 @@ import pytest
 import copa
 from copa.exceptions import InvalidInputError
 from copa.schema import Feature
+from copa.search._kernels.arguments import Regions
 from copa.search._kernels.cost import effort, row_distance
 from copa.search.cost import L1, L2, Cost, read_cost, spread_prices
 from copa.search.run import choose_options
@@ -22,10 +23,11 @@ def test_the_compiled_effort_and_distance_are_those_of_numpy(cost):
     compiled_effort, compiled_distance = callable_from_python(effort), callable_from_python(row_distance)
     for problem in tiny_problems(6, SEED, 2):
         searcher = Searcher(problem, cost=cost)
-        prices, own = searcher.space.prices, searcher.applicants.regions.own
+        prices, regions = searcher.space.prices, searcher.applicants.regions
         rows = searcher.drawn(N_DRAWS)
-        expected = cost.effort(prices, own[0], rows)
-        np.testing.assert_allclose([compiled_effort(prices, own[0], row) for row in rows], expected, rtol=1e-13)
+        expected = cost.effort(prices, regions.own[0], rows)
+        region = regions.take(0)
+        np.testing.assert_allclose([compiled_effort(prices, region, row) for row in rows], expected, rtol=1e-13)
         expected = cost.distance(prices, rows, rows[::-1])
         pairs = zip(rows, rows[::-1], strict=True)
         np.testing.assert_allclose([compiled_distance(prices, a, b) for a, b in pairs], expected, rtol=1e-13)
@@ -37,6 +39,9 @@ def test_the_ends_of_an_ordinal_are_all_its_ranks_apart():
     assert callable_from_python(row_distance)(L1().prices([GRADE]), *ends) == pytest.approx(1.5 * 8 / 1.2)
 
 
+AT_ZERO = Regions.empty(1, 2, 2, 2).take(0)
+
+
 def two_columns(**settings):
     """One unit is missing, of `a` or of `b`."""
     return by_hand({"a": (1.0, 0.0), "b": (1.0, 0.0)}, -0.9, **settings)
@@ -46,15 +51,15 @@ def two_columns(**settings):
 def test_rows_that_are_known_are_chosen_by_the_cost_that_is_asked_for(cost, first):
     space = Searcher(two_columns(), cost=cost).space
     rows = np.array([[0.0, 7.0], [4.0, 0.0], [2.0, 2.0]])  # in all 7, 4 and 4 and a second penalty; in length 7, 4, 2.8
-    (chosen,) = choose_options(space, np.zeros(2), rows, 1, 0.0)
+    (chosen,) = choose_options(space, AT_ZERO, rows, 1, 0.0)
     assert rows[chosen].tolist() == first
 
 
 def test_rows_that_are_known_are_chosen_by_the_weights_of_their_columns():
     space = Searcher(two_columns(a={"weight": 3.0})).space
     rows = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 3.0]])
-    assert choose_options(space, np.zeros(2), rows, 2, 1.0).tolist() == [1, 0]  # the last asks for all of the first
-    assert len(choose_options(space, np.zeros(2), rows[:0], 2, 1.0)) == 0
+    assert choose_options(space, AT_ZERO, rows, 2, 1.0).tolist() == [1, 0]  # the last asks for all of the first
+    assert len(choose_options(space, AT_ZERO, rows[:0], 2, 1.0)) == 0
 
 
 class SecondColumnIsFree(Cost):

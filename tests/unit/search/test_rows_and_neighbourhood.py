@@ -121,7 +121,7 @@ def test_effort_is_the_distance_in_spreads_of_the_columns(cost):
         columns = Rows.read(problem.schema, rows, own).distances(places_of(problem.schema, own))[:, 0]
         expected = columns.sum(axis=1) if cost == "l1" else np.linalg.norm(columns, axis=1)
         there = read_regions(searcher.space, rows).own
-        found = searcher.space.effort(searcher.applicants.regions.own[[i]], there)
+        found = searcher.space.effort(searcher.applicants.regions.take([i] * len(there)), there)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
 
 

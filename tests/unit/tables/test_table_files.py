@@ -139,3 +139,44 @@ def test_an_applicant_without_a_name_is_an_error(csv):
 def test_a_group_is_kept_as_text(csv):
     frame = read_applicants(csv("g,a\n1,1\n2,2\n"), template_of({"a": "integer"}), group="g")
     assert frame["g"].tolist() == ["1", "2"]
+
+
+def test_columns_are_left_out_by_name_or_by_position(csv):
+    table = csv("id,a,b,a\n7,1,2,3\n")
+    with pytest.raises(copa.DataError, match=r"column 'a', numbers 2 and 4 of 4; rename .* --drop \"#4\""):
+        table.require_distinct()
+    table.leave_out(["id", "#4"])
+    assert table.names == ["a", "b"]
+    assert whole(table).to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_a_column_that_is_called_like_a_position_is_meant_by_its_name(csv):
+    table = csv("a,#1\n1,2\n")
+    table.leave_out(["#1"])
+    assert table.names == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"), [("ag", "did you mean 'age'"), ("#4", "has 2 columns"), ("#0", "no number")]
+)
+def test_a_column_to_leave_out_must_be_there(csv, column, words):
+    with pytest.raises(copa.InvalidInputError, match=words):
+        csv("age,b\n1,2\n").leave_out([column])
+
+
+def test_one_of_two_columns_of_a_parquet_file_is_read(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    pq.write_table(pa.table([[1], [2], [3]], names=["a", "b", "a"]), tmp_path / "t.parquet")
+    table = open_table(tmp_path / "t.parquet")
+    table.leave_out(["#1"])
+    assert whole(table).to_dict("list") == {"b": [2], "a": [3]}
+
+
+def test_blanks_around_names_are_left_out_with_a_note_and_both_spellings_found(csv):
+    table = csv(" age ,b\n1,2\n")
+    assert table.names == ["age", "b"]
+    assert table.notes == ["blanks around the names of columns are left out: ' age '"]
+    assert read_table(table, [" age "], {})[0].to_dict("list") == {" age ": [1]}
+    assert csv("a, a\n1,2\n").names == ["a", " a"]  # which would be the same
+    assert csv("a,b\n1,2\n").notes == []

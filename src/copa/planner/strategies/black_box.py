@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa._core.reading import read_number, read_word
 from copa._core.threads import for_each_chunk
@@ -266,6 +266,13 @@ def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.Data
             ) from error
         if not np.isfinite(scores).all():
             raise InvalidInputError("the model gives probabilities that are no numbers for rows that the schema allows")
+
+
+def fewest_values(space: ActionSpace, X: "pd.DataFrame", samples: Sequence[Indices]) -> int:
+    """Which sample of the rows lacks the most values of categorical columns: a model fitted to it knows the fewest."""
+    codes = [space.schema.codes(X, feature.name) for _, feature in space.categorical]
+    known = [sum(int(np.count_nonzero(np.bincount(own[rows] + 1)[1:])) for own in codes) for rows in samples]
+    return int(np.argmin(known))
 
 
 def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") -> str:

@@ -18,6 +18,7 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
     accepted_by,
+    fewest_values,
     require_readable,
     score_all,
 )
@@ -125,6 +126,9 @@ class Boundary(BlackBoxStrategy):
             samples = draw_samples(target, n_models + n_held_out, rng)
         with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
             seed, n_jobs = settings.seed + 1, settings.n_jobs
+            poorest = [samples[fewest_values(space, X, samples)]]
+            first = retrain(model, X, y, poorest, seed=seed, n_jobs=1, advance=lambda _: None, changes=changes)
+            require_readable([model, *first], space, X)  # what all refits would be in vain for
             fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
         require_readable([model, *fits], space, X)
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}

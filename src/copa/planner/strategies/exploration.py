@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import ClassVar, Generic
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.planner.settings import Execution
@@ -192,9 +193,13 @@ def choose_plans(
     """The plans of N applicants from the rows that were tried, and the positions of all their options among these."""
     plans = FoundPlans.empty(len(applicants), request.n_options, len(space.columns))
     good = samples.allowed(space, applicants) & (samples.scores >= 0.0)
+    shares = plausibility_where(space, applicants, samples, good, request)
     everyone = [np.zeros(0, dtype=np.int64)]
     for i in range(len(applicants)):
-        rows = np.flatnonzero(good & (samples.owner == i))
+        found = np.flatnonzero(good & (samples.owner == i))
+        rows = found[~(shares[found] < request.plausibility)]
+        if len(rows) < len(found):
+            plans.plausible[i] = shares[found].max()
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
@@ -206,6 +211,17 @@ def choose_plans(
         plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = samples.values[chosen]
         everyone.append(chosen)
     return plans, np.concatenate(everyone)
+
+
+def plausibility_where(
+    space: ActionSpace, applicants: Applicants, rows: Rows, flags: npt.NDArray[np.bool_], request: PlanRequest
+) -> Array:
+    """Plausibility of the flagged ones of M rows, (M,); NaN for the others, and where nothing is asked of it."""
+    shares = np.full(len(flags), np.nan)
+    if request.plausibility > 0.0 and flags.any():
+        some = Rows(rows.owner[flags], rows.values[flags])
+        shares[flags] = space.plausibility_of(some.frame(space, applicants))
+    return shares
 
 
 def _size_and_level(request: PlanRequest, highest: float) -> tuple[int, float]:

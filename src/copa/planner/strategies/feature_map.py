@@ -233,10 +233,11 @@ class PhiExploration(Exploration[Samples]):
         return slopes
 
     def _exchanged(self, rows: Rows, column: int) -> Array:
-        """Encoded rows (M, V, D) with each level of a column in turn."""
+        """Encoded rows (M, V, D) with each level of a column in turn that its applicant may take."""
         m, levels = len(rows.owner), self.space.levels(column)
+        allowed = self.applicants.regions.allowed[rows.owner][:, levels]
         values = np.repeat(rows.values, len(levels), axis=0)
-        values[:, column] = np.tile(levels, m)
+        values[:, column] = np.where(allowed, levels, rows.values[:, [column]]).ravel()
         varied = Rows(np.repeat(rows.owner, len(levels)), values)
         return self.strategy.model.encode(varied.frame(self.space, self.applicants)).reshape(m, len(levels), -1)
 

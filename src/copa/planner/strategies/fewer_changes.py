@@ -78,8 +78,7 @@ class Easing(Generic[Known]):
         lines, columns, rating, tried = lines[good], columns[good], rating[good], tried.some(good)
         if len(lines) == 0:
             return rows
-        own = self.applicants.regions.own[tried.owner]
-        effort = self.space.cost.effort(self.space.prices, own, tried.values)
+        effort = self.space.effort(self.applicants.regions.take(tried.owner), tried.values)
         least_first = lines < len(self.least)
         order = np.lexsort((columns, effort, np.where(least_first, -rating, 0.0), lines))
         lines, columns = lines[order], columns[order]

@@ -1,20 +1,22 @@
 """Intervals of the options that are delivered: grown or searched, and checked on real rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.planner.strategies.base import ROUNDING
+from copa.planner.strategies.bin_intervals import BinnedOptions
 from copa.plans.changes import changed_cells
 from copa.plans.intervals import CORNERS, SEARCH, Intervals
-from copa.schema import FeatureSchema
+from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
 from copa.search.box_checks import check_boxes
 from copa.search.box_search import search_boxes
 from copa.search.boxes import Boxes, Flags
 from copa.search.corners import grow_to_level
-from copa.search.regions import limits_in_own_bins
+from copa.search.regions import bins_of_rows
 from copa.search.rows import with_numbers
 from copa.search.run import Goals
 
@@ -71,13 +73,14 @@ def find_by_corners(
     if not space.numeric and not space.edges:
         return None
     levels = levels_to_keep(ambiguity, options, request)
-    boxes = _boxes(strategy, applicants, options)
+    judge = _Judge(strategy, applicants, options, request, run, levels)
+    boxes = judge.boxes()
     asked = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
     goals = Goals(ambiguity, asked, np.full(len(levels), floor)).arrays()
     boxes = grow_to_level(space, boxes, options.points, space.slack(options.table), goals)
-    boxes = _checked(_Judge(strategy, applicants, options, request, run, levels), boxes)
+    boxes = _checked(judge, boxes)
     n_points = 2.0 ** ((boxes.down + boxes.up) > 0).sum(axis=1)
-    return _intervals(strategy, applicants, options, boxes, levels, n_points, CORNERS)
+    return _intervals(judge, boxes, levels, n_points, CORNERS)
 
 
 def find_by_search(
@@ -107,12 +110,10 @@ def find_by_search(
         return None
     levels = levels_to_keep(strategy.ambiguity(request.n_options), options, request)
     judge = _Judge(strategy, applicants, options, request, run, levels)
-    boxes, n_points = search_boxes(
-        _boxes(strategy, applicants, options), judge.holds, n_draws=n_draws, deadline=run.deadline
-    )
+    boxes, n_points = search_boxes(judge.boxes(), judge.holds, n_draws=n_draws, deadline=run.deadline)
     if n_checked:
         boxes, n_points = check_boxes(boxes, judge.holds, n_rows=n_checked, deadline=run.deadline)
-    return _intervals(strategy, applicants, options, boxes, levels, n_points.astype(np.float64), SEARCH)
+    return _intervals(judge, boxes, levels, n_points.astype(np.float64), SEARCH)
 
 
 class _Judge:
@@ -127,17 +128,48 @@ class _Judge:
         run: "Execution",
         levels: Array,
     ) -> None:
-        self._strategy, self._applicants, self._options = strategy, applicants, options
+        self.strategy, self._applicants, self._options = strategy, applicants, options
         self._n_options, self._n_jobs, self._levels = request.n_options, run.n_jobs, levels
-        self._own = _numbers(strategy, options.table)
+        self._own = _numbers(strategy.space.numeric, options.table)
         self._schema = _schema_of_numbers(strategy)
+
+    def boxes(self) -> Boxes:
+        """The options, with the room that their applicants have."""
+        space = self.strategy.space
+        regions = self._applicants.regions.take(self._options.owner)
+        return Boxes.around(space, regions, self._own, self.changed(space.numeric))
+
+    def changed(self, features: Sequence[Feature]) -> Flags:
+        """Which of some columns the options change, (M, L)."""
+        names = [feature.name for feature in features]
+        origins = self._applicants.origins.iloc[self._options.owner]
+        return changed_cells(origins[names], self._options.table[names])
+
+    def bins(self, boxes: Boxes, *, outwards: bool) -> tuple[Array, Array]:
+        """Ends of the intervals of binned columns, (M, B) both; rules are never about such a column."""
+        features, table = _binned(self.strategy), self._options.table
+        origins = self._applicants.origins.iloc[self._options.owner]
+        found = bins_of_rows(self.strategy.space, origins, table)
+        values = _numbers(features, table)
+        rises = ~(_numbers(features, origins) > values)
+        bins = [found[feature.name] for feature in features]
+        options = BinnedOptions(boxes, bins, values, rises, self.changed(features), self.bins_hold)
+        return options.intervals(outwards=outwards)
 
     def holds(self, which: Indices, numbers: Array) -> Flags:
         """Whether the options of `which` (P,) hold with the given numbers (P, L), (P,)."""
-        rows = with_numbers(self._strategy.space, self._options.table, which, numbers)
-        good = self._strategy.model.accepts(rows) & self._allowed(which, rows)
+        rows = with_numbers(self.strategy.space.numeric, self._options.table, which, numbers)
+        good = self.strategy.model.accepts(rows) & self._allowed(which, rows)
         good[good] = self._certified(which[good], numbers[good])[2]  # what takes longest, of as few as possible
         return good
+
+    def bins_hold(self, which: Indices, numbers: Array, bins: Array) -> Flags:
+        """The same with other numbers in the binned columns as well, (P, B)."""
+        rows = with_numbers(self.strategy.space.numeric, self._options.table, which, numbers)
+        rows = with_numbers(_binned(self.strategy), rows, np.arange(len(which)), bins)
+        points = self.strategy.points(rows, np.arange(len(which)), self._n_options, self._n_jobs)
+        good = self.strategy.ambiguity(self._n_options).option_guarantees(points) >= self._levels[which]
+        return np.asarray(good & self.strategy.model.accepts(rows) & self._allowed(which, rows))
 
     def corners_hold(self, which: Indices, numbers: Array) -> Flags:
         """The same of the corners of boxes, those of an option side by side, for a model that is linear.
@@ -148,17 +180,17 @@ class _Judge:
         rows, points, good = self._certified(which, numbers)
         begins = np.append(True, which[1:] != which[:-1])
         starts = np.flatnonzero(begins)
-        scores = (points[:, None] @ self._strategy.space.theta)[:, 0]
+        scores = (points[:, None] @ self.strategy.space.theta)[:, 0]
         least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
-        good[least] &= self._strategy.model.accepts(rows[least])
+        good[least] &= self.strategy.model.accepts(rows[least])
         judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)
         good[judged] &= self._allowed(which[judged], rows[judged])
         return good
 
     def _certified(self, which: Indices, numbers: Array) -> tuple["pd.DataFrame", Array, Flags]:
         """The rows, their points, and whether they have the levels of their options."""
-        strategy = self._strategy
-        rows = with_numbers(strategy.space, self._options.table, which, numbers)
+        strategy = self.strategy
+        rows = with_numbers(strategy.space.numeric, self._options.table, which, numbers)
         points = strategy.points(rows, np.arange(len(which)), self._n_options, self._n_jobs)
         moved = (numbers != self._own[which]).any(axis=1)
         needed = self._levels[which] + np.where(moved, SPARE, 0.0)
@@ -172,9 +204,9 @@ class _Judge:
 def _schema_of_numbers(strategy: "Strategy") -> FeatureSchema:
     """What the schema says of the numbers and of the rules: the other cells are those of an option that obeys."""
     schema = strategy.schema
-    names = {feature.name for feature in strategy.space.numeric}
+    names = {feature.name for feature in strategy.space.numeric} | set(strategy.space.edges)
     names |= {name for rule in schema.rules for name in rule.coefficients}
-    return FeatureSchema(tuple(f for f in schema.features if f.name in names) or schema.features, schema.rules)
+    return FeatureSchema(tuple(f for f in schema.features if f.name in names), schema.rules)
 
 
 def _checked(judge: _Judge, boxes: Boxes) -> Boxes:
@@ -189,42 +221,24 @@ def _checked(judge: _Judge, boxes: Boxes) -> Boxes:
     return boxes
 
 
-def _boxes(strategy: "Strategy", applicants: "Applicants", options: "Options") -> Boxes:
-    """The options, with the room that their applicants have."""
-    regions = applicants.regions.take(options.owner)
-    changed = _changed(strategy, applicants, options)
-    return Boxes.around(strategy.space, regions, _numbers(strategy, options.table), changed)
+def _binned(strategy: "Strategy") -> tuple[Feature, ...]:
+    """The columns of which only the bin matters to the model."""
+    return tuple(strategy.schema[name] for name in strategy.space.edges)
 
 
-def _changed(strategy: "Strategy", applicants: "Applicants", options: "Options") -> Flags:
-    """Numeric columns that options change, (M, L)."""
-    names = [feature.name for feature in strategy.space.numeric]
-    return changed_cells(applicants.origins.iloc[options.owner][names], options.table[names])
-
-
-def _numbers(strategy: "Strategy", table: "pd.DataFrame") -> Array:
-    """The numeric columns of rows, (M, L); 0 where a cell is missing."""
-    columns = [column_numbers(table[feature.name])[0] for feature in strategy.space.numeric]
+def _numbers(features: Sequence[Feature], table: "pd.DataFrame") -> Array:
+    """Some columns of rows as numbers, (M, L); 0 where a cell is missing."""
+    columns = [column_numbers(table[feature.name])[0] for feature in features]
     return np.nan_to_num(np.stack(columns, axis=1)) if columns else np.zeros((len(table), 0))
 
 
-def _intervals(
-    strategy: "Strategy",
-    applicants: "Applicants",
-    options: "Options",
-    boxes: Boxes,
-    levels: Array,
-    n_points: Array,
-    found_by: str,
-) -> Intervals:
-    changed = _changed(strategy, applicants, options)
-    ends = [np.where(changed, end, np.nan) for end in (boxes.lower, boxes.upper)]
-    names = tuple(feature.name for feature in strategy.space.numeric)
-    origins = applicants.origins.iloc[options.owner]
-    for name, bins in limits_in_own_bins(strategy.space, origins, options.table).items():
-        names += (name,)  # the model is the same all over a bin
-        flags = changed_cells(origins[[name]], options.table[[name]])
-        ends = [
-            np.hstack([end, np.where(flags, of_bin[:, None], np.nan)]) for end, of_bin in zip(ends, bins, strict=True)
-        ]
-    return Intervals(names, ends[0], ends[1], levels, n_points, found_by)
+def _intervals(judge: _Judge, boxes: Boxes, levels: Array, n_points: Array, found_by: str) -> Intervals:
+    """The boxes, and the bins, by column."""
+    features, ends = judge.strategy.space.numeric, (boxes.lower, boxes.upper)
+    if judge.strategy.space.edges:
+        features += _binned(judge.strategy)
+        bins = judge.bins(boxes, outwards=found_by == CORNERS)
+        ends = np.hstack([ends[0], bins[0]]), np.hstack([ends[1], bins[1]])
+    changed = judge.changed(features)
+    lower, upper = (np.where(changed, end, np.nan) for end in ends)
+    return Intervals(tuple(feature.name for feature in features), lower, upper, levels, n_points, found_by)

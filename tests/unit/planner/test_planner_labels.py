@@ -1,0 +1,103 @@
+"""Which label an applicant wants, and models that are no better than the more frequent one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import copa
+from copa.exceptions import WeakModelWarning
+from copa.planner.labels import read_favourable, weakness_in_words
+
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(RNG.normal(size=(200, 2)).round(2), columns=["income", "savings"])
+GOOD = (TABLE["income"] + TABLE["savings"] + 0.3 * RNG.normal(size=200) > 0.5).to_numpy()
+FAST = {"n_models": 20, "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": False, "radius": 0.1, "family": "any"}
+
+
+def planner_for(labels, **settings):
+    model = LogisticRegression().fit(TABLE, labels)
+    return copa.RecoursePlanner(model, **FAST, **settings).fit(TABLE, labels)
+
+
+class Counting(LogisticRegression):
+    """Counts how often any of its clones is fitted."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("labels", [GOOD.astype(int), np.where(GOOD, "paid", "late")])
+def test_a_fit_without_the_favourable_label_stops_with_both_and_their_shares(labels):
+    share = f"{GOOD.mean():.1%} of the rows"
+    with pytest.raises(copa.InvalidInputError, match="favourable must say which label") as caught:
+        planner_for(labels)
+    assert share in str(caught.value)
+    for label in np.unique(labels).tolist():
+        assert f"favourable={label!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize("label", ["late", "paid"])
+def test_the_schema_may_name_the_favourable_label(label, tmp_path):
+    labels = np.where(GOOD, "paid", "late")
+    content = copa.FeatureSchema.infer(TABLE).to_dict() | {"favourable": label}
+    schema = copa.FeatureSchema.from_dict(content)
+    assert schema.replace(income={"immutable": True}).to_dict()["favourable"] == label
+    planner = planner_for(labels, schema=schema)
+    assert planner.fitted_.model.favourable == label
+    planner.save(tmp_path / "p.copa")
+    again = copa.RecoursePlanner.load(tmp_path / "p.copa", planner.model)
+    assert again.fitted_.model.favourable == again.favourable == label
+
+
+def test_the_setting_wins_over_the_schema_and_a_label_is_matched_by_its_text():
+    model = LogisticRegression().fit(TABLE, GOOD.astype(int))
+    schema = copa.FeatureSchema.from_dict(copa.FeatureSchema.infer(TABLE).to_dict() | {"favourable": "0"})
+    assert read_favourable(None, schema, model) == 0
+    assert read_favourable(1, schema, model) == 1
+    wrong = copa.FeatureSchema.from_dict(schema.to_dict() | {"favourable": "yes"})
+    with pytest.raises(copa.InvalidInputError, match=r"says favourable: 'yes', and the labels .* are 0, 1"):
+        read_favourable(None, wrong, model)
+
+
+def test_true_is_favourable_also_to_models_that_make_it_1():
+    model = LogisticRegression().fit(TABLE, GOOD.astype(int))
+    assert read_favourable(None, None, model, GOOD) == 1
+    assert read_favourable(None, None, LogisticRegression().fit(TABLE, GOOD)) == True  # noqa: E712 - the label
+
+
+def test_a_label_that_the_model_does_not_know_is_said_before_any_refit():
+    labels = np.where(GOOD, "paid", "late")
+    model = Counting().fit(TABLE, labels)
+    Counting.fits = 0
+    typo = labels.copy()
+    typo[7] = "payd"
+    with pytest.raises(copa.InvalidInputError, match="y must hold the model's labels, 'late' and 'paid', got 'payd'"):
+        copa.RecoursePlanner(model, favourable="paid", **FAST).fit(TABLE, typo)
+    with pytest.raises(copa.InvalidInputError, match="favourable must say"):
+        copa.RecoursePlanner(model, **FAST).fit(TABLE, labels)
+    assert Counting.fits == 0
+
+
+@pytest.mark.parametrize("make", [LogisticRegression, lambda: RandomForestClassifier(5, random_state=0)])
+def test_a_model_no_better_than_the_majority_is_warned_of(make):
+    noise = np.random.default_rng(1).random(200) < 0.8
+    model = make().fit(TABLE, noise)
+    weak = DummyClassifier(strategy="most_frequent").fit(TABLE, noise)
+    model.predict = weak.predict
+    with pytest.warns(WeakModelWarning, match=r"than always answering True: it is right on [78]\d\.\d% of the"):
+        copa.RecoursePlanner(model, **FAST).fit(TABLE, noise)
+
+
+def test_a_model_that_weighs_the_rarer_label_more_is_not_weak_for_that():
+    labels = np.repeat([True, False], [95, 5])
+    balanced = np.concatenate([np.arange(95) >= 15, [False] * 5])  # right on 85 of 100, on all of the rarer
+    assert weakness_in_words(balanced, labels) == ""
+    assert "no better than always answering True: it is right on 95.0%" in weakness_in_words(np.ones(100, bool), labels)
+    assert "it is right on 51.0%" in weakness_in_words(np.arange(100) % 2 == 0, labels)
+    assert weakness_in_words(labels, labels) == ""
