@@ -274,7 +274,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-            space = replace(fitted.space, plausibility=Plausibility.fit(fitted.schema, table))
+            known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
+            space = replace(fitted.space, plausibility=known)
             self.fitted_ = replace(fitted, space=space)
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()
