@@ -117,6 +117,7 @@ def test_a_model_that_went_through_a_file_itself_is_the_same(planner, model, dec
     ],
     ids=lambda c: type(c).__name__,
 )
+@pytest.mark.filterwarnings("ignore:the model is no better")
 def test_refits_of_every_kind_come_back(classifier, tmp_path):
     model = loans.fitted_pipeline(classifier, sparse_output=False)
     planner = loans.planner(model, **(FAST | {"n_models": 2}))

@@ -9,8 +9,10 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from copa.planner.strategies import option_intervals
@@ -187,3 +189,21 @@ def test_two_thousand_rows_of_each_of_two_hundred_boxes_hold(name, inferred):
     options = np.unique(np.linspace(0, len(batch.owner) - 1, 200).astype(int))
     assert len(options) == 200
     assert broken(planner, batch, 2000, options) == []
+
+
+@pytest.mark.parametrize("classifier", [DecisionTreeClassifier(min_samples_leaf=10), KNeighborsClassifier(5)])
+def test_black_boxes_have_intervals_for_who_asks(declined, classifier):
+    planner = loans.planner(loans.fitted_pipeline(classifier), n_models=8, guarantee=0.5)
+    plain = planner.plan(declined.iloc[:4])
+    assert plain.intervals is None
+    batch = planner.with_intervals(plain)
+    assert batch.intervals.found_by == "search"
+    assert (widths(batch) > 0.0).any()
+    assert (batch.intervals.n_points > 1.0).any()
+    assert broken(planner, batch, 50) == []
+
+
+def test_intervals_of_linear_models_are_the_same_when_they_are_asked_for(planner, batch):
+    again = planner.with_intervals(batch[:5])
+    for name in ("lower", "upper", "levels"):
+        np.testing.assert_array_equal(getattr(again.intervals, name), getattr(batch[:5].intervals, name))
