@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 import copa
@@ -118,14 +118,6 @@ def test_an_unfitted_model_is_refused():
 def test_a_model_that_is_neither_linear_nor_has_probabilities_is_refused(model):
     with pytest.raises(InvalidInputError, match=type(model).__name__):
         loans.planner(loans.fitted_pipeline(model))
-
-
-def test_bins_have_no_slope_to_follow_and_are_refused_with_the_name_of_the_column():
-    bins = KBinsDiscretizer(4, strategy="uniform")
-    model = make_pipeline(bins, StandardScaler(with_mean=False), LogisticRegression(max_iter=2000)).fit(LINES, LABELS)
-    planner = copa.RecoursePlanner(model, schema=LINE_SCHEMA, **loans.FAST)
-    with pytest.raises(InvalidInputError, match="'income' enters the model in steps"):
-        planner.fit(LINES, LABELS)
 
 
 def test_a_column_that_is_not_linear_may_be_immutable():

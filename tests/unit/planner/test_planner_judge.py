@@ -91,7 +91,7 @@ def test_who_may_come_into_a_range_does_so_where_that_is_needed():
     schema = FeatureSchema.infer(
         table, features={"years": {"lower": 40, "upper": 90}}, immutable=["income", "debt", "home"]
     )
-    planner = planner_for("linear", schema, guarantee=0.3, **loans.BALL)
+    planner = planner_for("linear", schema, guarantee=0.3, plausibility=0.0, **loans.BALL)
     people = table[~planner.model.predict(table)].iloc[:12]
     batch = planner.plan(people)
     assert len(batch.options) > 5
