@@ -1,9 +1,12 @@
 """Options are made lighter as long as they stay as sure as they should be."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
+import copa
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.fewer_changes import Easing
 from copa.planner.strategies.samples import Rows, Samples
@@ -73,3 +76,20 @@ def test_an_option_keeps_its_level_and_no_row_is_asked_about_twice(space):
     kept, judge = _ease(space, guarantee, {"income": 8.0, "debt": -3.0}, level=1.0)
     assert kept == []
     assert len(judge.asked) == len(set(judge.asked)) > 0
+
+
+def test_options_of_black_boxes_leave_alone_what_does_not_count():
+    """Two columns of ten decide."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(400, 10)).round(1), columns=list("abcdefghij"))
+    model = DecisionTreeClassifier(min_samples_leaf=10, random_state=0)
+    model.fit(table, (table["a"] + table["b"] > 0.5).to_numpy())
+    settings = {"n_models": 8, "n_starts": 4, "guarantee": 0.7, "random_state": 0, "n_jobs": 1}
+    schema = copa.FeatureSchema.infer(table)
+    planner = copa.RecoursePlanner(model, schema=schema, **settings).fit(table, table["a"] + table["b"] > 0.5)
+    declined = table[~model.predict(table)].head(10)
+    batch = planner.plan(declined)
+    changed = batch.options.to_numpy() != declined.iloc[batch.owner].to_numpy()
+    assert len(batch.owner) >= 10
+    assert np.median(changed.sum(axis=1)) <= 2.0
+    assert changed[:, 2:].mean() < 0.1

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import copa
 from copa import Feature, FeatureSchema
+from copa.search.cost import CHANGE_PENALTY
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -82,7 +83,7 @@ def test_a_higher_guarantee_never_takes_less_effort(model, planner, declined):
         batch = loans.planner(model, guarantee=guarantee, **ball).plan(declined)
         assert set(batch.status) == {"ok"}
         efforts.append(batch.effort)
-    assert (np.diff(efforts, axis=0) >= -0.05).all()  # a search: within the fee of one column
+    assert (np.diff(efforts, axis=0) >= -CHANGE_PENALTY).all()  # a search: within the fee of one column
     assert np.mean(efforts, axis=1).tolist() == sorted(np.mean(efforts, axis=1))
 
 

@@ -7,7 +7,7 @@ from sklearn.neural_network import MLPClassifier
 
 from copa.models.black_box import BlackBox
 from copa.planner.strategies.black_box import score_all
-from copa.planner.strategies.exploration import _size_and_level, candidates
+from copa.planner.strategies.exploration import _size_and_level, candidates, lightest
 from copa.planner.strategies.samples import Samples, signed_guarantee
 from copa.plans import PlanRequest
 from copa.uncertainty.ambiguity import MomentBall
@@ -42,6 +42,22 @@ def _samples(lower):
 )
 def test_rows_that_are_sure_enough_are_candidates(lower, level, kept):
     assert candidates(_samples(lower), level).tolist() == kept
+
+
+def test_of_rows_at_the_level_none_is_chosen_whose_changes_another_takes_back():
+    own = np.array([0.0, 0.0, 5.0])
+    rows = np.array(
+        [
+            [2.0, 0.0, 5.0],
+            [2.0, 1.0, 5.0],  # the first, and more
+            [3.0, 0.0, 6.0],  # the same: it asks for more of one column, and for another one
+            [-2.0, 1.0, 5.0],  # the other direction
+            [3.0, 0.0, 5.0],  # the same column
+            [1.0, 0.0, 7.0],  # less of one column
+        ]
+    )
+    assert lightest(rows, own, n_numeric=2).tolist() == [0, 3, 4, 5]
+    assert lightest(rows[:0], own, n_numeric=2).tolist() == []
 
 
 def _asked(classifier, threshold=None):

@@ -203,6 +203,7 @@ def choose_plans(
         plans.highest[i] = samples.lower[rows].max(initial=0.0)
         n_options, level = _size_and_level(request, plans.highest[i])
         rows = rows[candidates(samples.take(rows), level)]
+        rows = rows[lightest(samples.values[rows], applicants.regions.own[i], len(space.numeric))]
         region, weight = applicants.regions.take(i), request.diversity_weight or 0.0
         chosen = rows[choose_options(space, region, samples.values[rows], n_options, weight)]
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
@@ -239,3 +240,19 @@ def candidates(samples: Samples, level: float) -> Indices:
     sure = np.flatnonzero(samples.lower >= least)
     _, first = np.unique(samples.values[sure], axis=0, return_index=True)
     return sure[np.sort(first)]
+
+
+def lightest(rows: Array, own: Array, n_numeric: int) -> Indices:
+    """Positions of rows (P, F) of one applicant of which no other is the same with some changes taken back.
+
+    Numbers that are left may have changed less as well.
+    """
+    changes, changed = rows - own, rows != own
+    fewer = changed.sum(axis=1)[:, None] > changed.sum(axis=1)  # of two rows, whether the second changes fewer columns
+    for f in range(rows.shape[1]):
+        if f < n_numeric:
+            x, y = changes[:, f, None], changes[:, f]
+            fewer &= (y == 0.0) | ((x * y > 0.0) & (np.abs(y) <= np.abs(x)))
+        else:
+            fewer &= ~changed[:, f] | (rows[:, f, None] == rows[:, f])
+    return np.flatnonzero(~fewer.any(axis=1))
