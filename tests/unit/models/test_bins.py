@@ -37,6 +37,7 @@ def test_a_bin_that_is_closed_on_the_right_ends_right_after_its_edge():
 def test_every_bin_has_a_value_inside_of_it():
     bins = bins_of(lambda x: np.digitize(x, [6.0, 12.0, 24.0]))
     assert bin_of(bins.edges, bins.inside).tolist() == [0, 1, 2, 3]
+    assert bin_of(bins.edges, bins.edges).tolist() == [1, 2, 3]  # an edge is the first value of its bin
 
 
 def test_a_bin_without_training_values_is_known_from_its_transformer():
