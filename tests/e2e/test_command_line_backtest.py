@@ -36,7 +36,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def given(folder):
-    return folder / "loans.csv", "--target", "paid", "--schema", folder / "loans.yaml", "--drop", "approved", *QUICK
+    said = ("--target", "paid", "--favourable", "yes", "--schema", folder / "loans.yaml", "--drop", "approved")
+    return folder / "loans.csv", *said, *QUICK
 
 
 def test_a_break_is_not_kept_and_named_on_the_terminal_and_on_the_page(folder, given):
@@ -61,7 +62,8 @@ def test_a_bundle_brings_its_model_its_schema_and_its_settings(folder):
     newest = pd.read_csv(folder / "loans.csv").query("quarter == '2015Q4'").drop(columns=["quarter", "approved"])
     newest.to_csv(folder / "newest.csv", index=False)
     bundle = folder / "bundle"
-    fit = ("--target", "paid", "--schema", folder / "loans.yaml", "--guarantee", "0.7", "--n-models", "64", *SEARCH)
+    said = ("--target", "paid", "--favourable", "yes", "--schema", folder / "loans.yaml")
+    fit = (*said, "--guarantee", "0.7", "--n-models", "64", *SEARCH)
     copa("fit", folder / "newest.csv", *fit, "-o", bundle)
     early = pd.read_csv(folder / "loans.csv").query("quarter < '2016Q1'")
     early.to_csv(folder / "early.csv", index=False)

@@ -31,6 +31,7 @@ from copa.cli.options import (
     set_up,
 )
 from copa.exceptions import DataError
+from copa.models.encoders import encoder_categories
 from copa.plans.writers import PAGES
 from copa.schema import FeatureSchema
 from copa.tables.cells import as_text, text_of
@@ -182,7 +183,7 @@ def _complete(planner: Any, training: "TrainingData", newest: Any) -> None:
 
     if planner.schema is None:
         say("note: without --schema any column may change; see `copa schema infer`")
-        planner.schema = FeatureSchema.infer(training.features)
+        planner.schema = FeatureSchema.infer(training.features, categories=encoder_categories(planner.model))
     if planner.model is None:
         planner.model, _ = fit_default_model(training.features.iloc[newest], training.labels[newest], planner.schema)
 

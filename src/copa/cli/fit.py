@@ -241,16 +241,12 @@ def _describe(
             raise MisuseError(f"--immutable: there is no column {shown(name)}; {hint(name, known)}")
     require_few_texts(features, {f.name for f in schema.features if f.immutable} if schema else set())
     if schema is None:
-        say("note: without --schema any column may change that is not marked --immutable; see `copa schema infer`")
-        return _noted(FeatureSchema.infer(features, immutable=immutable, categories=encoder_categories(model)))
+        inferred = FeatureSchema.infer(features, immutable=immutable, categories=encoder_categories(model))
+        for name, note in inferred.notes.items():
+            say(f"note: {name}: {note}")
+        say("note: without --schema every other column may change that is not --immutable; see `copa schema infer`")
+        return inferred
     return schema.replace({name: {"immutable": True} for name in immutable}).with_spreads(features)
-
-
-def _noted(schema: FeatureSchema) -> FeatureSchema:
-    """The same schema, after saying what was guessed."""
-    for name, note in schema.notes.items():
-        say(f"note: {name}: {note}")
-    return schema
 
 
 def _require_storable(model: Any) -> None:

@@ -62,9 +62,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         SGDClassifier, RidgeClassifier, Perceptron, and CalibratedClassifierCV over one of these; any other classifier
         with `predict_proba` is treated as a black box.
     schema : FeatureSchema, dict, str or Path, optional
-        What the raw columns are and how they may change, or the file that says so. None infers kinds and ranges from
-        the data given to `fit` and lets *every* column change: state what is immutable before you show a plan to
-        anyone.
+        What the raw columns are and how they may change, or the file that says so. None infers it from the model's
+        encoders and the data given to `fit`, and lets every column change that does not look like an identifier, a
+        protected attribute or an age: state what is immutable before you show a plan to anyone.
     guarantee : float or str
         Probability that an option must hold with, under every distribution of the ambiguity set. "expected:0.9" plans
         for the rate at which refits are expected to accept an option instead, which is no guarantee and costs less.
@@ -274,7 +274,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             how = settings.FitSettings.of(self)
             fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
             _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-            space = replace(fitted.space, plausibility=Plausibility.fit(fitted.schema, table))
+            known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
+            space = replace(fitted.space, plausibility=known)
             self.fitted_ = replace(fitted, space=space)
         self.fitted_for_ = settings.as_fitted(self)
         _load_kernels()

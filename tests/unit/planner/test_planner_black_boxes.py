@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 import copa
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
+from copa.planner import recourse_planner
 from copa.planner.strategies import black_box, boundary
 from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.score_retraining import score_points, standard_ball
@@ -237,6 +238,7 @@ def test_a_model_that_fails_on_a_row_in_the_search_is_named_as_the_cause(monkeyp
     for module in (black_box, boundary):
         monkeypatch.setattr(module, "require_readable", lambda *_: None)
     monkeypatch.setattr(BlackBox, "sharpened", lambda self, _: self)
+    monkeypatch.setattr(recourse_planner, "warn_if_weak", lambda *_: None)
     table = loans.people(300, 0)
     model = loans.pipeline(Moody(5, random_state=0)).fit(table, loans.outcomes(table))
     people = table[np.abs(model[0].transform(table)[:, 0]) > 0.8].iloc[:5]

@@ -76,7 +76,7 @@ def test_the_papers_objective_meets_its_margin_at_the_mean(plans):
 
 
 def test_a_higher_guarantee_never_takes_less_effort(model, planner, declined):
-    ball = {**loans.same_ball(planner), "n_options": 1}
+    ball = {**loans.same_ball(planner), "n_options": 1, "plausibility": 0.0}
     efforts = []
     for guarantee in (0.6, 0.7, 0.8):
         batch = loans.planner(model, guarantee=guarantee, **ball).plan(declined)

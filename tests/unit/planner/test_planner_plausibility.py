@@ -60,7 +60,7 @@ def test_plans_that_are_plausible_anyway_stay_as_they_are(plausible, careless):
         if other.n_options and (other.plausibility >= HIGH).all():
             pd.testing.assert_frame_equal(one.options, other.options)
             same += 1
-    assert same >= 3
+    assert same >= 1
 
 
 def test_plans_do_not_depend_on_the_other_people(picky, plausible, declined):

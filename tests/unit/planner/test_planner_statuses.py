@@ -64,7 +64,7 @@ SCHEMAS = {
 
 def test_what_is_in_the_way_is_said_in_the_words_of_the_schema(model, planner, declined):
     weak = declined[model.decision_function(declined) < -1.5].head(5)
-    settings = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    settings = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "plausibility": 0.0}
     schema = SCHEMAS["immutables"].replace(debt={"weight": 9.0})  # so that it is the income that would have to change
     words = {income: f"{income:g} a month" for income in weak["income"]}
     spoken = schema.replace({"income": {"title": "net income", "labels": words}})
@@ -81,7 +81,7 @@ def test_what_is_in_the_way_is_said_in_the_words_of_the_schema(model, planner, d
 def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planner, declined, what):
     weak = declined[model.decision_function(declined) < -1.5]
     moments = planner.moments_
-    settings = {"moments": moments, "radius": planner.radius_, "drift": planner.drift_}
+    settings = {"moments": moments, "radius": planner.radius_, "drift": planner.drift_, "plausibility": 0.0}
     schema = SCHEMAS[what]
     weak = weak[(weak["income"] < 36.0) & (weak["debt"] > 29) & (weak["debt"] - weak["income"] > -1)]
     batch = loans.planner(model, schema=schema, **settings).plan(weak)
@@ -165,9 +165,8 @@ def test_a_row_that_only_the_pipeline_refuses_is_an_error(model, declined):
 
 
 def test_a_fragile_menu_is_delivered_with_the_highest_level_and_just_below_it_is_ok(model, planner, declined):
-    asking = loans.planner(
-        model, moments=planner.moments_, radius=planner.radius_, drift=planner.drift_, guarantee=0.97
-    )
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    asking = loans.planner(model, guarantee=0.97, plausibility=0.0, **ball)
     batch = asking.plan(declined)
     fragile = np.flatnonzero(batch.status == "fragile")
     assert len(fragile) >= 5
@@ -254,7 +253,7 @@ def test_who_cannot_come_into_a_range_keeps_the_value(model, planner, declined, 
     schema = FeatureSchema([loans.SCHEMA["income"].replace(upper=300.0), feature])
     people = declined.iloc[:5].assign(**{feature.name: own})
     ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
-    free = loans.planner(model, schema=schema, guarantee=0.5, **ball)
+    free = loans.planner(model, schema=schema, guarantee=0.5, plausibility=0.0, **ball)
     batch = free.plan(people)
     assert len(batch.options) > 0
     assert set(batch.options[feature.name]) == {own}

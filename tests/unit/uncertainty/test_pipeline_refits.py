@@ -134,7 +134,6 @@ def test_affine_encoders_are_exact(numeric, loans):
     "numeric",
     [
         make_pipeline(StandardScaler(), PCA(n_components=1)),
-        KBinsDiscretizer(4, strategy="uniform", subsample=None),
         SplineTransformer(extrapolation="linear"),
     ],
     ids=str,

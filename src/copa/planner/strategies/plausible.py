@@ -12,7 +12,7 @@ from copa._core.arrays import Array, Indices
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Flags
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans, Regions
+from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.neighbourhood import rows_within
 from copa.search.problem import ActionSpace
 from copa.search.regions import read_regions
@@ -54,6 +54,7 @@ def plausible_plans(
     changed = _chosen(space, applicants.regions.take(whose), (some[good], rows[good]), plans.take(whose), request)
     changed.plausible[:] = 0.0
     np.maximum.at(changed.plausible, some, plausibility)
+    changed.highest[changed.outcomes == Outcome.BELOW] = 0.0  # that of the options is; a surer row is not plausible
     short = np.flatnonzero(2 * changed.counts < plans.counts[whose])
     if len(short):
         here = applicants.take(whose[short])
