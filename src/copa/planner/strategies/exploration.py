@@ -79,7 +79,8 @@ class Exploration(ABC, Generic[Known]):
         plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
         options = known.take(chosen)
         easing = Easing(self.space, self.applicants, self, options, self._level_to_keep(plans, options))
-        easing.ease()
+        if perf_counter() <= self.run.deadline:
+            easing.ease()
         if easing.met:
             known = known.joined(*easing.met)
             plans, chosen = choose_plans(self.space, self.applicants, known, self.request)
