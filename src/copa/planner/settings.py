@@ -151,8 +151,8 @@ def known_floor(floor: float, known: Plausibility | None) -> float:
     """The least plausibility asked for; an error where it cannot be judged."""
     if floor > 0.0 and known is None:
         raise InvalidInputError(
-            f"plausibility={floor:g} needs training rows to compare with, and this planner has none (its file was "
-            "written by an older version, or with plausibility=0); fit it again, or set plausibility=0"
+            f"plausibility={floor:g} needs training rows to compare with, and this planner has none (it was fitted or "
+            "saved with plausibility=0, or by an older version); fit it again, or set plausibility=0"
         )
     return floor
 
