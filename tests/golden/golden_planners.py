@@ -20,7 +20,7 @@ from copa import Feature, FeatureSchema
 from copa.models.storage import unpack_estimator
 
 FOLDER = Path(__file__).parent / "v0_3_0"
-REPLANNED = Path(__file__).parent / "v0_3_0_planned_by_0_4_0"
+REPLANNED = Path(__file__).parent / "v0_3_0_planned_by_0_5_0"
 MADE_WITH = "made_with.json"
 LABEL = "paid"
 NUMBERS = ["income", "debt", "age", "grade"]
