@@ -21,9 +21,9 @@ with_the_scikit_learn_of_the_file = pytest.mark.skipif(
 )
 PLANNERS = [*ALWAYS, *(pytest.param(name, marks=with_the_scikit_learn_of_the_file) for name in golden.STORED_BY_SKOPS)]
 BUNDLES = ["linear", "forest"]
-# Since 0.5.0 options differ in what a person does, and change fewer columns (the changelog says why): what it plans from
-# the files of 0.3.0 is kept beside them, written once by `make_golden.py replanned`. The guarantee of every row is as it
-# was.
+# Since 0.5.0 options differ in what a person does, and change fewer columns (the changelog says why): what it plans
+# from the files of 0.3.0 is kept beside them, written once by `make_golden.py replanned`. The guarantee of every row is
+# as it was.
 
 
 @cache

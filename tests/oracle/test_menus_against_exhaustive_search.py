@@ -50,6 +50,7 @@ def compare(problem: TinyProblem, name: str) -> list[Outcome]:
         problem.pipeline,
         schema=problem.schema,
         guarantee=problem.guarantee,
+        plausibility=0.0,  # which enumeration does not know
         radius=problem.radius,
         drift=problem.drift,
         family="any",
@@ -176,7 +177,10 @@ def plan_with(feature: Feature, own: float, most: int = 9) -> tuple[TinyProblem,
         has_ties=False,
     )
     settings = {"guarantee": 0.5, "radius": 0.0, "family": "any", "moments": problem.moments}
-    planner = copa.RecoursePlanner(model, schema=schema, **settings, n_options=1, n_jobs=1, progress=False).fit(table)
+    planner = copa.RecoursePlanner(
+        model, schema=schema, **settings, n_options=1, n_jobs=1, plausibility=0.0, progress=False
+    )
+    planner.fit(table)
     return problem, planner.plan(problem.applicants)
 
 
