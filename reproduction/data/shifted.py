@@ -221,7 +221,14 @@ def read_sba(folder: str | Path | None = None) -> "pd.DataFrame":
 def _as_in_the_paper(name: str, present: Table, shifted: Table) -> ShiftedData:
     """Whatever is in the data may change; numbers are decimals, as in the paper's files."""
     tables = [Table(_decimals(table.features), table.favourable) for table in (present, shifted)]
-    return ShiftedData(name, "paper", tables[0], tables[1], FeatureSchema.infer(tables[0].features))
+    return ShiftedData(name, "paper", tables[0], tables[1], free_schema(tables[0].features))
+
+
+def free_schema(table: "pd.DataFrame") -> FeatureSchema:
+    """Whatever is in the data may change, as far as the data go."""
+    schema = FeatureSchema.infer(table, features={name: {"immutable": False} for name in table.columns})
+    numbers = [feature.name for feature in schema.features if feature.is_numeric]
+    return schema.replace({name: {"lower": table[name].min(), "upper": table[name].max()} for name in numbers})
 
 
 def _decimals(features: "pd.DataFrame") -> "pd.DataFrame":

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa import FeatureSchema, WeightMoments, gelbrich_distance
+from copa import WeightMoments, gelbrich_distance
 from reproduction.data.case import Case, prepare
 from reproduction.data.encoding import Array, Encoding
-from reproduction.data.shifted import ShiftedData, Table
+from reproduction.data.shifted import ShiftedData, Table, free_schema
 
 if TYPE_CHECKING:
     from reproduction.settings import Settings
@@ -33,7 +33,7 @@ def synthetic_case(settings: "Settings") -> Case:
     points = centres[:, None] + np.sqrt(VARIANCE) * rng.standard_normal((N_SAMPLES, 2))
     features = pd.DataFrame(points.round(4), columns=["first", "second"])
     table = Table(features, good)
-    data = ShiftedData("synthetic", "paper", table, table, FeatureSchema.infer(features))
+    data = ShiftedData("synthetic", "paper", table, table, free_schema(features))
     own_units = Encoding(("first", "second"), np.zeros(2), np.ones(2), ())
     case = prepare(data, replace(settings, n_models=10), own_units)
     dimension = case.encoding.dimension

@@ -51,8 +51,9 @@ def same(planner):
 def test_a_block_is_encoded_once_and_so_are_its_options(planner, declined, calls):
     batch = planner.plan(declined.iloc[:20])
     assert set(batch.status) == {"ok"}
-    # The model sees the applicants, then the options; the rules are checked in the search and by the judge.
-    assert calls == {"check": 1, "encode": 2, "accepts": 2, "obeys": 2, "write_options": 1, "deliver": 1}
+    # The model sees the applicants, the options, and the corners of their boxes; the rules are checked in the search,
+    # by the judge, and at the corners.
+    assert calls == {"check": 1, "encode": 3, "accepts": 3, "obeys": 3, "write_options": 1, "deliver": 1}
 
 
 def test_accepted_applicants_are_encoded_with_the_others(planner, model, calls):
@@ -69,8 +70,9 @@ def test_a_joint_guarantee_delivers_once_for_each_level_that_the_search_tries(mo
     assert joint.plan(declined.iloc[:1]).status == ["ok"]
     n_levels = 1 + 1 + linear.HALVINGS  # the guarantee itself, Boole's, and those between them
     n_written = n_levels + 1  # at last the plans that are kept, of whatever level
-    expected = {"check": 1, "encode": n_written + 1, "accepts": n_written + 1, "write_options": n_written, "deliver": 1}
-    assert calls == expected | {"obeys": n_levels + 1}
+    n_seen = n_written + 2  # and the applicant, and the corners of the boxes
+    expected = {"check": 1, "encode": n_seen, "accepts": n_seen, "write_options": n_written, "deliver": 1}
+    assert calls == expected | {"obeys": n_levels + 2}
 
 
 def test_an_audit_reads_every_row_once(planner, batch, calls):
