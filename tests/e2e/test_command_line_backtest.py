@@ -75,6 +75,7 @@ def test_a_bundle_brings_its_model_its_schema_and_its_settings(folder):
     assert "older version" in content["starts"][0]["radius_source"]
 
 
+@pytest.mark.slow
 def test_without_dates_the_rows_are_split_and_nothing_is_certified(folder, given):
     one = pd.read_csv(folder / "loans.csv").query("quarter == '2015Q1'").drop(columns="quarter")
     one.to_csv(folder / "one.csv", index=False)

@@ -136,6 +136,7 @@ def test_an_audit_by_a_ball_bounds_the_same_rows_alike_and_says_what_breaks_firs
     assert "the next model is one that gives it, on average, the score" in words
 
 
+@pytest.mark.slow
 def test_a_correction_is_delivered_as_the_planner_makes_it(bank, bundle, model, planned, tmp_path):
     given = (planned / "p.csv", "--applicants", bank / "people.csv", "--id", "name")
     copa("correct", bundle, *given, "-o", tmp_path / "c.copa", "--guarantee", "0.75", "--report", tmp_path / "r.html")

@@ -28,6 +28,7 @@ KINDS = {
     "splines": (make_pipeline(StandardScaler(), SplineTransformer(n_knots=4)), LogisticRegression(C=0.3)),
     "forest": (StandardScaler(), RandomForestClassifier(10, min_samples_leaf=5, random_state=0)),
 }
+SOME_SLOW = {"splines": pytest.mark.slow}
 FIELDS = {
     "income": {"direction": "increase", "step": 10},
     "debt": {"direction": "decrease", "step": 10},
@@ -70,7 +71,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=SOME_SLOW.get(kind, ())) for kind in KINDS])
 @pytest.mark.parametrize(("years", "own"), ATTACKS.values(), ids=ATTACKS)
 def test_who_stands_outside_a_range_gets_no_forbidden_advice(kind, years, own):
     table, _ = borrowers()

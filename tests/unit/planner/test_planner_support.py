@@ -100,7 +100,7 @@ def test_who_has_a_rare_level_keeps_it_or_leaves_it(planner, own):
         assert [job for job, flag in zip(JOBS, allowed, strict=True) if flag] == [*loans.JOBS, own]
 
 
-@pytest.mark.parametrize("kind", ["forest", "paper"])
+@pytest.mark.parametrize("kind", [pytest.param("forest", marks=pytest.mark.slow), "paper"])
 def test_black_boxes_and_the_papers_objective_offer_none_either(kind, model):
     forest = fitted(RandomForestClassifier(10, max_depth=4, random_state=0)) if kind == "forest" else model
     people = loans.people(80, 7)

@@ -42,7 +42,7 @@ class PassiveAggressiveClassifier(BaseEstimator):
         LogisticRegression(C=0.2, solver="newton-cholesky", tol=1e-10),
         LogisticRegression(C=0.2, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=10**5, random_state=0),
         LinearSVC(C=0.3, tol=1e-10, max_iter=10**6, random_state=0),
-        SVC(C=0.3, kernel="linear", tol=1e-9),
+        pytest.param(SVC(C=0.3, kernel="linear", tol=1e-9), marks=pytest.mark.slow, id="SVC"),
         RidgeClassifier(alpha=5.0),
         Ridge(alpha=5.0),
         KernelRidge(alpha=5.0),
