@@ -1,6 +1,7 @@
 """`copa fit`: data, and a model or none, into a bundle."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,7 +147,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     table = open_data(data, delimiter, drop or ())
     require_columns(table, [column])
     table.require_distinct()
-    known = None if schema is None else FeatureSchema.load(schema)
+    known = None if schema is None else _without(FeatureSchema.load(schema), drop or [])
     wanted = require_favourable(favourable, table, column, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(
@@ -229,6 +230,11 @@ def _answers(model: Any, features: "pd.DataFrame") -> Any:
         raise DataError(
             f"the model refuses these data: {error}; give it the columns that it was fitted to (--drop leaves some out)"
         ) from error
+
+
+def _without(schema: FeatureSchema, drop: list[str]) -> FeatureSchema:
+    """The schema without the columns that are left out."""
+    return replace(schema, features=tuple(feature for feature in schema.features if feature.name not in drop))
 
 
 def _describe(

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from copa._core.words import counted
+from copa._core.words import counted, shown
 from copa.cli.fit import load_model, require_few_texts
-from copa.cli.messages import FAILED, FINE, MisuseError, guarded, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, MisuseError, guarded, say, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    Drop,
     ModelFile,
     OldLabel,
     Target,
@@ -23,6 +24,7 @@ from copa.cli.options import (
 )
 from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
+from copa.schema.recognition import counts_rows
 from copa.schema.support import withheld_in_words
 from copa.tables.files import read_table
 
@@ -40,7 +42,7 @@ def infer(  # noqa: PLR0913 - the options of the command
     *,
     target: Target = None,
     label: OldLabel = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Drop = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
@@ -52,9 +54,9 @@ def infer(  # noqa: PLR0913 - the options of the command
     With --model, only the model's columns, and what its encoders take for categories is categorical.
     """
     require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
-    table = open_data(data, delimiter)
+    table = open_data(data, delimiter, drop or [])
     target = renamed(target, label, "--label --target")
-    left_out = [*([] if target is None else [target]), *(drop or [])]
+    left_out = [] if target is None else [target]
     require_columns(table, [*left_out, *(immutable or [])])
     from copa.planner.training_data import model_kinds
 
@@ -62,6 +64,9 @@ def infer(  # noqa: PLR0913 - the options of the command
     names = [name for name in _columns_of(fitted, table.names) if name not in left_out]
     require_columns(table, names)
     frame, _ = read_table(table, names, model_kinds(fitted))
+    for name in [name for name in names if fitted is None and counts_rows(frame[name])]:
+        say(f"note: column {shown(name)} counts the rows, and is left out")
+        frame = frame.drop(columns=name)
     require_few_texts(frame, set(immutable or []))
     schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
     schema.save(output)

@@ -1,6 +1,5 @@
 """Training data from a file: features and labels in the types that model and schema expect, and a default model."""
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from copa.exceptions import DataError, InvalidInputError
 from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
 from copa.schema import FeatureSchema
+from copa.schema.recognition import counts_rows
 from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
 from copa.tables.cells import is_missing, text_of
 from copa.tables.files import TableFile, read_table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 # Names that a table's index gets where it is saved with the rows, without a name of its own.
-INDEX_NAME = re.compile(r"|index|level_0|Unnamed: \d+")
 
 
 class TrainingData(NamedTuple):
@@ -77,7 +76,7 @@ def read_training_data(
     _require_numbers(frame, kinds, schema)
     notes = list[str]()
     if own is None:
-        counting = [name for name in columns if _counts_rows(frame[name]) and name not in (schema or ())]
+        counting = [name for name in columns if counts_rows(frame[name]) and name not in (schema or ())]
         notes += [
             f"column {shown(name)} ({table.number_of(name)}) counts the rows, as an index does that was saved with "
             "them; it is left out"
@@ -100,14 +99,6 @@ def read_training_data(
     template = template_of({name: kinds[name] for name in columns})
     labels = _read_labels(labels[kept], target)
     return TrainingData(rows[columns], labels, template, notes, None if beside is None else rows[beside])
-
-
-def _counts_rows(column: "pd.Series[Any]") -> bool:
-    """Whether a column is a nameless index: its name is none, and it counts the rows from 0 or from 1."""
-    if not INDEX_NAME.fullmatch(str(column.name)) or column.dtype.kind != "i":
-        return False
-    first = int(column.iloc[0])
-    return first in (0, 1) and bool((column.to_numpy() == np.arange(first, first + len(column))).all())
 
 
 def _readable_rows(features: "pd.DataFrame", model: Any) -> Any:

@@ -162,7 +162,7 @@ def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
     if len(some.levels) == 0:
         return ""
     holds = f"accepted today and {_kept_words(plan, some)}"
-    shown = "Effort and guarantee are those of the values shown."
+    shown = "Effort, guarantee and plausibility are those of the values shown."
     if some.found_by == CORNERS:
         return f"With any values in these ranges that the schema allows, also together, an option is {holds}. {shown}"
     drawn = counted(int(some.n_points.max()), "row")

@@ -124,6 +124,9 @@ def _position(value: Scalar, values: tuple[Scalar, ...], index: ValueIndex, wher
     return position
 
 
+MOST_SHARE = 10.0  # of one's own value: who writes more means units
+
+
 def read_max_change(given: Any, where: str, *, ordinal: bool) -> MaxChange | None:
     """Read how far an option may go from the applicant's own value: a share of it, or units up and down."""
     if is_absent(given):
@@ -134,9 +137,16 @@ def read_max_change(given: Any, where: str, *, ordinal: bool) -> MaxChange | Non
                 f"{where} of an ordinal counts levels, as in {{up: 1, down: 2}}; a share means nothing, "
                 f"got {shown(given)}"
             )
-        return optional_number(
+        share = optional_number(
             given, f"{where} (a share of the applicant's own value, or {{up: ..., down: ...}})", positive=True
         )
+        if share is not None and share > MOST_SHARE:
+            raise InvalidInputError(
+                f"{where} is a share of the applicant's own value, 0.3 for 30 %, and at most {MOST_SHARE:g}, got "
+                f"{shown(given)}; for units write {{up: {share:g}, down: {share:g}}} (--max-change "
+                f"COLUMN=+{share:g}/-{share:g})"
+            )
+        return share
     require_known(given, SIDES, f"{where}: side")
     read = {}
     for side in SIDES:

@@ -49,6 +49,7 @@ BESIDE_AGE = """
 IDENTIFIER_WORDS, PROTECTED_WORDS, BIRTH_WORDS, AGE_WORDS = (
     frozenset(words.split()) for words in (IDENTIFIER, PROTECTED, BIRTH, AGE)
 )
+INDEX_NAME = re.compile(r"|index|level_0|Unnamed: \d+")  # as programs call an index that had no name
 LEAST_ROWS = 20  # fewer say nothing about whether the values repeat
 NEARLY_ALL = 0.95  # share of distinct values that makes an identifier
 MOST_CODES = 5
@@ -63,16 +64,28 @@ def words_of(name: str) -> list[str]:
     return re.findall(r"[a-z]+", spaced.lower())
 
 
+def counts_rows(column: "pd.Series[Any]") -> bool:
+    """Whether a column is a nameless index: its name is none, and it counts the rows from 0 or from 1."""
+    if not INDEX_NAME.fullmatch(str(column.name)) or column.dtype.kind != "i" or len(column) == 0:
+        return False
+    first = int(column.iloc[0])
+    return first in (0, 1) and bool((column.to_numpy() == np.arange(first, first + len(column))).all())
+
+
 def why_immutable(column: "pd.Series[Any]", kind: str) -> str:
     """Say why a column should not change, by its name and its values; "" where nothing speaks against it."""
     words = words_of(str(column.name))
     found = set(words)
-    if found & PROTECTED_WORDS or any(phrase <= found for phrase in PROTECTED_PHRASES):
-        return "looks like a protected attribute"
-    if found & BIRTH_WORDS:
-        return "looks like a date or year of birth"
-    if found & AGE_WORDS and found <= AGE_WORDS.union(BESIDE_AGE.split()):
-        return "looks like an age"
+    guesses = {
+        "counts the rows": counts_rows(column),
+        "looks like a protected attribute": bool(found & PROTECTED_WORDS)
+        or any(phrase <= found for phrase in PROTECTED_PHRASES),
+        "looks like a date or year of birth": bool(found & BIRTH_WORDS),
+        "looks like an age": bool(found & AGE_WORDS) and found <= AGE_WORDS.union(BESIDE_AGE.split()),
+    }
+    for guess, holds in guesses.items():
+        if holds:
+            return guess
     seen = column.dropna()
     if len(seen) < LEAST_ROWS or kind == "numeric" or seen.nunique() < NEARLY_ALL * len(seen):
         return ""

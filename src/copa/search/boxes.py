@@ -130,6 +130,8 @@ class Boxes:
     def corners(self, which: Indices) -> tuple[Indices, Array]:
         """All corners of some boxes: the option of each, (P,), and its numbers, (P, L)."""
         lower, upper = self.lower[which], self.upper[which]
+        if lower.shape[1] == 0:
+            return which, lower
         wide = (self.down + self.up)[which] > 0
         options, corners = [which[:0]], [lower[:0]]
         for pattern in np.unique(wide, axis=0):

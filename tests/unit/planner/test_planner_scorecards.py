@@ -197,3 +197,32 @@ def test_a_forest_leaves_missing_values():
     batch = planner.plan(declined)
     assert batch.options["months"].between(0, 60).any()
     assert not any(schema.violations(declined.iloc[batch.owner], batch.options))
+
+
+def test_a_scorecard_of_bins_alone_is_planned_for_and_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"income": rng.normal(3000.0, 800.0, 300).round(), "months": rng.integers(0, 60, 300)})
+    good = table["income"] / 800.0 + table["months"] / 15.0 + rng.logistic(size=300) > 5.5
+    bins = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform", subsample=None)
+    model = make_pipeline(bins, LogisticRegression()).fit(table, good)
+    planner = copa.RecoursePlanner(model, n_models=30, guarantee=0.6, n_options=2, progress=False).fit(table, good)
+    declined = table[~model.predict(table)].head(3)
+    batch = planner.plan(declined)
+    assert len(batch.options)
+    assert model.predict(batch.options).all()
+    planner.save(tmp_path / "bins.copa")
+    assert copa.RecoursePlanner.load(tmp_path / "bins.copa", model).plan(declined).to_json() == batch.to_json()
+
+
+def test_a_planner_with_special_codes_is_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(50.0, 10.0, 200).round(), "b": rng.normal(0.0, 1.0, 200).round(2)})
+    good = (table["a"] / 10.0 + table["b"] + 0.3 * rng.logistic(size=200) > 5.0).to_numpy()
+    table.loc[:14, "a"] = -9.0
+    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(table, good)
+    planner = copa.RecoursePlanner(model, n_models=30, guarantee=0.6, n_options=2, progress=False).fit(table, good)
+    assert planner.schema_["a"].special == (-9.0,)
+    declined = table[~model.predict(table)].head(12)
+    planner.save(tmp_path / "codes.copa")
+    again = copa.RecoursePlanner.load(tmp_path / "codes.copa", model)
+    assert again.plan(declined).to_json() == planner.plan(declined).to_json()

@@ -88,7 +88,7 @@ def test_a_plan_says_what_holds_in_its_ranges(batch):
     assert "Lower duration (months) from 48 to 18 (between 10 and 18)." in words
     said = "an option is accepted today and keeps a guarantee of at least 0.6"
     assert words.count(said) == 1
-    assert "Effort and guarantee are those of the values shown." in words
+    assert "Effort, guarantee and plausibility are those of the values shown." in words
     assert said in batch[0].explain(1)
 
 
@@ -96,7 +96,8 @@ def test_ranges_that_were_searched_are_not_called_certain(batch):
     plan = replace(batch, intervals=intervals("search"))[2]
     assert ranges_words(plan) == (
         "Up to 4 rows were drawn from the ranges of an option, and each is accepted today and keeps a guarantee of at "
-        "least 0.6: likely, but not certain, for the other values. Effort and guarantee are those of the values shown."
+        "least 0.6: likely, but not certain, for the other values. Effort, guarantee and plausibility are those of the "
+        "values shown."
     )
 
 

@@ -228,3 +228,8 @@ def test_transitions_cannot_be_changed_afterwards():
 @pytest.mark.parametrize("precision", [np.float16, np.float32, np.float64, np.longdouble])
 def test_a_number_has_the_same_text_in_every_precision(precision, number, text):
     assert text_of(precision(str(number))) == text
+
+
+def test_units_are_not_taken_for_a_share():
+    with pytest.raises(InvalidInputError, match=r"0.3 for 30 %, and at most 10, got 500; for units write .up: 500"):
+        Feature("debt", "numeric", max_change=500)

@@ -81,3 +81,9 @@ def test_texts_of_which_every_row_has_its_own_are_identifiers():
 )
 def test_special_codes_are_few_isolated_and_negative(numbers, codes):
     assert special_codes(np.array(numbers, dtype=float)) == codes
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", ""])
+def test_a_column_that_counts_the_rows_is_no_advice(name):
+    assert why_immutable(pd.Series(range(5), name=name), "integer") == "counts the rows"
+    assert why_immutable(pd.Series([4, 1, 3, 0, 2], name=name), "integer") == ""

@@ -14,6 +14,11 @@ from copa.uncertainty.ambiguity import AmbiguitySet
 def out_of_reach(request: PlanRequest, highest: float) -> str:
     """Say that no option was found at the level asked for, and the highest level that was."""
     what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
+    if highest <= 0.0:
+        return (
+            f"{what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: there are rows that "
+            "today's model accepts, but none with any guarantee was found"
+        )
     return (
         f"accepted today, but {what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
         f"the highest that was found for an option is {rounded_down(highest)}"
