@@ -26,6 +26,7 @@ from copa.models.encoders import encoder_categories
 from copa.schema import FeatureSchema
 from copa.schema.recognition import counts_rows
 from copa.schema.support import withheld_in_words
+from copa.tables.casting import INTEGER, NUMBER
 from copa.tables.files import read_table
 
 SHOWN = 5  # bad rows
@@ -104,7 +105,8 @@ def validate(
     if data is not None:
         from copa.planner.training_data import schema_kinds
 
-        frame, _ = read_table(open_data(data, delimiter), known.names, schema_kinds(known))
+        numbers = {f.name: INTEGER if f.kind == "integer" else NUMBER for f in known.features if f.is_numeric}
+        frame, _ = read_table(open_data(data, delimiter), known.names, numbers | schema_kinds(known))
         rows, bad = len(frame), [message for message in known.check(frame) if message]
         cells = known.count_cells(frame)
         known = known.with_support(frame)

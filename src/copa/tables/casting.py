@@ -7,6 +7,7 @@ the dtype that the model knows (`cast_like`).
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,12 +228,25 @@ def cast_like(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[An
 
 
 def _cast_as_seen(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Cast to the one kind of values that the object column `like` holds; leave the values where it holds several."""
+    """Cast to the one kind of values that the object column `like` holds; leave the values where it holds several.
+
+    Among numbers, one cell that is none must not make text of the others.
+    """
     seen = like.dropna()
     if all(isinstance(value, str) for value in seen):
         return _cast_text(column)
     kind = seen.infer_objects()
-    return (column if kind.dtype == object else cast_like(column, kind)).astype(object)
+    if kind.dtype != object:
+        return cast_like(column, kind).astype(object)
+    numbers = seen[[not isinstance(value, (str, bool)) for value in seen]].infer_objects()
+    return _mapped(column, _number_if_one).astype(object) if numbers.dtype.kind in "iuf" else column.astype(object)
+
+
+def _number_if_one(value: Any) -> Any:
+    """The number that a text says, or the value itself."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
 
 
 def _cast_text(column: "pd.Series[Any]") -> "pd.Series[Any]":

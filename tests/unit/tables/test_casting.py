@@ -114,3 +114,8 @@ def test_what_is_neither_true_nor_false_is_refused_with_its_place():
 def test_what_no_other_dtype_can_read_is_refused():
     with pytest.raises(InvalidInputError, match=r"'age' must hold values of dtype datetime64"):
         cast_like(column(["soon"]), pd.Series([], dtype="datetime64[ns]"))
+
+
+def test_one_cell_that_is_no_number_does_not_make_text_of_the_others():
+    like = pd.Series([11.0, "abc", 25.0], dtype=object, name="months")
+    assert cast_like(pd.Series(["104.0", "x"], name="months"), like).tolist() == [104.0, "x"]
