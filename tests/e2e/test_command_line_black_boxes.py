@@ -75,6 +75,7 @@ def test_the_report_is_written(planned):
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir()

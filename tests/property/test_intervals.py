@@ -50,7 +50,9 @@ class Case:
         points = np.insert(rows, 0, 1.0, axis=1)
         set_ = self.ambiguity
         drift = np.eye(set_.dimension) if set_.drift is None else set_.drift
-        std, length = (np.sqrt(np.einsum("pi,ij,pj->p", points, matrix, points)) for matrix in (set_.cov, drift))
+        std, length = (
+            np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", points, matrix, points), 0.0)) for matrix in (set_.cov, drift)
+        )
         b, c = set_.level_coefficients(self.level)
         surplus = points @ set_.mean - b * std - c * set_.radius * length
         good = (surplus >= -tolerance) & (points @ self.space.theta >= -tolerance)
@@ -85,7 +87,9 @@ def cases(draw: st.DrawFn) -> Case:
     ambiguity = kind.read(mean, cov, draw(st.sampled_from([0.0, 0.25, 1.0])), drift, family=family)
     level, point = draw(st.sampled_from([0.5, 0.8, 0.9])), np.insert(option, 0, 1.0)
     b, c = ambiguity.level_coefficients(level)
-    needed = b * np.sqrt(point @ cov @ point) + c * ambiguity.radius * np.sqrt(point @ drift @ point)
+    needed = b * np.sqrt(max(point @ cov @ point, 0.0)) + c * ambiguity.radius * np.sqrt(
+        max(point @ drift @ point, 0.0)
+    )
     mean = mean + np.eye(n + 1)[0] * (needed - mean @ point + draw(st.sampled_from([0.0, 0.25, 2.0])))
     ambiguity = kind.read(mean, cov, ambiguity.radius, drift, family=family)
     reached = float(ambiguity.option_guarantees(point[None])[0])

@@ -126,6 +126,7 @@ def test_examples_are_the_customers_of_the_paper_with_their_status_kept(session)
     np.testing.assert_array_equal(points[:, :, status], np.repeat(case.origins[:, None, status], 3, axis=1))
 
 
+@pytest.mark.slow
 def test_table_2_takes_any_surrogate_and_asks_the_network_itself(session):
     asked = []
 
@@ -158,6 +159,7 @@ def test_the_layers_of_a_network_compute_what_it_computes(german):
     np.testing.assert_allclose(acceptance(network)(rows[:5]), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_benchmark_measures_real_rows_and_no_bound_breaks_inside_its_ball(shared):
     table = benchmark.run(shared)
     assert set(table["method"]) == {"Wachter", "ROAR", "COPA (0.5, 5)", "COPA planner"}

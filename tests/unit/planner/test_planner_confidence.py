@@ -91,6 +91,7 @@ def test_the_confidence_is_the_normal_quantile_of_the_radius(model, confidence):
     assert planner.radius_ == pytest.approx(both_sides(confidence) * root, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_radius_does_not_depend_on_how_many_refits_there_are(model):
     few, many = (loans.planner(model, n_models=n).radius_ for n in (50, 1000))
     assert abs(few - many) < 0.05 * many

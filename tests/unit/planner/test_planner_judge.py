@@ -28,7 +28,7 @@ KINDS = {
     "splines": (make_pipeline(StandardScaler(), SplineTransformer(n_knots=4)), LogisticRegression(C=0.3)),
     "forest": (StandardScaler(), RandomForestClassifier(10, min_samples_leaf=5, random_state=0)),
 }
-SOME_SLOW = {"splines": pytest.mark.slow}
+SOME_SLOW = {"products": pytest.mark.slow, "splines": pytest.mark.slow}
 FIELDS = {
     "income": {"direction": "increase", "step": 10},
     "debt": {"direction": "decrease", "step": 10},
