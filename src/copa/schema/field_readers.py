@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from copa._core.reading import read_count, read_number
 from copa._core.records import FrozenMap
 from copa._core.words import listed, nearest, require_known, shown
 from copa.exceptions import InvalidInputError
+from copa.tables.casting import as_number  # YAML takes 1e-3 for text, because there is no point in it
 from copa.tables.cells import Scalar, ValueIndex, as_scalar, as_scalars, text_of
 
 NO_LABELS: FrozenMap[Scalar, str] = FrozenMap({})
@@ -28,13 +28,6 @@ def optional_number(value: Any, where: str, *, positive: bool = False) -> float 
     if is_absent(value):
         return None
     return read_number(as_number(value), where, least=-math.inf, positive=positive) + 0.0  # no negative zero
-
-
-def as_number(value: Any) -> Any:
-    """Return the number that a text says: YAML takes 1e-3 for text, because there is no point in it."""
-    with suppress(ValueError):
-        return float(value) if isinstance(value, str) else value
-    return value
 
 
 def read_some_of(some: Any, values: tuple[Scalar, ...], index: ValueIndex, where: str) -> tuple[Scalar, ...] | None:

@@ -239,11 +239,11 @@ def _cast_as_seen(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Serie
     if kind.dtype != object:
         return cast_like(column, kind).astype(object)
     numbers = seen[[not isinstance(value, (str, bool)) for value in seen]].infer_objects()
-    return _mapped(column, _number_if_one).astype(object) if numbers.dtype.kind in "iuf" else column.astype(object)
+    return _mapped(column, as_number).astype(object) if numbers.dtype.kind in "iuf" else column.astype(object)
 
 
-def _number_if_one(value: Any) -> Any:
-    """The number that a text says, or the value itself."""
+def as_number(value: Any) -> Any:
+    """Return the number that a text says, or the value itself."""
     with suppress(ValueError):
         return float(value) if isinstance(value, str) else value
     return value

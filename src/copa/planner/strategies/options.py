@@ -1,6 +1,6 @@
 """Options that a strategy found: rows, and what the model in force says of them."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
+from copa.search.problem import ActionSpace
 from copa.search.regions import as_written, read_regions
 from copa.search.rows import write_rows
 
@@ -38,8 +39,8 @@ class Options:
     effort : ndarray of shape (M,)
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
-    plausibility : ndarray of shape (M,)
-        NaN where it is not known.
+    space : ActionSpace
+        Knows how plausible the rows are.
     """
 
     model: Model
@@ -48,7 +49,12 @@ class Options:
     points: Array
     effort: Array
     relaxed_effort: Array
-    plausibility: Array
+    space: ActionSpace
+
+    @cached_property
+    def plausibility(self) -> Array:
+        """Plausibility of each row, (M,); NaN where it is not known."""
+        return self.space.plausibility_of(self.table)
 
     @cached_property
     def accepted(self) -> Flags:
@@ -57,9 +63,11 @@ class Options:
 
     def take(self, flags: Flags) -> "Options":
         """Some of the rows."""
-        arrays = {f.name: getattr(self, f.name)[flags] for f in fields(self) if f.name not in ("model", "table")}
-        taken = Options(model=self.model, table=self.table[flags].reset_index(drop=True), **arrays)
-        vars(taken)["accepted"] = self.accepted[flags]  # known already
+        arrays = {name: getattr(self, name)[flags] for name in ("owner", "points", "effort", "relaxed_effort")}
+        table = self.table[flags].reset_index(drop=True)
+        taken = Options(model=self.model, table=table, space=self.space, **arrays)
+        for name in {"accepted", "plausibility"} & vars(self).keys():  # known already
+            vars(taken)[name] = getattr(self, name)[flags]
         return taken
 
 
@@ -99,7 +107,7 @@ def write_options(
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
     relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space.plausibility_of(table))
+    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space)
 
 
 def read_options(
@@ -116,4 +124,4 @@ def read_options(
     regions = read_regions(space, origins).take(owner)
     effort = space.effort(*as_written(space, regions, table))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort, space.plausibility_of(table))
+    return Options(strategy.model, table, owner, points, effort, effort, space)
