@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa.plans import Plan
-from copa.plans.wording import heading, value_text
+from copa.plans.units import heading, value_text
 from copa.tables.cells import cells_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
-from copa.plans.wording import value_text
+from copa.plans.units import value_text
 from copa.schema import FeatureSchema
 from copa.tables.cells import as_text, cells_of, is_missing, plain
 

@@ -1,7 +1,7 @@
 """A plan in plain words: what to do, how surely it holds, and under which assumption."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,8 +9,7 @@ from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
 from copa.plans.intervals import CORNERS, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
-from copa.schema import FeatureSchema
-from copa.tables.cells import alone, as_text, is_missing, plain
+from copa.tables.cells import as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
 from copa.uncertainty.tested import is_tested, tested_rule
@@ -279,17 +278,6 @@ def expectation(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
         f"option with probability at least its guarantee. {tested.in_words()} It is the training sample that is lucky "
         "or not: where it is not, its options fail together. "
     )
-
-
-def heading(schema: FeatureSchema, column: Any) -> str:
-    """What people call a column."""
-    return schema[column].heading if column in schema else str(column)
-
-
-def value_text(schema: FeatureSchema, column: Any, value: Any) -> str:
-    """What people call a value of a column."""
-    label = schema[column].label_of(value) if column in schema else None
-    return alone(value if label is None else label)
 
 
 def shortened(text: str, length: int) -> str:

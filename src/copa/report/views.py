@@ -13,6 +13,7 @@ from copa.analysis.frontier import Frontier
 from copa.analysis.totals import Corrections, Totals, compare_groups
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.plans.card import STATUS_SIGNS, plan_view
+from copa.plans.units import heading, value_text
 from copa.plans.wording import (
     MEANINGS,
     WHOM,
@@ -20,11 +21,9 @@ from copa.plans.wording import (
     as_asked,
     condition,
     favourable,
-    heading,
     percent,
     request_fact,
     rounded_radius,
-    value_text,
 )
 from copa.report import figures
 from copa.schema import FeatureSchema
