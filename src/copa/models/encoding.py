@@ -79,7 +79,7 @@ class Encoding:
             name = probe.feature.name
             try:
                 if probe.feature.is_categorical:
-                    categorical[name] = probe.codes(probe.spelled_values())
+                    categorical[name] = probe.codes(probe.regular_rows())
                 else:
                     numeric[name], irregular[name] = probe.direction()
             except CrookedError as error:
@@ -93,7 +93,7 @@ class Encoding:
             name = probe.feature.name
             if name not in found:
                 raise reason
-            categorical[name] = probe.codes(probe.spelled_numbers(found[name].inside))
+            categorical[name] = probe.codes(probe.vary(probe.spelled_numbers(found[name].inside)))
         edges = {name: bins.edges for name, bins in found.items()}
         _require_no_rules(schema, edges)
         return cls(numeric, categorical, edges, irregular)
@@ -117,7 +117,7 @@ class Encoding:
         _require_no_rules(schema, edges)
         for probe in probes:
             if probe.feature.is_categorical:
-                probe.vary(probe.spelled_values())  # which raises where the model cannot read one
+                probe.regular_rows()  # which raises where the model cannot read one
         nothing = np.zeros(model.theta.size)
         features = [probe.feature for probe in probes]
         lines = [feature for feature in features if feature.is_numeric and feature.name not in edges]

@@ -1,7 +1,8 @@
 """One raw column of a fitted pipeline at a time, varied by itself at a few rows."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,32 @@ def probes_of(model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame"
     good = table[gaps == gaps.min()]
     bases = good.iloc[np.unique(np.linspace(0, len(good) - 1, BASES).astype(int))]
     used = [feature for feature in schema.features if feature.name in model.columns]
-    return [Probe(model, bases, feature, table[feature.name]) for feature in used]
+    probes = [Probe(model, bases, feature, table[feature.name]) for feature in used]
+    answers = encode_together(probes)
+    return [replace(probe, answer=answers.get(probe.feature.name)) for probe in probes]
+
+
+def encode_together(probes: "Sequence[Probe]") -> dict[str, Array]:
+    """Encoded rows (B, V, D) with the regular entries of each column, in one call for all columns.
+
+    A pipeline takes about as long for a few rows as for a thousand. Columns whose entries change the types of the table
+    are encoded apart from the others; those that cannot be read are left out, and each says why when it is asked.
+    """
+    from pandas import concat
+
+    alike: dict[Any, list[tuple[Probe, pd.DataFrame]]] = {}
+    for probe in probes:
+        with suppress(ValueError, TypeError):
+            rows = probe.varied(probe.regular_entries())
+            alike.setdefault(tuple(rows.dtypes), []).append((probe, rows))
+    answers: dict[str, Array] = {}
+    for members in alike.values():
+        with suppress(ValueError, TypeError):
+            encoded = probes[0].model.encode(concat([rows for _, rows in members], ignore_index=True))
+            ends = np.cumsum([len(rows) for _, rows in members])
+            parts = zip(members, np.split(encoded, ends[:-1]), strict=True)
+            answers |= {probe.feature.name: probe.by_base(part) for (probe, _), part in parts}
+    return answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,24 +82,39 @@ class Probe:
     feature : Feature
     column : Series
         Of the table.
+    answer : ndarray of shape (B, V, D), optional
+        Encoded rows with the regular entries, where they are known already.
     """
 
     model: LinearModel
     bases: "pd.DataFrame"
     feature: "Feature"
     column: "pd.Series[Any]"
+    answer: Array | None = None
 
     def vary(self, entries: "pd.Series[Any]") -> Array:
         """Encoded rows (B, V, D): every base with every entry of the column."""
-        from pandas import concat
+        return self.by_base(_read(self.model.encode, self.varied(entries), self.feature.name))
 
-        blocks = []
-        for b in range(len(self.bases)):
-            block = self.bases.iloc[[b] * len(entries)].reset_index(drop=True)
-            block[self.feature.name] = entries.to_numpy() if entries.dtype == object else entries
-            blocks.append(block)
-        encoded = _read(self.model.encode, concat(blocks, ignore_index=True), self.feature.name)
-        return encoded.reshape(len(self.bases), len(entries), -1)
+    def varied(self, entries: "pd.Series[Any]") -> "pd.DataFrame":
+        """Raw rows: the first base with every entry of the column, then the second one, and so on."""
+        n = len(entries)
+        rows = self.bases.iloc[np.repeat(np.arange(len(self.bases)), n)].reset_index(drop=True)
+        every = entries.iloc[np.tile(np.arange(n), len(self.bases))].reset_index(drop=True)
+        rows[self.feature.name] = every.to_numpy() if entries.dtype == object else every
+        return rows
+
+    def regular_entries(self) -> "pd.Series[Any]":
+        """All values of a categorical column, some numbers of a numeric one."""
+        return self.spelled_values() if self.feature.is_categorical else self.spelled_numbers(self.test_numbers())
+
+    def regular_rows(self) -> Array:
+        """Encoded rows (B, V, D) with the regular entries; an error that names the one that cannot be read."""
+        return self.vary(self.regular_entries()) if self.answer is None else self.answer
+
+    def by_base(self, encoded: Array) -> Array:
+        """Encoded rows (B, V, D) of those that `varied` returns."""
+        return encoded.reshape(len(self.bases), len(encoded) // len(self.bases), -1)
 
     def direction(self) -> tuple[Array, Array]:
         """What a numeric column does, by its regular values and by its irregular entries.
@@ -85,8 +126,7 @@ class Probe:
         ndarray of shape (K, D)
             Its change from each irregular entry to a value of zero.
         """
-        numbers = self.test_numbers()
-        rows = self.vary(self.spelled_numbers(numbers))
+        numbers, rows = self.test_numbers(), self.regular_rows()
         slopes = (rows[:, -1] - rows[:, 0]) / (numbers[-1] - numbers[0])
         linear = rows[:, :1] + (numbers - numbers[0])[:, None] * slopes[:, None]
         size = max(1.0, float(np.abs(rows).max()))
@@ -100,9 +140,15 @@ class Probe:
         self._require_one_answer(changes, size)
         return np.asarray(slopes[0]), np.asarray(changes[0])
 
-    def codes(self, entries: "pd.Series[Any]") -> Array:
-        """Encoded vectors of a column's values and of its irregular entries, up to a vector that all of them share."""
-        rows = np.concatenate([self.vary(entries), self.irregular_rows()], axis=1)
+    def codes(self, regular: Array) -> Array:
+        """Encoded vectors of a column's values and of its irregular entries, up to a vector that all of them share.
+
+        Parameters
+        ----------
+        regular : ndarray of shape (B, V, D)
+            Encoded rows with the values.
+        """
+        rows = np.concatenate([regular, self.irregular_rows()], axis=1)
         codes = rows - rows[:, :1]
         self._require_one_answer(codes, max(1.0, float(np.abs(rows).max())))
         return np.asarray(codes[0])
@@ -136,7 +182,7 @@ class Probe:
 
     def has_slope(self) -> bool:
         """Whether the encoded vector does not change along a numeric column in jumps alone."""
-        rows = self.vary(self.spelled_numbers(self.test_numbers()))
+        rows = self.regular_rows()
         if np.ptp(rows, axis=1).max() <= SLACK * max(1.0, float(np.abs(rows).max())):
             return True
         try:

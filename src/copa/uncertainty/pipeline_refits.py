@@ -52,8 +52,8 @@ class PipelineRefits:
     keeps_bins: bool = False
 
     @classmethod
-    def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any) -> "PipelineRefits":
-        """Take the pipeline of a model, and encode its training rows."""
+    def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any, encoded: Array | None = None) -> "PipelineRefits":
+        """Take the pipeline of a model, and encode its training rows where that is not done already."""
         from sklearn.base import is_classifier
         from sklearn.pipeline import Pipeline
 
@@ -70,7 +70,8 @@ class PipelineRefits:
         row: Any = table[:1]
         for step in model.transformers:
             row = step.transform(row)
-        return cls(pipeline, table, labels, Coordinates(model.encode(X)), hasattr(row, "toarray"), bool(bins))
+        today = Coordinates(model.encode(X) if encoded is None else encoded)
+        return cls(pipeline, table, labels, today, hasattr(row, "toarray"), bool(bins))
 
     def subset(self, rows: Indices) -> tuple[Any, Any]:
         """Some rows of the table, and their labels."""

@@ -71,6 +71,7 @@ def refit_parameters(
     n_thirds: int,
     seed: int,
     n_jobs: int | None = None,
+    encoded: Array | None = None,
 ) -> Refits:
     """Refit a linear model, encoder included, on random halves and thirds of its training data.
 
@@ -91,6 +92,8 @@ def refit_parameters(
         The first refits do not depend on how many follow.
     n_jobs : int, optional
         Processes of joblib for refits one by one, None for all cores. The result does not depend on it.
+    encoded : ndarray of shape (n, D), optional
+        What `model.encode` says of the rows, where it is known already.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def refit_parameters(
     if not 0.0 < target.mean() < 1.0:
         raise InvalidInputError(f"y must hold both labels to retrain the model, got {labels.tolist()[0]!r} only")
     subsets = Subsets.draw(target, n_halves, n_thirds, seed)
-    pipeline = PipelineRefits.read(model, X, labels)
+    pipeline = PipelineRefits.read(model, X, labels, encoded)
     logistic = _logistic(model)
     thetas = np.zeros((len(subsets), model.theta.size))
     known, divisors = np.zeros(0, dtype=np.intp), np.zeros((0, model.theta.size - 1))
@@ -143,7 +146,9 @@ def refit_parameters(
     return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X), pipeline.keeps_bins)
 
 
-def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None) -> bool:
+def can_batch(
+    model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None, *, encoded: Array | None = None
+) -> bool:
     """Whether refits of a model are fitted together, which costs about a millisecond each.
 
     Parameters
@@ -154,6 +159,8 @@ def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None
         classifier decides.
     y : array_like, optional
         Labels, for encoders that use them.
+    encoded : ndarray of shape (n, D), optional
+        What `model.encode` says of the rows, where it is known already.
 
     Returns
     -------
@@ -163,7 +170,8 @@ def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None
         return False
     if X is None:
         return True
-    pipeline = PipelineRefits.read(model, X, None if y is None else model.read_labels(y, len(X)))
+    labels = None if y is None else model.read_labels(y, len(X))
+    pipeline = PipelineRefits.read(model, X, labels, encoded)
     halves = draw_halves(len(X), np.random.default_rng(0))
     scales = ColumnScales(pipeline)
     with one_thread_no_warnings():

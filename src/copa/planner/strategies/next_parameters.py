@@ -83,7 +83,7 @@ def learn_parameters(
             f"moments must be of the model's {encoded.shape[1]} parameters (the intercept and one for each encoded "
             f"column), got {given.mean.size}"
         )
-    refits = _refits(model, X, labels, settings)
+    refits = _refits(model, encoded, X, labels, settings)
     shape: Array | None
     if settings.by_rule:
         mean = model.theta if given is None else oriented_mean(model, given)
@@ -116,21 +116,25 @@ def oriented_mean(model: LinearModel, moments: WeightMoments) -> Array:
     return moments.mean if moments.oriented else model.oriented(moments.mean)
 
 
-def _refits(model: LinearModel, X: "pd.DataFrame", labels: Any, settings: FitSettings) -> Refits:
+def _refits(model: LinearModel, encoded: Array, X: "pd.DataFrame", labels: Any, settings: FitSettings) -> Refits:
     """Refits on halves, for the rule, and on thirds."""
     nothing = np.zeros((0, model.theta.size))
     if labels is None:
         return Refits(nothing, nothing, exact=True, n_rows=len(X))
-    together = can_batch(model, X, labels)
-    n_halves = (N_MODELS if together else N_SLOW_MODELS) if settings.n_models is None else settings.n_models
-    n_thirds = THIRDS if together else SLOW_THIRDS
-    if settings.n_models is not None:
-        n_thirds = max(FEWEST_THIRDS, min(n_thirds, n_halves // 5))
-    n_halves = max(2 * N_SPLITS, n_halves + n_halves % 2) if settings.by_rule else 0
+    n_halves = settings.n_models or 0
+    n_thirds = max(FEWEST_THIRDS, n_halves // 5)
+    if settings.n_models is None or n_thirds > SLOW_THIRDS:  # else as many whatever they cost
+        together = can_batch(model, X, labels, encoded=encoded)
+        most = THIRDS if together else SLOW_THIRDS
+        n_thirds = most if settings.n_models is None else min(n_thirds, most)
+        n_halves = n_halves or (N_MODELS if together else N_SLOW_MODELS)
+    numbers = {
+        "n_halves": max(2 * N_SPLITS, n_halves + n_halves % 2) if settings.by_rule else 0,
+        "n_thirds": n_thirds,
+        "seed": settings.seed,
+    }
     try:
-        return refit_parameters(
-            model, X, labels, n_halves=n_halves, n_thirds=n_thirds, seed=settings.seed, n_jobs=settings.n_jobs
-        )
+        return refit_parameters(model, X, labels, **numbers, n_jobs=settings.n_jobs, encoded=encoded)
     except RetrainingError:
         if settings.by_rule:
             raise
