@@ -12,6 +12,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import LinearSVC
 
 from copa import FeatureSchema, RecoursePlanner
+from copa._core.words import rounded_up
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
 from e2e.command_runs import FIT, SEARCH, copa, fit_bank, json_of, process, refused, write_bank
@@ -163,9 +164,25 @@ def test_audit_finds_the_numbers_of_plans_again(bank, bundle, plans, expected, e
 
 
 def test_audit_tells_in_words_what_breaks_first(bank, bundle, plans):
-    text = copa("audit", bundle, plans["csv"], "--applicants", bank / "people.csv", "--id", "name").stdout
-    assert "breaks first. At worst, with probability 0." in text
-    assert "Its score is then" in text
+    given = (bundle, plans["csv"], "--applicants", bank / "people.csv", "--id", "name")
+    text = " ".join(copa("audit", *given).stdout.split())
+    content = json_of("audit", *given)
+    totals, entries = content["totals"], content["applicants"]
+    assert text.startswith(f"{totals['n_options']} options for {totals['n_applicants']} applicants")
+    assert f"{totals['accepted']} accepted by today's model" in text
+    assert (
+        totals["n_options"] == totals["allowed"] == totals["accepted"] == sum(len(entry["each"]) for entry in entries)
+    )
+    told = [
+        entry["breaks_first"] for entry in [entry for entry in entries if entry["each"]][:10] if entry["breaks_first"]
+    ]
+    assert told
+    for found in told:
+        most = rounded_up(found["probability"])
+        assert (
+            f"Option {found['option']} fails first: the next model refuses it with probability at most {most}." in text
+        )
+        assert " - ".join(found["causes"]) in text
     assert "Assumption: the parameters of the next model" in text
 
 

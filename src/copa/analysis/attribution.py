@@ -1,53 +1,71 @@
-"""What breaks a plan first: how the score of an option falls, column by column, in the worst case."""
+"""What breaks a plan first: how the score of an option falls, column by column, in its worst case."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.words import rounded_up
+from copa.analysis.causes import WHOLE, Flags, Part, cause, parts_of
+from copa.bounds.worst_option import worst_of_option
 from copa.plans import Plan
-from copa.plans.units import heading, value_text
 from copa.tables.cells import cells_of
 
 if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
 
-Flags = npt.NDArray[np.bool_]
-
-GENERAL = "the model's general level"
-SHARED = "several columns together"
-OTHERS = "other columns"
-WHOLE = "the row as a whole"
-NOISE = 1e-9  # an answer of the pipeline that is smaller than this, relative to its largest, is rounding
 NEGLIGIBLE = 5e-4  # probability that nobody would call a risk
 TOLD = 4  # parts of a score, those that lose most
+LEAST_TOLD = 0.05  # share of the whole loss, below which a part is not told
+COMPARED = 500  # training rows whose average is the average applicant
 
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """Shares of the score of the option that breaks first, on average and where the worst case breaks it.
+    """Shares of the score of the option that breaks first, today and where its own worst case breaks it.
 
     Every part of the row has a share, not only what the option changes: the worst distribution moves all parameters,
-    and an option is refused because its whole score falls, often through a column that stays as it is. The shares add
-    up to the score on either side.
+    and an option is refused because its whole score falls, often through a column that stays as it is. A column's share
+    is what its value adds to the score of an average applicant, whose own score is the share of the general level. The
+    shares add up to the score on either side.
 
-    Attributes
+    Parameters
     ----------
     option : int
         Number of the option.
     probability : float
-        Mass that the worst distribution puts on models that refuse it.
+        At most this is the probability that the next model refuses it: one minus its own guarantee.
     parts : tuple of str
         C parts of the score in words: columns with the option's value, and what belongs to no single column.
     columns : tuple of str or None
         Raw column of each part, None where it is none.
-    is_changed : ndarray of bool, shape (C,)
+    is_changed : ndarray of bool of shape (C,)
         Whether the option changes the column.
-    expected, broken : ndarray of shape (C,)
-        Share of each part in the option's score: on average over the estimated next models, and over those that the
-        worst distribution turns against the option. The shares `broken` sum to 0 or less.
+    today, broken : ndarray of shape (C,)
+        Share of each part in the option's score: by today's model, and on average over the models that refuse the
+        option in its worst case. The shares `broken` sum to 0 or less. Where today's model has no parameters in the
+        coordinates of the plan, `today` is that of the estimated mean.
+    is_accepted : bool
+        Whether today's model accepts the option.
+    causes : tuple of str
+        What a model that refuses the option does differently, the largest loss first: clauses without a subject, in the
+        units of the table. Empty where the score is no sum over columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from copa.analysis.attribution import Attribution
+    >>> shares = {"today": np.array([-0.4, 1.0]), "broken": np.array([-0.9, 0.8])}
+    >>> flags = np.array([True, False])
+    >>> names = {"parts": ("months: 24", "general"), "columns": ("months", None), "is_changed": flags}
+    >>> told = ("rates a duration of 24 months as today's model rates about 31 months", "is stricter in general")
+    >>> found = Attribution(2, 0.1, is_accepted=True, causes=told, **names, **shares)
+    >>> found.first_words()[:79]
+    'Option 2 fails first: the next model refuses it with probability at most 0.100.'
+    >>> found.in_words().endswith("rates about 31 months; it is stricter in general.")
+    True
     """
 
     option: int
@@ -55,93 +73,177 @@ class Attribution:
     parts: tuple[str, ...]
     columns: tuple[str | None, ...]
     is_changed: Flags
-    expected: Array
+    today: Array
     broken: Array
+    is_accepted: bool
+    causes: tuple[str, ...]
 
     @property
     def change(self) -> Array:
         """What the worst case takes from each share (negative) or adds to it, (C,)."""
-        return self.broken - self.expected
+        return self.broken - self.today
 
     @property
     def is_column(self) -> Flags:
         """Whether each part is a column, (C,)."""
         return np.array([column is not None for column in self.columns])
 
+    def first_words(self) -> str:
+        """Say which option fails first, and with which probability at most; the causes go on from there."""
+        if not self.is_accepted:
+            return f"Option {self.option} fails first: today's model refuses it already."
+        most = rounded_up(self.probability)
+        risk = f"the next model refuses it with probability at most {most}"
+        first = f"Option {self.option} fails first: {risk if float(most) < 1.0 else 'nothing is guaranteed for it'}."
+        if self.causes:
+            return f"{first} In the worst case the model that refuses it, on average,"
+        if len(self.parts) > 1:
+            return f"{first} In the worst case many columns count a little less; no single one stands out."
+        return f"{first} This model's score is no sum over columns, so that no column can be named that is behind it."
+
     def in_words(self) -> str:
         """Say it in one paragraph."""
-        total = f"{self.broken.sum():+.2f} and not {self.expected.sum():+.2f}"
-        case = f"Option {self.option} breaks first. At worst, with probability {self.probability:.3f}, the next model"
-        if len(self.parts) == 1:
-            return f"{case} is one that gives it, on average, the score {total}; below 0 it is refused."
-        losing = [k for k in np.argsort(self.change, kind="stable")[:TOLD].tolist() if self.change[k] < 0.0]
-        told = [
-            f"{self.parts[k]}{' (changed)' if self.is_changed[k] else ''} counts {self.broken[k]:+.2f} and not "
-            f"{self.expected[k]:+.2f}"
-            for k in losing
-        ] or ["every part counts as expected"]
-        return (
-            f"{case} is one in which, on average, {'; '.join(told)}. Its score is then {total}; below 0 it is refused."
-        )
+        causes = f" {'; it '.join(self.causes)}." if self.causes and self.is_accepted else ""
+        return f"{self.first_words()}{causes}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        names = ("part", "column", "changed", "expected", "broken")
-        numbers = (values.tolist() for values in (self.is_changed, self.expected, self.broken))
+        names = ("part", "column", "changed", "today", "broken")
+        numbers = (values.tolist() for values in (self.is_changed, self.today, self.broken))
         shares = [dict(zip(names, row, strict=True)) for row in zip(self.parts, self.columns, *numbers, strict=True)]
-        return {"option": self.option, "probability": self.probability, "shares": shares, "in_words": self.in_words()}
+        told = {"option": self.option, "probability": self.probability, "accepted": self.is_accepted}
+        return told | {"shares": shares, "causes": list(self.causes), "in_words": self.in_words()}
+
+
+class Attributor:
+    """Splits the worst cases of plans by raw columns.
+
+    Parameters
+    ----------
+    fitted : Strategy
+        What the planner that made or audited the plans has fitted. Where its model is no sum over columns, or not in
+        the coordinates of a plan, the row as a whole is the only part.
+    """
+
+    def __init__(self, fitted: "Strategy") -> None:
+        self._fitted = fitted
+
+    def attribute(self, plan: Plan) -> Attribution | None:
+        """Split the worst case of the option of a plan that breaks first.
+
+        Returns
+        -------
+        Attribution or None
+            None where there are no options, where all of several are equally sure, where nothing to speak of breaks
+            them, or where the set does not know its worst case.
+        """
+        first = 1 if plan.n_options == 1 else plan.breaks_first
+        if first is None or not plan.ambiguity.has_worst_case:
+            return None
+        j = first - 1
+        probability = 1.0 - float(plan.option_lower[j])
+        if not probability > NEGLIGIBLE:
+            return None
+        point, nominal = plan.points[j], plan.ambiguity.mean
+        refusing = worst_of_option(point[None], plan.ambiguity).location[0]
+        parts, values, centre, theta = self._parts, {}, self._centre, self._theta
+        if not self._knows_columns or len(self._theta) != len(point):
+            parts, centre, theta = [Part(WHOLE, np.ones(len(point), dtype=bool))], np.zeros(len(point)), nominal
+        else:
+            values = {name: cells_of(plan.options[name])[j] for name in (p.column for p in parts) if name}
+        today, broken = (_shares(parts, point, centre, parameters) for parameters in (theta, refusing))
+        changed = set(plan.options.columns[plan.batch.changed[plan.own_rows][j]])
+        cells = [values.get(part.column) if part.column else None for part in parts]
+        loss = broken - today
+        told = np.argsort(loss, kind="stable")[:TOLD] if len(parts) > 1 else np.zeros(0, dtype=np.intp)
+        told = told[loss[told] < LEAST_TOLD * loss[loss < 0.0].sum()]
+        return Attribution(
+            option=first,
+            probability=probability,
+            parts=tuple(p.words(plan.basis.schema, cell) for p, cell in zip(parts, cells, strict=True)),
+            columns=tuple(part.column for part in parts),
+            is_changed=np.array([part.column in changed for part in parts]),
+            today=today,
+            broken=broken,
+            is_accepted=bool(plan.accepted[j]),
+            causes=tuple(cause(parts[k], cells[k], theta, float(today[k]), float(broken[k])) for k in told.tolist()),
+        )
+
+    @property
+    def reference(self) -> str:
+        """What the row is in words whose score the shares of the columns are added to."""
+        known = self._knows_columns and self._centre[1:].any()
+        return "an average applicant of the training data" if known else "a row whose encoded columns are 0"
+
+    @property
+    def _knows_columns(self) -> bool:
+        return self._fitted.additive and self._fitted.space.directions.shape[1] == len(self._theta)
+
+    @cached_property
+    def _theta(self) -> Array:
+        """Parameters of today's model."""
+        return self._fitted.space.theta
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        return parts_of(self._fitted.space) if self._knows_columns else []
+
+    @cached_property
+    def _centre(self) -> Array:
+        """The average of training rows as the model sees it, (D,); nothing but the intercept where it is not known."""
+        alone = np.zeros(len(self._theta))
+        alone[0] = 1.0
+        known = self._fitted.space.plausibility
+        if known is None or not self._knows_columns:
+            return alone
+        try:
+            rows = self._fitted.encode(known.table(COMPARED))
+        except (ValueError, TypeError, KeyError):  # columns that the schema does not name, or text that was numbers
+            return alone
+        rows = rows[np.isfinite(rows).all(axis=1)]
+        return np.asarray(rows.mean(axis=0)) if len(rows) else alone
 
 
 def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
-    """Split the worst case of a plan by raw columns.
+    """Say what breaks a plan first: split the worst case of that option by raw columns.
 
     Parameters
     ----------
     plan : Plan
     fitted : Strategy
-        What the planner that made or audited the plan has fitted. Where its model is no sum over columns, or not in the
-        coordinates of the plan, the row as a whole is the only part.
+        `fitted_` of the planner that made or audited the plan.
 
     Returns
     -------
     Attribution or None
         None where there are no options, where all of several are equally sure, where nothing to speak of breaks them,
         or where the set does not know its worst case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> from copa.analysis.attribution import attribute
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_models=20, progress=False).fit(X, y)
+    >>> person = X[~model.predict(X)].head(1)
+    >>> plan = planner.audit([person.assign(income=45)], person)[0]
+    >>> found = attribute(plan, planner.fitted_)
+    >>> found.parts[found.change.argmin()]  # what loses most, in the worst case
+    'income: 45'
     """
-    first = 1 if plan.n_options == 1 else plan.breaks_first
-    if plan.certificate is None or first is None or not plan.ambiguity.has_worst_case:
-        return None
-    worst, j = plan.certificate.worst_case(), first - 1
-    if not worst.mass[j] > NEGLIGIBLE:
-        return None
-    columns, names, members = zip(*_parts(fitted, plan.ambiguity.mean), strict=True)
-    changed = {change.column for change in plan.changes(j + 1)}
-    sums = np.array(members, dtype=np.float64)
-    return Attribution(
-        option=j + 1,
-        probability=float(worst.mass[j]),
-        parts=tuple(_worded(plan, j, column) if column else name for column, name in zip(columns, names, strict=True)),
-        columns=columns,
-        is_changed=np.array([column in changed for column in columns]),
-        expected=sums @ (plan.points[j] * plan.ambiguity.mean),
-        broken=sums @ (plan.points[j] * worst.location[j]),
-    )
+    return Attributor(fitted).attribute(plan)
 
 
-def _worded(plan: Plan, j: int, column: str) -> str:
-    """Return a column in people's words, with the value that the option has there."""
-    schema = plan.basis.schema
-    return f"{heading(schema, column)}: {value_text(schema, column, cells_of(plan.options[column])[j])}"
-
-
-def _parts(fitted: "Strategy", mean: Array) -> list[tuple[str | None, str, Flags]]:
-    """Parts of a score: column (None where it is no single one's), name, and which coordinates belong to it, (D,)."""
-    space = fitted.space
-    if not fitted.additive or space.directions.shape[1] != len(mean):
-        return [(None, WHOLE, np.ones(len(mean), dtype=bool))]
-    sizes = np.array([np.abs(space.directions[space.levels(k)]).max(axis=0) for k in range(len(space.columns))])
-    answers = sizes > NOISE * sizes.max(axis=1, keepdims=True)
-    n_columns, general = answers.sum(axis=0), np.arange(len(mean)) == 0
-    parts = [(f.name, f.name, row & (n_columns == 1)) for f, row in zip(space.columns, answers, strict=True)]
-    others = {GENERAL: general, SHARED: n_columns > 1, OTHERS: (n_columns == 0) & ~general}
-    return [part for part in (*parts, *((None, name, own) for name, own in others.items())) if part[2].any()]
+def _shares(parts: list[Part], point: Array, centre: Array, parameters: Array) -> Array:
+    """What the coordinates of each part add beyond the average row; the intercept's part has that row's own score."""
+    beyond = (point - centre) * parameters
+    shares = np.array([beyond[part.own].sum() for part in parts])
+    holds_intercept = [bool(part.own[0]) for part in parts].index(True)
+    shares[holds_intercept] += float(centre @ parameters)
+    return shares

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.words import counted, rounded_down
-from copa.analysis.attribution import Attribution, attribute
-from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json, show_table
+from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, counted
+from copa.analysis.attribution import Attribution, Attributor
+from copa.analysis.audit_totals import AuditTotals
+from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json
 from copa.cli.options import (
     Applicants,
     AsJson,
@@ -30,7 +31,7 @@ from copa.cli.options import (
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
-from copa.plans.wording import assumption
+from copa.plans.wording import as_asked, assumption, guarantees_words, sentence
 from copa.plans.writers import BATCH_FILES, PAGES, plans_into
 from copa.tables.cells import as_json, as_text
 from copa.tables.files import read_applicants, read_json_file, read_options
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa.planner.bundle import Bundle
+    from copa.plans import Plan
 
 
 SAVED = (".copa", ".zip")
@@ -115,6 +117,17 @@ class Request:
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
+MOST_VIOLATIONS = 3  # that are named of an option
+VERDICTS = {
+    OK: "the plan reaches the guarantee asked for",
+    FRAGILE: "the plan does not reach the guarantee asked for",
+    INFEASIBLE: "the plan cannot be offered as it is",
+    ERROR: "the plan cannot be audited as it is",
+}
+COMPARISON = (
+    "What a model counts, gives or rates is said in comparison with {}. A probability of refusal is an upper bound: "
+    "the worst case that the assumption allows, for this option alone."
+)
 
 
 def audit(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -139,12 +152,12 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     request = Request(bundle, plans, applicants, output, report, group, label, delimiter, raw_cells)
     opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
-    breaks = [attribute(plan, opened.fitted) for plan in batch]
     request.write(batch, planner=opened.planner)
+    totals, attributor = AuditTotals.of(batch, opened.fitted), Attributor(opened.fitted)
     if as_json:
-        show_json(_content(batch, breaks))
+        show_json(_content(batch, totals, attributor))
     else:
-        _show(batch, breaks)
+        _show(batch, totals, attributor)
     return FAILED if (batch.status == "error").all() else FINE
 
 
@@ -154,9 +167,10 @@ def with_options(batch: "PlanBatch") -> list[int]:
     return positions
 
 
-def _content(batch: "PlanBatch", breaks: list[Attribution | None]) -> dict[str, Any]:
+def _content(batch: "PlanBatch", totals: AuditTotals, attributor: Attributor) -> dict[str, Any]:
     entries = []
-    for plan, found in zip(batch, breaks, strict=True):
+    for plan in batch:
+        found = attributor.attribute(plan)
         entries.append(
             {
                 "applicant": plan.label,
@@ -169,27 +183,49 @@ def _content(batch: "PlanBatch", breaks: list[Attribution | None]) -> dict[str, 
                 "breaks_first": None if found is None else found.to_dict(),
             }
         )
-    return {"assumption": assumption(batch.ambiguity, batch.basis), "applicants": entries}
+    return {
+        "totals": totals.to_dict(),
+        "assumption": assumption(batch.ambiguity, batch.basis),
+        "applicants": entries,
+    }
 
 
-def _show(batch: "PlanBatch", breaks: list[Attribution | None]) -> None:
+def _show(batch: "PlanBatch", totals: AuditTotals, attributor: Attributor) -> None:
     concerned = with_options(batch)
-    told = [(batch[i], breaks[i]) for i in concerned[:SHOWN]]
-    rows = []
-    for plan, found in told:
-        numbers = [plan.option_lower.min(), plan.any_lower, plan.lower] if plan.n_options else []
-        shown = [rounded_down(number) for number in numbers] or ["", "", ""]
-        first = "" if found is None else f"option {found.option}"
-        rows.append([as_text(plan.label), plan.status, plan.n_options, *shown, first])
-    show_table(
-        ["applicant", "status", "options", "each at least", "any at least", "all at least", "breaks first"], rows
-    )
-    for plan, found in told:
-        lines = [line for line in (plan.message, "" if found is None else found.in_words()) if line]
-        if lines:
-            show(f"\nApplicant {as_text(plan.label)}: " + "\n".join(lines))
+    show("\n".join(totals.in_words(batch)))
+    for i in concerned[:SHOWN]:
+        show(f"\n{_paragraph(batch[i], attributor.attribute(batch[i]))}")
     if len(concerned) > SHOWN:
-        show(f"\nand {counted(len(concerned) - SHOWN, 'more applicant')}: --json or -o FILE has all of them.")
+        show(f"\nAnd {counted(len(concerned) - SHOWN, 'more applicant')}: --json has all of them.")
     if len(concerned) < len(batch):
         show(f"\n{counted(len(batch) - len(concerned), 'applicant')} without options.")
+    show(f"\n{COMPARISON.format(attributor.reference)}")
     show(f"\n{assumption(batch.ambiguity, batch.basis)}")
+
+
+def _paragraph(plan: "Plan", found: Attribution | None) -> str:
+    """Say how sure a plan is, and what breaks it first."""
+    lines = [f"Applicant {as_text(plan.label)}: {as_asked(VERDICTS[plan.status], plan.request)}."]
+    if plan.status == ERROR:
+        lines.append(sentence(plan.message))
+    lines += _refusals(plan)
+    if plan.n_options:
+        lines.append(guarantees_words(plan))
+    if found is not None:
+        lines += [found.first_words(), *(f"- {cause}" for cause in found.causes if found.is_accepted)]
+    return "\n  ".join(lines)
+
+
+def _refusals(plan: "Plan") -> list[str]:
+    """Say which options the schema does not allow, and which ones today's model does not accept."""
+    own = plan.factual.iloc[np.zeros(plan.n_options, dtype=np.intp)]
+    lines = []
+    for number, found in enumerate(plan.basis.schema.violations(own, plan.options), start=1):
+        more = f" (and {len(found) - MOST_VIOLATIONS} more)" if len(found) > MOST_VIOLATIONS else ""
+        if found:
+            lines.append(f"Option {number} is not allowed: {'; '.join(found[:MOST_VIOLATIONS])}{more}.")
+    refused = (np.flatnonzero(~plan.accepted) + 1).tolist()
+    if refused:
+        names = ", ".join(str(number) for number in refused)
+        lines.append(f"Today's model does not accept option{'' if len(refused) == 1 else 's'} {names}.")
+    return lines

@@ -91,7 +91,7 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     options = read_options(strategy, factuals, table, owner, n_options, n_jobs, given.encoded_options)
     sized = replace(request, n_options=n_options)
     made = deliver(strategy, factuals, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
-    violations = strategy.schema.violations(given.origins, options.table)
+    violations = _violations(strategy, given.origins, options.table)
     status, message = _verdicts(made, violations, n, request)
     if strategy.shortage and request.aim == "guarantee":
         message[status == FRAGILE] = strategy.shortage
@@ -102,6 +102,16 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     rates = strategy.expected_rates(made.options, n, n_jobs)
     batch = assemble(factuals, np.arange(n), made, verdicts, request, strategy.basis, rates)
     return Audit(batch, options.accepted & np.array([not found for found in violations], dtype=bool))
+
+
+def _violations(strategy: Strategy, origins: "pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
+    """What the schema has against each option, in words; which have any is known sooner than the words are made."""
+    found: list[list[str]] = [[] for _ in range(len(options))]
+    wrong = np.flatnonzero(~strategy.schema.obeys(origins, options)) if len(options) else np.zeros(0, dtype=np.intp)
+    words = strategy.schema.violations(origins.iloc[wrong], options.iloc[wrong])
+    for k, said in zip(wrong.tolist(), words, strict=True):
+        found[k] = said
+    return found
 
 
 def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: PlanRequest) -> tuple[Texts, Texts]:

@@ -12,7 +12,7 @@ from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
-from copa.plans.changes import as_number, changed_cells
+from copa.plans.changes import as_number
 from copa.plans.frames import option_numbers
 from copa.plans.intervals import Intervals
 from copa.plans.wording import GUARANTEES_MEAN, assumption
@@ -222,7 +222,7 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
 
 
 def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
+    flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     intervals = batch.intervals
     features = {feature.name: feature for feature in batch.basis.schema.features}

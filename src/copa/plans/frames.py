@@ -6,7 +6,6 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import Positions, reduce_segments
-from copa.plans.changes import changed_cells
 from copa.tables.cells import cells_of
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
     import pandas as pd
 
     own = batch.applicants.iloc[batch.owner]
-    flags = changed_cells(own, batch.options)
+    flags = batch.changed
     option, column = np.nonzero(flags)
     before = np.empty(len(option), dtype=object)
     after = np.empty(len(option), dtype=object)

@@ -179,8 +179,7 @@ class PlanRecord:
     def _changes(self) -> list[list[Change]]:
         """What each option changes, in the order of the columns."""
         features = {feature.name: feature for feature in self.basis.schema.features}
-        own = self.factual.iloc[np.zeros(self.n_options, dtype=np.intp)]
-        flags = changed_cells(own, self.options)
+        flags = self.batch.changed[self.own_rows]
         intervals = self.intervals
         ends = [{} if intervals is None else intervals.of(j) for j in range(self.n_options)]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
@@ -271,6 +270,13 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         counts: Positions = np.bincount(self.owner, minlength=len(self)).astype(np.intp)
         counts.setflags(write=False)
         return counts
+
+    @cached_property
+    def changed(self) -> npt.NDArray[np.bool_]:
+        """Cells in which the options differ from their applicants, (M, number of columns)."""
+        flags = changed_cells(self.applicants.iloc[self.owner], self.options)
+        flags.setflags(write=False)
+        return flags
 
     trials = renamed_property("trials", "held_out")
     ball = renamed_property("ball", "ambiguity")

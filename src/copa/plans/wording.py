@@ -96,7 +96,7 @@ def status_notes(plan: "PlanRecord") -> list[str]:
     """Say what became of the search where there is more to say than the options do."""
     headline = as_asked((WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status], plan.request)
     if plan.message:
-        reason = _sentence(plan.message)
+        reason = sentence(plan.message)
     elif not math.isnan(plan.highest_level):
         what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
         reason = f"The highest {what} in reach is {rounded_down(plan.highest_level)}."
@@ -110,7 +110,7 @@ def as_asked(words: str, request: PlanRequest) -> str:
     return words if request.aim == "guarantee" else words.replace("guarantee asked for", "expected rate asked for")
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """Return a message as a sentence."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
@@ -200,6 +200,18 @@ def _rises(change: Change) -> bool | None:
         return None
     before, after = plain(change.before), plain(change.after)
     return None if isinstance(before, str) or isinstance(after, str) else bool(after > before)
+
+
+def guarantees_words(plan: "PlanRecord") -> str:
+    """Say with which probability the options are accepted, each, any and all of them; not what is 0."""
+    kinds = [("its option", plan.lower)]
+    if plan.n_options > 1:
+        least = float(plan.option_lower.min())
+        kinds = [("each option", least), ("at least one option", plan.any_lower), ("all options together", plan.lower)]
+    known = [f"{whom} with probability at least {rounded_down(bound)}" for whom, bound in kinds if bound >= 0.001]
+    if not known:
+        return f"No probability can be guaranteed for {'its option' if plan.n_options == 1 else 'these options'}."
+    return f"The next model accepts {', '.join(known)}."
 
 
 def whole_words(plan: "PlanRecord") -> str:

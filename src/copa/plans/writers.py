@@ -11,7 +11,7 @@ import numpy as np
 from copa._core.files import whole_file
 from copa._core.words import listed
 from copa.exceptions import DataError
-from copa.plans.changes import changed_cells, range_words
+from copa.plans.changes import range_words
 from copa.plans.document import DocumentWriter
 from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
@@ -156,18 +156,11 @@ def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
     frame, features = changes_table(batch), {feature.name: feature for feature in batch.basis.schema.features}
     words: dict[int, list[str]] = {}
     changes = zip(*(frame[name] for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
-    for row, (feature, before, after, least, most) in zip(_option_rows(batch), changes, strict=True):
+    for row, (feature, before, after, least, most) in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
         interval = None if np.isnan(least) else (least, most)
         also = range_words(features.get(feature), before, interval)
         words.setdefault(row, []).append(f"{feature}: {before} -> {after}{f' ({also})' if also else ''}")
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
-
-
-def _option_rows(batch: "PlanBatch") -> list[int]:
-    """Position of the option of each row of `to_frame`."""
-    flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
-    rows: list[int] = np.nonzero(flags)[0].tolist()
-    return rows
 
 
 def require_free_names(columns: Sequence[Any]) -> None:

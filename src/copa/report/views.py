@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
-from copa.analysis.attribution import GENERAL, Attribution
+from copa.analysis.attribution import Attribution
 from copa.analysis.curves import KINDS, RadiusCurves, ShelfLife
 from copa.analysis.frontier import Frontier
 from copa.analysis.totals import Corrections, Totals, compare_groups
@@ -184,7 +184,7 @@ def applicant(
     view["figures"][f"radius-{i}"] = figures.radius_figure(curves, view["level"])
     if frontier is not None and np.isfinite(frontier[1]).any():
         view["frontier"], view["figures"][f"frontier-{i}"] = _frontier(plan, *frontier)
-    if attribution is not None and len(attribution.parts) > 1 and attribution.expected.sum() > 0.0:
+    if attribution is not None and len(attribution.parts) > 1 and attribution.today.sum() > 0.0:
         view["attribution"], view["figures"][f"attribution-{i}"] = _attribution(attribution)
     return view
 
@@ -245,20 +245,12 @@ def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.F
 
 
 def _attribution(found: Attribution) -> tuple[View, figures.Figure]:
-    """The part of the score that loses most, and the column that does; the largest parts are drawn."""
-    column_losses = np.where(found.is_column, found.change, 0.0)
-    worst, column = int(np.argmin(found.change)), int(np.argmin(column_losses))
-    told = [worst, column] if not found.is_column[worst] and column_losses[column] < 0.0 else [worst]
-    causes = [
-        {"part": found.parts[k], "is_general": found.columns[k] is None and found.parts[k] == GENERAL}
-        | {"expected": found.expected[k], "broken": found.broken[k]}
-        for k in told
-    ]
+    """What a model that refuses the option does differently; the parts of the score that change most are drawn."""
     order = np.argsort(-np.abs(found.change), kind="stable")
     names, change = [found.parts[k] for k in order[:MOST_PARTS]], found.change[order[:MOST_PARTS]]
     if len(order) > MOST_PARTS:
         names, change = [*names, "everything else"], np.append(change, found.change[order[MOST_PARTS:]].sum())
-    return {"option": found.option, "causes": causes}, figures.attribution_figure(names, change)
+    return {"option": found.option, "causes": found.causes}, figures.attribution_figure(names, change)
 
 
 def slider(curves: list[RadiusCurves | None], own: float) -> View:

@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -5,7 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from copa.analysis.attribution import GENERAL, WHOLE, attribute
+import copa
+from copa._core.words import rounded_up
+from copa.analysis.attribution import Attributor, attribute
+from copa.analysis.causes import GENERAL, WHOLE
+from copa.search.plausibility import Plausibility
 from unit.planner import loans
 
 
@@ -20,18 +27,27 @@ def found(bank, plans):
     return [attribute(plan, bank.fitted_) for plan in plans]
 
 
-def test_shares_add_up_to_the_score_and_in_the_worst_case_to_nothing(plans, found):
-    for plan, split in zip(plans, found, strict=True):
-        point, worst = plan.points[split.option - 1], plan.certificate.worst_case()
-        assert split.expected.sum() == pytest.approx(point @ plan.ambiguity.mean)
-        assert split.broken.sum() == pytest.approx(point @ worst.location[split.option - 1], abs=1e-9)
-        assert split.broken.sum() < 1e-6 * split.expected.sum()  # the models that refuse the option do so on average
+def own_worst_case(plan, split):
+    """Average parameters of the models that refuse the option in its own worst case, by a certificate of it alone."""
+    alone = copa.validity_bounds(plan.points[[split.option - 1]], ambiguity=plan.ambiguity)
+    return alone.certificate.worst_case().location[0]
 
 
-def test_the_option_is_the_one_that_breaks_first_with_the_largest_mass(plans, found):
+def test_shares_add_up_to_todays_score_and_in_the_worst_case_to_nothing(bank, plans, found):
     for plan, split in zip(plans, found, strict=True):
+        point = plan.points[split.option - 1]
+        assert split.today.sum() == pytest.approx(point @ bank.fitted_.model.theta)
+        assert split.broken.sum() == pytest.approx(point @ own_worst_case(plan, split), abs=1e-6)
+        assert split.broken.sum() < 1e-6 * split.today.sum()  # the models that refuse the option do so on average
+
+
+def test_the_probability_is_that_of_the_option_alone_not_its_part_of_the_joint_worst_case(plans, found):
+    for plan, split in zip(plans, found, strict=True):
+        alone = copa.validity_bounds(plan.points[[split.option - 1]], ambiguity=plan.ambiguity)
         assert split.option == plan.breaks_first
-        assert split.probability == pytest.approx(plan.weights.max(), abs=1e-6)
+        assert split.probability == 1.0 - plan.option_lower[split.option - 1]
+        assert split.probability == pytest.approx(alone.certificate.worst_case().mass[0], abs=1e-6)
+        assert f"with probability at most {rounded_up(split.probability)}." in split.in_words()
 
 
 def test_every_column_of_the_model_has_its_own_share(found):
@@ -39,48 +55,47 @@ def test_every_column_of_the_model_has_its_own_share(found):
     assert [part for part, own in zip(found[0].parts, found[0].is_column, strict=True) if not own] == [GENERAL]
 
 
-def test_a_columns_share_is_what_its_own_coordinates_add(plans, found):
+def test_a_columns_share_is_what_its_own_coordinates_add_to_an_average_applicant(bank, plans):
     """The first encoded columns are the scaled numbers, in the order of the pipeline."""
-    plan, split = plans[0], found[0]
-    point = plan.points[split.option - 1]
-    for position, name in enumerate(loans.NUMBERS, start=1):
-        assert split.expected[split.columns.index(name)] == pytest.approx(
-            point[position] * plan.ambiguity.mean[position]
-        )
+    plan, fitted = plans[0], bank.fitted_
+    known = replace(
+        fitted, space=replace(fitted.space, plausibility=Plausibility.fit(loans.SCHEMA, loans.people(99, 3)))
+    )
+    average = known.encode(known.space.plausibility.table()).mean(axis=0)
+    for strategy, centre, words in ((known, average, "average applicant"), (fitted, np.eye(len(average))[0], "are 0")):
+        attributor = Attributor(strategy)
+        split, theta = attributor.attribute(plan), fitted.model.theta
+        point = plan.points[split.option - 1]
+        for position, name in enumerate(loans.NUMBERS, start=1):
+            beyond = (point[position] - centre[position]) * theta[position]
+            assert split.today[split.columns.index(name)] == pytest.approx(beyond)
+        assert split.today[split.parts.index(GENERAL)] == pytest.approx(centre @ theta)
+        assert split.today.sum() == pytest.approx(point @ theta)
+        assert words in attributor.reference
 
 
-def test_what_a_change_alone_gives_is_in_the_share_of_its_column(bank, plans, found):
-    # Undo one change after another: what the encoded row loses is what the column's share loses.
+def test_what_an_option_changes_is_marked(plans, found):
     for plan, split in zip(plans, found, strict=True):
-        option = plan.options.iloc[[split.option - 1]]
-        changes = plan.changes(split.option)
-        assert {c for c, changed in zip(split.columns, split.is_changed, strict=True) if changed} == {
-            change.column for change in changes
-        }
-        for change in changes:
-            undone = option.copy()
-            undone[change.column] = plan.factual[change.column].to_numpy()
-            (gain,) = bank.fitted_.model.encode(option) - bank.fitted_.model.encode(undone)
-            before = attribute_of_row(bank, plan, undone)
-            k = split.columns.index(change.column)
-            assert split.expected[k] - before[k] == pytest.approx(gain @ plan.ambiguity.mean, abs=1e-9)
+        changed = {column for column, flag in zip(split.columns, split.is_changed, strict=True) if flag}
+        assert changed == {change.column for change in plan.changes(split.option)}
 
 
-def attribute_of_row(bank, plan, row):
-    """Shares in the mean of a row, by an audit of it."""
-    (audited,) = bank.audit([row], plan.factual)
-    return attribute(audited, bank.fitted_).expected
+def test_causes_are_the_parts_that_lose_most_and_no_scores_are_told(found):
+    for split in found:
+        losers = np.argsort(split.change)[: len(split.causes)]
+        assert (split.change[losers] < 0.05 * split.change[split.change < 0.0].sum()).all()
+        for k, words in zip(losers, split.causes, strict=True):
+            heading = split.parts[k].partition(":")[0]
+            assert ("stricter in general" if split.parts[k] == GENERAL else heading) in words
+        assert not re.search(r"[+-]\d", split.in_words())
 
 
-def test_words_and_json_name_the_parts_that_lose_most(found):
-    split = found[0]
-    loser = int(np.argmin(split.change))
-    assert f"{split.parts[loser]}{' (changed)' if split.is_changed[loser] else ''} counts" in split.in_words()
-    assert split.in_words().startswith(f"Option {split.option} breaks first. At worst, with probability 0.")
-    shares = split.to_dict()["shares"]
-    assert [share["part"] for share in shares] == list(split.parts)
-    assert [share["broken"] for share in shares] == split.broken.tolist()
-    assert {share["column"] for share in shares if share["changed"]} <= set(split.columns)
+def test_json_has_the_shares_and_the_causes(found):
+    told = found[0].to_dict()
+    assert [share["part"] for share in told["shares"]] == list(found[0].parts)
+    assert [share["broken"] for share in told["shares"]] == found[0].broken.tolist()
+    assert [share["today"] for share in told["shares"]] == found[0].today.tolist()
+    assert told["causes"] == list(found[0].causes)
 
 
 def test_coordinates_of_several_columns_are_not_given_to_one():
@@ -90,7 +105,7 @@ def test_coordinates_of_several_columns_are_not_given_to_one():
     plan = next(plan for plan in planner.plan(table[~model.predict(table)].iloc[:10]) if plan.n_options)
     split = attribute(plan, planner.fitted_)
     assert split.parts == (GENERAL, "several columns together")
-    assert split.expected.sum() == pytest.approx(plan.points[split.option - 1] @ plan.ambiguity.mean)
+    assert split.today.sum() == pytest.approx(plan.points[split.option - 1] @ planner.fitted_.model.theta)
 
 
 def test_a_model_that_is_no_sum_over_columns_has_one_share():
@@ -102,7 +117,7 @@ def test_a_model_that_is_no_sum_over_columns_has_one_share():
     (plan,) = planner.audit([declined.assign(debt=0)], declined)
     split = attribute(plan, planner.fitted_)
     assert split.parts == (WHOLE,)
-    assert "gives it, on average, the score" in split.in_words()
+    assert "no sum over columns" in split.in_words()
 
 
 def test_in_other_coordinates_there_are_no_columns(bank, german):
@@ -121,6 +136,7 @@ def test_a_hopeless_option_breaks_for_certain(bank):
     split = attribute(audited, bank.fitted_)
     assert audited.lower == 0.0
     assert split.probability > 0.99
+    assert split.in_words() == "Option 1 fails first: today's model refuses it already."
     assert np.isfinite(split.broken).all()
 
 

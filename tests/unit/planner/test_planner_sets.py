@@ -51,7 +51,7 @@ def test_the_worst_case_is_split_by_columns(batch, made):
     split = attribute(plan, made.fitted_)
     assert split.option == plan.breaks_first
     assert split.probability == pytest.approx(1.0 - plan.option_lower.min(), abs=1e-9)
-    assert split.broken.sum() <= 1e-9 < split.expected.sum()
+    assert split.broken.sum() <= 1e-9 < split.today.sum()
 
 
 @pytest.mark.parametrize("method", ["mahalanobis", "ascent"])
