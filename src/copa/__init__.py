@@ -1,47 +1,48 @@
 """COPA: counterfactual plans that keep their promise when the model is retrained."""
 
 import typing
+from importlib import import_module as _import_module
 
-from copa import datasets
 from copa._core import deprecation as _deprecation
-from copa.analysis import metrics
-from copa.bounds import (
-    BallCertificate,
-    Bounds,
-    Certificate,
-    ValidityBounds,
-    Verification,
-    WorstCase,
-    bound_plans,
-    lower_bound_gradient,
-    validity_bounds,
-)
-from copa.corrections import (
-    CorrectionEffect,
-    correction_effect,
-    improve_bound,
-    mahalanobis_correction,
-    requirement_correction,
-)
-from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
-from copa.objective import PlanArrays, build_plans, plan_objective
-from copa.plans import Plan, PlanBatch
-from copa.schema import Feature, FeatureSchema, LinearRule
-from copa.uncertainty import (
-    AmbiguitySet,
-    LocationSet,
-    MomentBall,
-    WeightMoments,
-    calibrate_radius,
-    estimate_drift,
-    gelbrich_distance,
-    radius_from_history,
-    resampling_radius,
-    retrained_parameters,
-)
 
 if typing.TYPE_CHECKING:
+    from copa import datasets
+    from copa.analysis import metrics
+    from copa.bounds import (
+        BallCertificate,
+        Bounds,
+        Certificate,
+        ValidityBounds,
+        Verification,
+        WorstCase,
+        bound_plans,
+        lower_bound_gradient,
+        validity_bounds,
+    )
+    from copa.corrections import (
+        CorrectionEffect,
+        correction_effect,
+        improve_bound,
+        mahalanobis_correction,
+        requirement_correction,
+    )
+    from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
+    from copa.objective import PlanArrays, build_plans, plan_objective
     from copa.planner import CorrectedPlans, RecoursePlanner
+    from copa.plans import Plan, PlanBatch
+    from copa.schema import Feature, FeatureSchema, LinearRule
+    from copa.uncertainty import (
+        AmbiguitySet,
+        LocationSet,
+        MomentBall,
+        WeightMoments,
+        calibrate_radius,
+        estimate_drift,
+        gelbrich_distance,
+        radius_from_history,
+        resampling_radius,
+        retrained_parameters,
+    )
 
 _deprecation.find_renamed_modules()
 
@@ -91,11 +92,60 @@ __all__ = [
     "validity_bounds",
 ]
 
+# Where the names come from. Each is imported when it is asked for: a command says that it is alive before it loads
+# NumPy, and the planner is a scikit-learn estimator, which takes longer to import than all the rest.
+_HOMES = {
+    "bounds": (
+        "BallCertificate",
+        "Bounds",
+        "Certificate",
+        "ValidityBounds",
+        "Verification",
+        "WorstCase",
+        "bound_plans",
+        "lower_bound_gradient",
+        "validity_bounds",
+    ),
+    "corrections": (
+        "CorrectionEffect",
+        "correction_effect",
+        "improve_bound",
+        "mahalanobis_correction",
+        "requirement_correction",
+    ),
+    "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
+    "objective": ("PlanArrays", "build_plans", "plan_objective"),
+    "planner": ("CorrectedPlans", "RecoursePlanner"),
+    "plans": ("Plan", "PlanBatch"),
+    "schema": ("Feature", "FeatureSchema", "LinearRule"),
+    "uncertainty": (
+        "AmbiguitySet",
+        "LocationSet",
+        "MomentBall",
+        "WeightMoments",
+        "calibrate_radius",
+        "estimate_drift",
+        "gelbrich_distance",
+        "radius_from_history",
+        "resampling_radius",
+        "retrained_parameters",
+    ),
+}
+_PACKAGES = (*_HOMES, "analysis", "datasets", "external", "models", "report", "search", "tables")
+
 
 def __getattr__(name: str) -> typing.Any:
-    # The planner is a scikit-learn estimator, and importing scikit-learn takes longer than all the rest.
-    if name in ("CorrectedPlans", "RecoursePlanner"):
-        from copa import planner
-
-        return getattr(planner, name)
+    if name in _PACKAGES:
+        return _import_module(f"copa.{name}")
+    if name == "metrics":
+        return _import_module("copa.analysis.metrics")
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(_import_module(f"copa.{home}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,12 +8,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+
+from copa._core.progress import stage
 
 # Fields of the named tuples that kernels take: contiguous arrays, with what Numba has to know of them.
 Floats = Annotated[npt.NDArray[np.float64], float, 1]
@@ -38,6 +41,7 @@ def drop_stale_machine_code(folder: Path) -> None:
                 index.unlink()
 
 
+COMPILING = "compiling, once per installation, about a minute"
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -50,7 +54,7 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
     Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
     lost: the import then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
-    waiting = [module for module in modules if not is_compiled(module)]
+    waiting = _not_compiled(modules)
     # One alone is compiled as fast by importing it.
     if len(waiting) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
         waiting = []
@@ -62,8 +66,20 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
             process.terminate()
         raise
     finally:
-        for process in processes:
-            process.wait()
+        with stage(COMPILING) if processes else nullcontext():
+            for process in processes:
+                process.wait()
+
+
+def load_kernels(modules: Sequence[str]) -> None:
+    """Import modules of this package, which compiles them where that has not been done."""
+    with stage(COMPILING if _not_compiled(modules) else "loading compiled code"):
+        for module in modules:
+            import_module(module)
+
+
+def _not_compiled(modules: Sequence[str]) -> list[str]:
+    return [module for module in modules if not is_compiled(module)]
 
 
 def is_compiled(module: str) -> bool:

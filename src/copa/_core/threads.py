@@ -6,17 +6,17 @@ they have returned, within a step of their method.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from threading import Event, Lock, Timer, current_thread, main_thread
+from threading import Event, Timer, current_thread, main_thread
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
+from copa._core.progress import Advance, stage
 from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
 
@@ -84,7 +84,14 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def for_each_chunk(
-    work: Callable[[slice], None], n_items: int, chunk: int, n_jobs: int | None, *, in_kernels: bool = False
+    work: Callable[[slice], None],
+    n_items: int,
+    chunk: int,
+    n_jobs: int | None,
+    *,
+    in_kernels: bool = False,
+    what: str = "",
+    unit: str = "",
 ) -> None:
     """Call `work` with every slice of `chunk` items, in order on one thread or side by side on several.
 
@@ -95,7 +102,13 @@ def for_each_chunk(
     in_kernels : bool
         Whether a slice may spend more than a second in kernels. They then run beside the calling thread even where
         there is one thread to use, so that Ctrl-C is seen; the kernels must poll `interruption()`.
+    what, unit : str
+        What is done and what the items are, for those who wait; without it nothing is said.
     """
+    if what and n_items:
+        with stage(what, n_items, unit) as advance:
+            for_each_chunk(_counted(work, n_items, advance), n_items, chunk, n_jobs, in_kernels=in_kernels)
+        return
     slices = [slice(first, min(first + chunk, n_items)) for first in range(0, n_items, chunk)]
     threads = min(count_threads(n_jobs), len(slices))
     hides_signals = in_kernels and bool(slices) and current_thread() is main_thread()
@@ -107,6 +120,14 @@ def for_each_chunk(
             if under_way.interrupted[0] != 0:
                 raise KeyboardInterrupt
             work(piece)
+
+
+def _counted(work: Callable[[slice], None], n_items: int, advance: Advance) -> Callable[[slice], None]:
+    def run(piece: slice) -> None:
+        work(piece)
+        advance(len(range(*piece.indices(n_items))))
+
+    return run
 
 
 def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: int, under_way: _Work) -> None:
@@ -152,30 +173,3 @@ def stopping_at(deadline: float) -> Iterator[Flag]:
             yield stop
         finally:
             timer.cancel()
-
-
-@contextmanager
-def progress_bar(
-    total: int, what: str, wanted: bool | None, unit: str = "applicant"
-) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many are done; it may be called from any thread.
-
-    Parameters
-    ----------
-    wanted : True or False, or None for a bar on a terminal and in a notebook only
-    """
-    if wanted is None:
-        wanted = total > 1 and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    if not wanted:
-        yield lambda _: None
-        return
-    from tqdm.auto import tqdm
-
-    lock = Lock()
-    with tqdm(total=total, desc=what, unit=unit) as bar:
-
-        def advance(done: int) -> None:
-            with lock:
-                bar.update(done)
-
-        yield advance

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.progress import counting
 from copa._core.reading import read_count
-from copa._core.threads import for_each_chunk, progress_bar
+from copa._core.threads import for_each_chunk
 from copa.analysis.backtest_plans import Promises, Version, only_data, plan_as_of, read_versions, split_versions
 from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest, HorizonResult, Start, Transition
 from copa.exceptions import InvalidInputError
@@ -116,19 +117,16 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
             (versions, t, range(t + 1, min(t + last, n_versions - 1) + 1)) for t in range(begin - 1, n_versions - 1)
         ]
         kind = VERSIONS
-    promises = []
-    with progress_bar(len(walk), "planning as of", planner.progress, unit="version") as advance:
-        for known, t, _ in walk:
-            promises.append(plan_as_of(planner, known, t, n_applicants, dated=kind == VERSIONS))
-            advance(1)
+    promises = [
+        plan_as_of(planner, known, t, n_applicants, dated=kind == VERSIONS)
+        for known, t, _ in counting(walk, "planning as of each version", len(walk), "versions")
+    ]
     level = _level(planner)
     later = [[p for p, (_, _, ahead) in zip(promises, walk, strict=True) if v in ahead] for v in range(len(versions))]
     found: list[Transition] = []
-    with progress_bar(sum(map(bool, later)), "asking", planner.progress, unit="version") as advance:
-        for v, asking in enumerate(later):
-            if asking:
-                found += _ask(planner, versions, v, asking, level=level, n_refits=n_refits)
-                advance(1)
+    asked = [v for v, asking in enumerate(later) if asking]
+    for v in counting(asked, "asking the later versions", len(asked), "versions"):
+        found += _ask(planner, versions, v, later[v], level=level, n_refits=n_refits)
     order = {p.start.version: k for k, p in enumerate(promises)}
     return Backtest.judged(
         sorted(found, key=lambda transition: (order[transition.start], transition.horizon)),
@@ -217,7 +215,7 @@ def _ask_refits(
             accepted[k], scores[k] = other.accepts(rows), scores_of(other, rows)
 
     with one_thread_no_warnings():
-        for_each_chunk(work, n_refits, 1, planner.n_jobs)
+        for_each_chunk(work, n_refits, 1, planner.n_jobs, what="refitting the later version", unit="refits")
     return accepted, scores
 
 

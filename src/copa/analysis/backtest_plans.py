@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.progress import counting
 from copa._core.words import listed
 from copa.analysis.backtest_record import Start
 from copa.exceptions import CopaError, InvalidInputError
@@ -124,7 +125,7 @@ def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[V
         return np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
 
     pairs = []
-    for k in range(1, n_splits + 1):
+    for k in counting(range(1, n_splits + 1), "fitting the model to halves of the rows", n_splits, "splits"):
         halves = draw_with_both_classes(draw, target, "halves of the rows")
         for name, rows in zip((f"split {k}", f"the rest of split {k}"), halves, strict=True):
             own = X.iloc[rows]
@@ -136,7 +137,7 @@ def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[V
 def as_of(planner: Any, version: Version, older: Sequence[Any], **changes: Any) -> Any:
     """A planner with the same settings, fitted to a version's data, that knows the older versions only."""
     settings = planner.get_params(deep=False)
-    settings |= {"model": version.estimator, "moments": None, "progress": False, "time_limit": None}
+    settings |= {"model": version.estimator, "moments": None, "time_limit": None}
     if hasattr(planner, "fitted_") and planner.fitted_.radius_source != "given":
         settings |= {"radius": "auto", "drift": "auto"}  # a planner from a file has the numbers that it was fitted with
     settings |= {name: value for name, value in changes.items() if name in settings}

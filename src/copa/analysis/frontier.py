@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.progress import counting
 from copa._core.records import reduce_segments
 
 if TYPE_CHECKING:
@@ -95,12 +96,13 @@ def frontier(
     effort = np.full((len(applicants), len(wanted)), np.nan)
     complete = True
     # The level asked for first: where time runs out, it is the one that must be there.
-    for k in sorted(range(len(wanted)), key=lambda k: abs(wanted[k] - own)):
+    order = sorted(range(len(wanted)), key=lambda k: abs(wanted[k] - own))
+    for k in counting(order, "planning at other levels", len(order), "levels"):
         left = seconds - (perf_counter() - started)
         if left <= 0.0:
             complete = False
             break
-        asking = copy.copy(planner).set_params(guarantee=float(wanted[k]), time_limit=left, progress=False)
+        asking = copy.copy(planner).set_params(guarantee=float(wanted[k]), time_limit=left)
         batch = asking.plan(applicants)
         complete = complete and not (batch.status == "time_limit").any()
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)

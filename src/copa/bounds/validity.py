@@ -337,7 +337,7 @@ def bound_batch(
         parts[chunk.start] = _bound_chunk(ambiguity, points[chunk], tolerance)
 
     in_kernels = ambiguity.in_ball and min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
-    for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels)
+    for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels, what="bounding", unit="plans")
     if not parts:
         return ValidityBounds.vacuous(0, n_options)
     return ValidityBounds.concat([parts[start] for start in sorted(parts)])

@@ -4,11 +4,21 @@ import sys
 
 __all__ = ["main"]
 
+_QUIET = frozenset({"--quiet", "-q"})
 _NEEDED = ("typer", "rich", "skops", "pyarrow")
 
 
 def main() -> int:
     """Run the command; returns the exit code."""
+    from copa._core.progress import showing
+
+    arguments = sys.argv[1:]
+    words = [word for word in arguments[:2] if word.isalpha()]  # the command, which begins before it is loaded
+    with showing(bool(words) and _QUIET.isdisjoint(arguments), " ".join(["copa", *words])):
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     from importlib.util import find_spec
 
     missing = [name for name in _NEEDED if find_spec(name) is None]
@@ -19,4 +29,4 @@ def main() -> int:
         return 2
     from copa.cli.app import run
 
-    return run(sys.argv[1:])
+    return run(arguments)

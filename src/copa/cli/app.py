@@ -6,10 +6,12 @@ import typer
 
 from copa.cli import audit, backtest, correct, demo, fit, plan, verify
 from copa.cli import schema as schemas
+from copa.cli.flags import Command, Group
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -42,11 +44,11 @@ def root(
 
 
 for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, backtest.backtest, verify.verify):
-    app.command()(guarded(command))
+    app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
 
 
-@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(cls=Command, hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 @guarded
 def reproduce() -> None:
     """Say where the paper's experiments are, which were a command once."""

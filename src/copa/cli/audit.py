@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from copa._core.progress import counting, stage
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, counted
 from copa.analysis.attribution import Attribution, Attributor
 from copa.analysis.audit_totals import AuditTotals
@@ -90,9 +91,11 @@ class Request:
     def _read_plans(self, people: "pd.DataFrame | None") -> Any:
         suffix = self.plans.suffix.lower()
         if suffix in SAVED:
-            return PlanBatch.load(self.plans)
+            with stage("reading the plans"):
+                return PlanBatch.load(self.plans)
         if suffix == ".json":
-            content = read_json_file(self.plans)
+            with stage("reading the plans"):
+                content = read_json_file(self.plans)
             if content.get("format") == FORMAT:
                 require_document(content)
             return content
@@ -108,12 +111,16 @@ class Request:
     def write(self, batch: PlanBatch, **more: Any) -> None:
         """Write plans, and a report of them, where they are wanted."""
         if self.output is not None:
-            with plans_into(self.output, certificates=True, raw_cells=self.raw_cells) as writer:
+            with (
+                stage("writing the plans"),
+                plans_into(self.output, certificates=True, raw_cells=self.raw_cells) as writer,
+            ):
                 writer.add(batch)
         if self.report is not None:
             from copa.report import write_report
 
-            write_report(batch, self.report, group=self.group, **more)
+            with stage("writing the report"):
+                write_report(batch, self.report, group=self.group, **more)
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -153,7 +160,8 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
     request.write(batch, planner=opened.planner)
-    totals, attributor = AuditTotals.of(batch, opened.fitted), Attributor(opened.fitted)
+    with stage("counting what breaks"):
+        totals, attributor = AuditTotals.of(batch, opened.fitted), Attributor(opened.fitted)
     if as_json:
         show_json(_content(batch, totals, attributor))
     else:
@@ -169,7 +177,7 @@ def with_options(batch: "PlanBatch") -> list[int]:
 
 def _content(batch: "PlanBatch", totals: AuditTotals, attributor: Attributor) -> dict[str, Any]:
     entries = []
-    for plan in batch:
+    for plan in counting(batch, "finding what breaks", len(batch), "plans"):
         found = attributor.attribute(plan)
         entries.append(
             {

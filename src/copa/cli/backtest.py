@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from copa._core.reading import read_count
-from copa._core.words import counted, listed, rounded_down, shown
+from copa._core.words import counted, rounded_down, shown
 from copa.cli.fit import label_like, load_model, require_favourable
 from copa.cli.messages import MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import (
@@ -23,6 +23,7 @@ from copa.cli.options import (
     ReportFile,
     Schema,
     Target,
+    TrustPickle,
     Whom,
     open_bundle,
     open_data,
@@ -66,9 +67,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None, typer.Option(help="Bundle made by `copa fit`: its model and settings are used.", metavar="BUNDLE")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Fitted model: .skops, .pkl or .joblib.", metavar="FILE")] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Allow --model to be a pickle, which runs the code in it.")
-    ] = False,
+    trust_pickle: TrustPickle = False,
     schema: Schema = None,
     drop: Drop = None,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
@@ -125,7 +124,6 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         planner.schema = None if schema is None else FeatureSchema.load(schema)
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    planner.progress = False
     require_columns(table, [target, *([] if by is None else [by])])
     table.require_distinct()
     from copa.planner.training_data import read_training_data
@@ -205,7 +203,6 @@ def _run(
     if len(pairs) == 1:
         say("note: without --by there is no history: the rows are split, and what is said is a forecast")
         return planner.backtest(*pairs[0], **options)
-    say(f"Planning as of each of {len(names)} versions ({listed(names)}) ...")
     return planner.backtest(history_data=pairs, names=names, **options)
 
 

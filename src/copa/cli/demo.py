@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from copa._core.progress import stage
 from copa._core.words import counted, rounded_down
-from copa.cli.messages import say, show, show_json, show_table
+from copa.cli.messages import show, show_json, show_table
 from copa.cli.options import AsJson, NJobs, renamed
 from copa.plans.writers import plans_into
 from copa.tables.cells import as_text
@@ -30,11 +31,11 @@ def demo(
 
     folder = renamed(output, out, "--out --output") or Path("copa-demo")
     folder.mkdir(parents=True, exist_ok=True)
-    say("Fitting a model and refitting it (a first run also compiles, for a minute or so) ...")
     planner, declined = _prepare(n_models, n_jobs)
     batch = planner.plan(declined)
     written = [folder / name for name in ("report.html", "plans.csv", "plans.copa")]
-    write_report(batch, written[0], planner=planner, title="Ten declined loan applicants")
+    with stage("writing the report"):
+        write_report(batch, written[0], planner=planner, title="Ten declined loan applicants")
     for path in written[1:]:
         with plans_into(path) as writer:
             writer.add(batch)
@@ -69,7 +70,7 @@ def _prepare(n_models: int, n_jobs: int | None) -> tuple[Any, Any]:
     words = [name for name in table.columns if name not in numbers]
     encoder = make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, favourable)
-    planner = RecoursePlanner(
-        model, schema=data.schema, guarantee=0.8, n_models=n_models, n_jobs=n_jobs, progress=False
-    ).fit(table, favourable)
+    planner = RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_models=n_models, n_jobs=n_jobs).fit(
+        table, favourable
+    )
     return planner, table[~model.predict(table)].head(N_APPLICANTS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from copa._core.progress import stage
 from copa._core.words import hint, listed, shown
 from copa.cli.messages import MisuseError, misuse, say, show, show_json
 from copa.cli.options import (
@@ -151,7 +152,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     wanted = require_favourable(favourable, table, column, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(
-        RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius), progress=False),
+        RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius)),
         guarantee=guarantee,
         guarantee_for=guarantee_for,
         confidence=confidence,
@@ -168,13 +169,16 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     )
     _require_storable(fitted)
     _require_threshold(threshold, fitted)
-    training = read_training_data(table, column, fitted, known)
+    with stage("reading the training data"):
+        training = read_training_data(table, column, fitted, known)
     for note in training.notes:
         say(f"note: {note}")
-    planner.schema = _describe(training.features, known, immutable or [], fitted)
+    with stage("describing the columns"):
+        planner.schema = _describe(training.features, known, immutable or [], fitted)
     facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
-    save_bundle(output, planner, template, facts)
+    with stage("writing the bundle"):
+        save_bundle(output, planner, template, facts)
     if as_json:
         show_json({"bundle": str(output), **facts, "columns": kinds_of(template)})
     else:
@@ -201,7 +205,6 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         say(f"warning: {weakness}")
     if reason := why_black_box(planner.model):
         say(f"note: {reason}")
-    say("Refitting the model to see how it varies (a first run also compiles, for a minute or so) ...")
     with warnings.catch_warnings():
         for said in (WeakModelWarning, BlackBoxWarning):
             warnings.simplefilter("ignore", said)

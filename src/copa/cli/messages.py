@@ -1,6 +1,7 @@
 """What the command says: messages on stderr, results on stdout, one clear line for every failure."""
 
 import functools
+import inspect
 import json
 import signal
 import sys
@@ -10,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from copa._core.progress import aside, showing
 from copa._core.words import visible
 from copa.exceptions import CopaError, InvalidInputError
 from copa.tables.cells import as_json as as_json_value
@@ -71,18 +73,25 @@ debugging: ContextVar[bool] = ContextVar("debugging", default=False)  # whether 
 stderr = Console(stderr=True, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; notes, warnings and errors stay.")]
+
+
 class MisuseError(InvalidInputError):
     """The command was called in a way that cannot work: exit code 2."""
 
 
 def say(message: str) -> None:
     """Tell the person at the terminal something; results do not go this way."""
-    stderr.print(visible(message))
+    with aside():
+        stderr.print(visible(message))
 
 
 def show(text: str) -> None:
     """Print a result."""
-    sys.stdout.write(f"{visible(text)}\n")
+    with aside():
+        sys.stdout.write(f"{visible(text)}\n")
+        if sys.stdout.isatty():
+            sys.stdout.flush()  # before the live line comes back
 
 
 def show_json(content: Mapping[str, Any]) -> None:
@@ -100,7 +109,8 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         table.add_row(*[visible(cell, lines=False) for cell in row])
     width = None if sys.stdout.isatty() else WIDTH_OF_FILES
     console = Console(markup=False, emoji=False, highlight=False, width=width)
-    console.print(table)
+    with aside():
+        console.print(table)
 
 
 @contextmanager
@@ -113,15 +123,24 @@ def misuse() -> Iterator[None]:
 
 
 def guarded(command: Command) -> Command:
-    """Turn what a command raises into one line on stderr and an exit code, and what it returns into the latter."""
+    """Turn what a command raises into one line on stderr and an exit code, and what it returns into the latter.
+
+    It gets an option --quiet.
+    """
 
     @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        code = _attempt(command, args, kwargs)
+    def run(*args: Any, quiet: bool = False, **kwargs: Any) -> None:
+        with showing(False if quiet else None):
+            code = _attempt(command, args, kwargs)
         if code != FINE:
             raise typer.Exit(code)
 
-    return run  # type: ignore[return-value]  # Typer reads the signature of what is wrapped
+    # Typer reads the signature of what is wrapped.
+    own = inspect.signature(command)
+    last = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    vars(run)["__signature__"] = own.replace(parameters=[*own.parameters.values(), last])
+    run.__annotations__ = {**command.__annotations__, "quiet": Quiet}
+    return run  # type: ignore[return-value]
 
 
 def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:  # noqa: PLR0911 - one per kind of failure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from copa._core.progress import stage
 from copa._core.words import GUARANTEE_FOR, METHODS, hint, shown
 from copa.cli.messages import MisuseError, misuse, say
 from copa.schema import FeatureSchema
@@ -123,7 +124,7 @@ def open_bundle(path: Path, **settings: Any) -> "Bundle":
 
     from copa.planner.bundle import load_bundle
 
-    with misuse():
+    with misuse(), stage("opening the bundle"):
         bundle = load_bundle(path)
     made = str(bundle.made_with.get("scikit-learn", ""))
     if made.split(".")[:2] != sklearn.__version__.split(".")[:2]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from copa._core.threads import progress_bar
+from copa._core.progress import stage
 from copa._core.words import STATUSES, counted
 from copa.cli.messages import FAILED, FINE, exit_code, say, show, show_json
 from copa.cli.options import (
@@ -82,7 +82,8 @@ class Outputs:
                 writers.append(stack.enter_context(plans_into(self.certificates, certificates=True)))
             yield writers if builder is None else [*writers, builder]
         if builder is not None and self.report is not None:
-            builder.write(self.report)
+            with stage("writing the report"):
+                builder.write(self.report)
 
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -136,7 +137,6 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         time_limit=time_limit,
         n_jobs=n_jobs,
     )
-    opened.planner.progress = False
     limits = read_max_change(max_change, opened.planner.schema_)
     opened.planner.fitted_ = opened.planner.fitted_.limited(limits)
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
@@ -164,22 +164,26 @@ def _plan_blocks(
     finished, limit, counts = shards.finished, opened.planner.time_limit, Counter[str]()
     if finished:
         say(f"{len(finished)} of {counted(_n_blocks(len(people)), 'block')} were finished before.")
-    with ExitStack() as stack, progress_bar(len(people), "planning", None) as advance:
+    left = len(people) - sum(len(_block(people, number)) for number in finished)
+    with ExitStack() as stack, stage("planning", left, "applicants"):
         writers: list[Any] = []
         for number in range(_n_blocks(len(people))):
             if number in finished:
                 batch = shards.read(number)
             else:
-                batch = _plan_block(opened.planner, people.iloc[number * BLOCK : (number + 1) * BLOCK], deadline)
+                batch = _plan_block(opened.planner, _block(people, number), deadline)
                 shards.keep(number, batch)
             # Not before: a run that is stopped during its first block leaves nothing.
             writers = writers or stack.enter_context(outputs.opened(opened.planner))
             for writer in writers:
                 writer.add(batch)
             counts.update(batch.status.tolist())
-            advance(len(batch))
         opened.planner.time_limit = limit
     return counts
+
+
+def _block(people: "pd.DataFrame", number: int) -> "pd.DataFrame":
+    return people.iloc[number * BLOCK : (number + 1) * BLOCK]
 
 
 def _plan_block(planner: "RecoursePlanner", block: "pd.DataFrame", deadline: float | None) -> PlanBatch:

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from copa._core.progress import stage
 from copa._core.words import counted, shown
 from copa.cli.fit import load_model, require_few_texts
+from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, say, show, show_json, show_table
 from copa.cli.options import (
     AsJson,
@@ -32,7 +34,7 @@ from copa.tables.files import read_table
 SHOWN = 5  # bad rows
 CELLS = ("missing", "special", "outside")
 
-commands = typer.Typer(help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
+commands = typer.Typer(cls=Group, help="What may change: infer a schema from data, or check one.", no_args_is_help=True)
 
 Data = Annotated[Path, typer.Argument(help="Data: .csv or .parquet.", metavar="DATA")]
 
@@ -69,7 +71,8 @@ def infer(  # noqa: PLR0913 - the options of the command
         say(f"note: column {shown(name)} counts the rows, and is left out")
         frame = frame.drop(columns=name)
     require_few_texts(frame, set(immutable or []))
-    schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
+    with stage("describing the columns"):
+        schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
     schema.save(output)
     if as_json:
         kinds = {f.name: f.kind for f in schema.features}
@@ -107,9 +110,10 @@ def validate(
 
         numbers = {f.name: INTEGER if f.kind == "integer" else NUMBER for f in known.features if f.is_numeric}
         frame, _ = read_table(open_data(data, delimiter), known.names, numbers | schema_kinds(known))
-        rows, bad = len(frame), [message for message in known.check(frame) if message]
-        cells = known.count_cells(frame)
-        known = known.with_support(frame)
+        with stage("checking the rows"):
+            rows, bad = len(frame), [message for message in known.check(frame) if message]
+            cells = known.count_cells(frame)
+            known = known.with_support(frame)
     withheld = {feature.name: list(feature.withheld) for feature in known.features if feature.withheld}
     if as_json:
         content = {"schema": str(schema), "columns": len(known), "rows": rows, "bad_rows": bad, "withheld": withheld}
@@ -150,5 +154,5 @@ def _show_features(schema: FeatureSchema) -> None:
     show_table(["column", "kind", "may change", "values"], rows)
 
 
-commands.command("infer")(guarded(infer))
-commands.command("validate")(guarded(validate))
+commands.command("infer", cls=Command)(guarded(infer))
+commands.command("validate", cls=Command)(guarded(validate))

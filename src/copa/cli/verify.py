@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from copa._core.progress import counting
 from copa._core.words import counted
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
@@ -43,7 +44,7 @@ def verify(
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
     opened = None if bundle is None else open_bundle(bundle)
     n_plans, n_options, violations, proven_for = 0, 0, list[str](), ""
-    for claim, violation in _checked(file, opened):
+    for claim, violation in counting(_checked(file, opened), "checking proofs", None, "claims"):
         if claim is not None:
             n_plans += len(claim.option_lower) > 0
             n_options += len(claim.option_lower)

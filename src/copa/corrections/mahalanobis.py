@@ -161,7 +161,7 @@ def raise_ratios(
     def work(chunk: slice) -> None:
         moved[chunk] = search.best_options(options[chunk], lower[chunk], upper[chunk])
 
-    for_each_chunk(work, len(options), CHUNK, n_jobs if len(options) > CHUNK else 1)
+    for_each_chunk(work, len(options), CHUNK, n_jobs if len(options) > CHUNK else 1, what="correcting options")
     corrected[moving] = moved
     return corrected
 
@@ -281,5 +281,5 @@ def _raise_worst_ratios(
                 plans[mine], moving[mine], Moments.scaled(worst.mean, root), limits.take(mine), budget, n_jobs=1
             )
 
-    for_each_chunk(work, len(plans), 1, n_jobs)
+    for_each_chunk(work, len(plans), 1, n_jobs, what="correcting plans")
     return corrected

@@ -187,7 +187,7 @@ def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) 
         values[rows] = np.where(feasible[rows], search.objective.of(plans, applicants[rows]), np.nan)
         seconds[rows] = (perf_counter() - started) / len(rows)
 
-    for_each_chunk(serve, len(good), CHUNK, n_jobs, in_kernels=True)
+    for_each_chunk(serve, len(good), CHUNK, n_jobs, in_kernels=True, what="building plans", unit="plans")
     for i in np.flatnonzero(~bad & ~feasible):
         messages[i] = (
             f"the largest mean score within the bounds is {points[i, 0] @ search.objective.mean:.6g}, below the margin "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.progress import stage
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.words import METHODS
 from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
@@ -147,10 +148,11 @@ class PointCorrection:
             return targets, late
         lower, upper = relaxed_box(self.strategy.space, self.applicants)
         counts = np.bincount(self.owner, minlength=len(self.applicants))
-        for size in np.unique(counts[counts > 0]).tolist():
-            everyone = np.flatnonzero(counts == size)
-            for first in range(0, len(everyone), BATCH_SIZE):
-                whose = everyone[first : first + BATCH_SIZE]
+        alike = [np.flatnonzero(counts == size) for size in np.unique(counts[counts > 0]).tolist()]
+        batches = [some[first : first + BATCH_SIZE] for some in alike for first in range(0, len(some), BATCH_SIZE)]
+        with stage("moving options", sum(map(len, alike)), "plans") as advance:
+            for whose in batches:
+                size = int(counts[whose[0]])
                 rows = np.searchsorted(self.owner, whose)[:, None] + np.arange(size)
                 if perf_counter() > self.run.deadline:
                     late[rows] = True
@@ -158,6 +160,7 @@ class PointCorrection:
                 box = {"lower": lower[whose], "upper": upper[whose]}
                 plans = np.clip(self.points[rows], lower[whose][:, None], upper[whose][:, None])
                 targets[rows] = self._corrected(plans, box)
+                advance(len(whose))
         return targets, late
 
     def _corrected(self, plans: Array, box: dict[str, Any]) -> Array:
@@ -291,7 +294,8 @@ def _search(
 ) -> None:
     """Search from some options, and put what is allowed and surer than `least` (M,) into the result."""
     alone = replace(request, guarantee=level_of_each(request), n_options=1, guarantee_for="each")
-    found = strategy.build(starts, alone, run.silent())
+    with stage("searching from options", len(starts), "options") as advance:
+        found = strategy.build(starts, alone, replace(run, progress=advance))
     made = deliver(strategy, starts.origins, found.options, alone, run.n_jobs)
     result.outcomes[whose[found.plans.outcomes == Outcome.TIMED_OUT]] = Outcome.TIMED_OUT
     owner = made.options.owner

@@ -2,14 +2,13 @@
 
 import warnings
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from copa._core.compilation import compiled_meanwhile
-from copa._core.threads import progress_bar
+from copa._core.compilation import compiled_meanwhile, load_kernels
+from copa._core.progress import showing, stage
 from copa._core.words import require_known
 from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
@@ -134,7 +133,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     random_state : int, optional
         Seed of the refits and of the search. None is a fixed seed: the same call gives the same plans.
     progress : bool, optional
-        Whether to show a progress bar; None shows it on a terminal and in a notebook.
+        Whether to show what is done, how much of it, and how long the rest may take: one live line on a terminal or in
+        a notebook, a line every few seconds elsewhere. None shows it on a terminal and in a notebook only.
 
     Attributes
     ----------
@@ -261,25 +261,31 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         described = settings.load_schema(self.schema)
         favourable = read_favourable(self.favourable, described, self.model, y)
         refuse_own_threshold(self.model, favourable)
-        with compiled_meanwhile(KERNELS):
-            linear = is_linear(self.model)
-            if not linear and (reason := why_black_box(self.model)):
-                warnings.warn(reason, BlackBoxWarning, stacklevel=2)
-            kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
-            read = LinearModel.read if linear else BlackBox.read
-            model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
-            if y is not None:
-                warn_if_weak(model, table, model.read_labels(y, len(table)))
-            schema = settings.read_schema(described, table, model.columns, self.model)
-            how = settings.FitSettings.of(self)
-            fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
-            _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-            known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
-            space = replace(fitted.space, plausibility=known)
-            self.fitted_ = replace(fitted, space=space)
+        with showing(self.progress), stage("fitting the planner"):
+            with compiled_meanwhile(KERNELS):
+                self.fitted_ = self._learn(table, y, described, favourable)
+            load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_for_ = settings.as_fitted(self)
-        _load_kernels()
         return self
+
+    def _learn(self, table: "pd.DataFrame", y: Any, described: FeatureSchema | None, favourable: Any) -> Strategy:
+        """What is known of the model, of the next ones and of the training rows."""
+        linear = is_linear(self.model)
+        if not linear and (reason := why_black_box(self.model)):
+            warnings.warn(reason, BlackBoxWarning, stacklevel=3)
+        kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
+        read = LinearModel.read if linear else BlackBox.read
+        model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
+        if y is not None:
+            warn_if_weak(model, table, model.read_labels(y, len(table)))
+        with stage("reading the schema"):
+            schema = settings.read_schema(described, table, model.columns, self.model)
+        how = settings.FitSettings.of(self)
+        fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
+        _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
+        with stage("comparing the training rows with each other"):
+            known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
+        return replace(fitted, space=replace(fitted.space, plausibility=known))
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
         """Build a plan for every applicant.
@@ -299,7 +305,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         table = read_table(X)
         read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         request, run, strategy = self._request(), self._execution(), self._strategy()
-        with progress_bar(len(table), "planning", self.progress) as advance:
+        with showing(self.progress), stage("planning", len(table), "applicants") as advance:
             run = replace(run, progress=advance)
             blocks = [
                 plan_block(strategy, table.iloc[first : first + BLOCK], request, run)
@@ -326,7 +332,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         self._fitted()
         check_settings(self)
-        return with_intervals(self._strategy(), batch, self._execution())
+        with showing(self.progress), stage("finding intervals"):
+            return with_intervals(self._strategy(), batch, self._execution())
 
     def audit(self, plans: Any, applicants: "pd.DataFrame | None" = None) -> PlanBatch:
         """Bound plans that someone else made, as they are.
@@ -345,8 +352,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             "infeasible" where an option violates the schema or is refused today, "fragile" where the guarantee is not
             reached.
         """
-        given, strategy = self._external(plans, applicants), self._fitted()
-        batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._any_request(), self.n_jobs).batch
+        with showing(self.progress), stage("auditing"):
+            given, strategy = self._external(plans, applicants), self._fitted()
+            batch = audit_plans(strategy, ReadablePlans.read(strategy, given), self._any_request(), self.n_jobs).batch
         return _like(batch, plans if applicants is None else applicants)
 
     def correct(
@@ -387,8 +395,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             cannot be moved, is not in `after`, and the message says why.
         """
         correction = Correction.read(method, budget, margin, n_corrections)
-        given = self._external(plans, applicants)
-        found = correct_plans(self._strategy(), given, correction, self._any_request(), self._execution())
+        with showing(self.progress), stage("correcting"):
+            given = self._external(plans, applicants)
+            found = correct_plans(self._strategy(), given, correction, self._any_request(), self._execution())
         kind = plans if applicants is None else applicants
         return replace(found, before=_like(found.before, kind), after=_like(found.after, kind))
 
@@ -428,7 +437,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         from copa.analysis.backtest import run_backtest
 
         known = getattr(self, "history_data", None) if history_data is None else history_data
-        return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
+        with showing(self.progress):
+            return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
@@ -468,7 +478,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _ready(planner: Any) -> "RecoursePlanner":
         """A planner that was read, ready to plan."""
         planner.fitted_for_ = settings.as_fitted(planner)
-        _load_kernels()
+        load_kernels(KERNELS)
         ready: RecoursePlanner = planner
         return ready
 
@@ -543,9 +553,3 @@ def _like(batch: PlanBatch, given: Any) -> PlanBatch:
     """A batch whose tables come out in the library of the one given, or of the plans given."""
     backend = getattr(given, "backend", None) if isinstance(given, PlanBatch) else backend_of(given)
     return batch if backend in (None, PANDAS) else replace(batch, backend=str(backend))
-
-
-def _load_kernels() -> None:
-    """Load (the first time: compile) the machine code now, so that a time limit of `plan` is not spent on it."""
-    for name in KERNELS:
-        import_module(name)

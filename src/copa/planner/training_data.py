@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from copa._core.progress import stage
 from copa._core.words import counted, listed, shown
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.encoders import encoder_categories
@@ -256,7 +257,7 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import cross_val_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.pipeline import make_pipeline
 
     _, counts = np.unique(np.asarray(labels), return_counts=True)
@@ -267,8 +268,12 @@ def fit_default_model(table: "pd.DataFrame", labels: Any, schema: FeatureSchema)
         )
     encoder = ColumnTransformer(_default_steps(table, schema))
     model = make_pipeline(encoder, LogisticRegression(max_iter=1000))
-    accuracy = float(cross_val_score(model, table, labels, cv=FOLDS).mean())
-    return model.fit(table, labels), accuracy
+    scores = []
+    with stage("fitting a model", FOLDS + 1, "fits") as advance:
+        for fold in StratifiedKFold(FOLDS).split(table, labels):
+            scores += cross_val_score(model, table, labels, cv=[fold]).tolist()
+            advance(1)
+        return model.fit(table, labels), float(np.mean(scores))
 
 
 def _default_steps(table: "pd.DataFrame", schema: FeatureSchema) -> list[tuple[str, Any, list[str]]]:

@@ -96,7 +96,7 @@ def _search(
         kernel(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
 
     with stopping_at(deadline) as stop:
-        for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True)
+        for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True, what="finding the nearest rows", unit="options")
     found.outcomes[regions.outside.sum(axis=1) > space.cap] = Outcome.UNREACHABLE
     found.highest[:] = goals.levels_at(found)
     return found

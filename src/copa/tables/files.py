@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.archive import parse_json
+from copa._core.progress import stage
 from copa._core.words import hint, listed, shown
 from copa.exceptions import DataError, InvalidInputError
 from copa.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of
@@ -116,17 +117,17 @@ class CsvFile(NamedColumns):
 
     def __init__(self, path: Path, delimiter: str = ",") -> None:
         self.path, self.delimiter = path, delimiter
-        with self._lines() as lines:
+        with self._lines() as (lines, _):
             self.read_names(self._header(lines))
 
     @contextmanager
-    def _lines(self) -> Iterator[Any]:
-        """The lines as lists of cells; whatever is wrong with them is a DataError that names the place."""
+    def _lines(self) -> Iterator[tuple[Any, Any]]:
+        """The lines as lists of cells, and the bytes below; whatever is wrong is a DataError that names the place."""
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a byte order mark
                 reader = csv.reader(file, strict=True, delimiter=self.delimiter)
                 try:
-                    yield reader
+                    yield reader, file.buffer
                 except csv.Error as error:
                     raise DataError(f"{self.path} is not a CSV file: line {reader.line_num}: {error}") from error
         except UnicodeDecodeError as error:
@@ -157,9 +158,11 @@ class CsvFile(NamedColumns):
     def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
         """Yield the cells of some columns, some rows at a time."""
         places, width = [self.place(name) for name in columns], len(self._given)
-        with self._lines() as lines:
+        size = self.path.stat().st_size
+        with self._lines() as (lines, below), stage("reading the table", size) as advance:
             next(lines)
             rows: list[list[str]] = []
+            seen = 0
             for cells in lines:
                 if not cells:  # an empty line, often the last one
                     continue
@@ -172,6 +175,9 @@ class CsvFile(NamedColumns):
                 if len(rows) == CHUNK:
                     yield [[row[k] for row in rows] for k in places]
                     rows = []
+                    place = below.tell() if size else 0  # a pipe has neither
+                    advance(place - seen)
+                    seen = place
             if rows:
                 yield [[row[k] for row in rows] for k in places]
 
@@ -203,11 +209,14 @@ class ParquetFile(NamedColumns):
         names = [self._given[place] for place in places]
         # Of columns that have the same name all are read, and those that are left out are passed over.
         ranks = [self._given[:place].count(name) for place, name in zip(places, names, strict=True)]
+        total = self._file.metadata.num_rows
         try:
-            for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
-                alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
-                found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
-                yield [column.to_pylist() for column in found]
+            with stage("reading the table", total, "rows") as advance:
+                for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
+                    alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
+                    found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
+                    yield [column.to_pylist() for column in found]
+                    advance(len(batch))
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
 

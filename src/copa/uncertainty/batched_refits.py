@@ -51,6 +51,6 @@ def fit_together(
     ridges[:, 1:][divisors == 0.0] = 1.0  # any penalty: beside the intercept a constant column has weight 0
     problem = LogisticProblem(pipeline.coordinates.encoded, target, logistic.ridge(n_columns))
     start = damped_newton(problem, logistic.row_weights(target, classes), np.zeros(1 + n_columns))
-    thetas = refit_logistic(problem, map(weights, some), start, ridges)
+    thetas = refit_logistic(problem, map(weights, some), start, ridges, n_refits=some.size)
     thetas[:, 1:][divisors == 0.0] = 0.0  # up to rounding it is
     return thetas

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.progress import stage
 from copa.exceptions import InvalidInputError, RetrainingError
 
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")  # those that do not penalise the intercept
@@ -212,7 +213,11 @@ MAX_BLOCK = 1024  # rows in it
 
 
 def refit_logistic(
-    problem: LogisticProblem, weights: Iterator[Array], start: Array, ridges: Array | None = None
+    problem: LogisticProblem,
+    weights: Iterator[Array],
+    start: Array,
+    ridges: Array | None = None,
+    n_refits: int | None = None,
 ) -> Array:
     """Return the minimisers for K vectors of row weights.
 
@@ -226,6 +231,8 @@ def refit_logistic(
         Where every refit starts: the fit on all rows.
     ridges : ndarray of shape (K, p), optional
         Penalties of each refit; None for those of the problem in all of them.
+    n_refits : int, optional
+        K, for an estimate of how long the rest takes.
 
     Returns
     -------
@@ -236,14 +243,16 @@ def refit_logistic(
     # Kept over all steps: memory that is given back and asked for again costs as much as the sums in it.
     workspace = np.empty(min(MAX_BLOCK, n) * (p * (p + 1) // 2))
     batches: list[Array] = []
-    while rows := list(islice(weights, size)):
-        first = size * len(batches)
-        ridge = problem.ridge if ridges is None else ridges[first : first + len(rows)]
-        fitted, unsettled = _chord_steps(replace(problem, ridge=ridge), np.stack(rows), start, workspace)
-        for k in unsettled:
-            own = problem if ridges is None else replace(problem, ridge=ridge[k])
-            fitted[k] = damped_newton(own, rows[k], start)
-        batches.append(fitted)
+    with stage("refitting the model", n_refits, "refits") as advance:
+        while rows := list(islice(weights, size)):
+            first = size * len(batches)
+            ridge = problem.ridge if ridges is None else ridges[first : first + len(rows)]
+            fitted, unsettled = _chord_steps(replace(problem, ridge=ridge), np.stack(rows), start, workspace)
+            for k in unsettled:
+                own = problem if ridges is None else replace(problem, ridge=ridge[k])
+                fitted[k] = damped_newton(own, rows[k], start)
+            batches.append(fitted)
+            advance(len(rows))
     return np.concatenate(batches)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.progress import stage
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.linear import LinearModel, base_classifier, parameter_vector
 from copa.uncertainty.coordinates import Coordinates, as_dense
@@ -169,8 +170,12 @@ class PipelineRefits:
                     chunk.append((rows, settings, scalings.get(int(k))))
                 yield delayed(_refit_chunk)(self, chunk)
 
-        chunks = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()) if some.size > 0 else []
-        fitted = [result for chunk in chunks for result in chunk]
+        fitted: list[tuple[Array, bool]] = []
+        if some.size > 0:
+            with stage("refitting the model", some.size, "refits") as advance:
+                for chunk in Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks()):
+                    fitted += chunk
+                    advance(len(chunk))
         thetas = np.array([theta for theta, _ in fitted]).reshape(some.size, self.coordinates.encoded.shape[1])
         return thetas, all(exact for _, exact in fitted)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.progress import stage
 from copa._core.reading import read_count
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Refits", "can_batch", "keep_penalty_per_row", "refit_parameters"]
 
+PROBING = "seeing how the encoder varies"
 MAX_COLUMNS = 120  # encoded columns up to which the batched Newton method is the faster one
 WORTH_PROBES = 24  # refits one by one from which on they are worth a few refits of the encoder
 
@@ -126,8 +128,9 @@ def refit_parameters(
     target = (labels == model.classes[1]).astype(np.float64)
     if not 0.0 < target.mean() < 1.0:
         raise InvalidInputError(f"y must hold both labels to retrain the model, got {labels.tolist()[0]!r} only")
-    subsets = Subsets.draw(target, n_halves, n_thirds, seed)
-    pipeline = PipelineRefits.read(model, X, labels, encoded)
+    with stage("drawing halves and thirds of the rows"):
+        subsets = Subsets.draw(target, n_halves, n_thirds, seed)
+        pipeline = PipelineRefits.read(model, X, labels, encoded)
     logistic = _logistic(model)
     thetas = np.zeros((len(subsets), model.theta.size))
     known, divisors = np.zeros(0, dtype=np.intp), np.zeros((0, model.theta.size - 1))
@@ -135,7 +138,8 @@ def refit_parameters(
     with one_thread_no_warnings():
         if logistic is not None or len(subsets) >= WORTH_PROBES:
             scales = ColumnScales(pipeline)
-            known, divisors = known_slopes(scales, subsets, offsets=logistic is None)
+            with stage(PROBING):
+                known, divisors = known_slopes(scales, subsets, offsets=logistic is None)
         if logistic is not None and known.size > 0:
             thetas[known] = fit_together(pipeline, logistic, subsets, known, divisors, target)
         elif known.size > 0:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite
+from copa._core.progress import counting
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import labels_of_rows, thawed
@@ -207,11 +208,11 @@ def retrained_parameters(
     # Without a penalty only the Newton method notices that a refit has no solution, so it is used at any width.
     if model is None or (wide and model.coef_ridge > 0.0):
         # A stream of their own for the seeds: the subsets are the same for every estimator.
-        return _clone_and_fit(estimator, data, subsets, rng.spawn(1)[0], n_jobs)
-    return _refit_together(model, data, subsets)
+        return _clone_and_fit(estimator, data, subsets, n_models, rng.spawn(1)[0], n_jobs)
+    return _refit_together(model, data, subsets, n_models)
 
 
-def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[Indices]) -> Array:
+def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[Indices], n_models: int) -> Array:
     def weights(subset: Indices) -> Array:
         row = np.zeros(data.target.size)
         row[subset] = model.row_weights(data.target[subset], data.classes)
@@ -219,7 +220,7 @@ def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[
 
     problem = LogisticProblem(model.design(data.features), data.target, model.ridge(data.features.shape[1]))
     start = damped_newton(problem, model.row_weights(data.target, data.classes), np.zeros(problem.ridge.size))
-    fitted = refit_logistic(problem, map(weights, subsets), start)
+    fitted = refit_logistic(problem, map(weights, subsets), start, n_refits=n_models)
     if model.fit_intercept:
         return fitted
     return np.column_stack([np.zeros(len(fitted)), fitted])
@@ -229,6 +230,7 @@ def _clone_and_fit(
     estimator: Any,
     data: TrainingData,
     subsets: Iterator[Indices],
+    n_models: int,
     seeds: np.random.Generator,
     n_jobs: int | None,
 ) -> Array:
@@ -245,7 +247,8 @@ def _clone_and_fit(
             settings = {"random_state": int(seeds.integers(2**31))} if seeded else {}
             yield delayed(_refit_parameters)(estimator, data.features, data.labels, subset, settings)
 
-    return np.stack(Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(tasks()))
+    refits = Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks())
+    return np.stack(list(counting(refits, "refitting the model", n_models, "refits")))
 
 
 def _refit_parameters(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:

@@ -233,7 +233,7 @@ def _query_all(
             answers[k] = method(models[k], rows)
 
     with one_thread_no_warnings(), readable_rows():
-        for_each_chunk(work, len(models), 1, n_jobs)
+        for_each_chunk(work, len(models), 1, n_jobs, what="asking the refits", unit="refits")
     return answers
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
+from copa._core.progress import stage
 from copa._core.reading import is_number
-from copa._core.threads import progress_bar
 from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox
@@ -124,7 +124,7 @@ class Boundary(BlackBoxStrategy):
             samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         else:
             samples = draw_samples(target, n_models + n_held_out, rng)
-        with progress_bar(len(samples), "retraining", settings.progress, unit="fit") as advance:
+        with stage("refitting the model", len(samples), "refits") as advance:
             seed, n_jobs = settings.seed + 1, settings.n_jobs
             poorest = [samples[fewest_values(space, X, samples)]]
             first = retrain(model, X, y, poorest, seed=seed, n_jobs=1, advance=lambda _: None, changes=changes)
@@ -134,7 +134,8 @@ class Boundary(BlackBoxStrategy):
         refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
         if certify:
             groups = (fits[:n_models], fits[n_models:])
-            kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
+            with stage("judging how reliable today's model is"):
+                kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
             source = (
                 f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
                 f"reliability {kept:.2f}"

@@ -118,7 +118,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
                 here = applicants.take([i])
                 plans.put([i], search_one(space, here, here.encoded, goals, request, self.run, request.n_options))
 
-        for_each_chunk(work, len(applicants), 1, self.run.n_jobs)
+        for_each_chunk(work, len(applicants), 1, self.run.n_jobs, what="exploring the boundary", unit="applicants")
         owner, option = plans.positions
         return Rows(owner, plans.options[owner, option])
 

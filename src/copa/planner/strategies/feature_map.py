@@ -168,7 +168,7 @@ class PhiExploration(Exploration[Samples]):
                 space = replace(self.space, directions=slopes.directions[k])
                 plans.put([k], search_one(space, near.take([k]), slopes.encoded[[k]], goals, request, here, n_options))
 
-        for_each_chunk(work, m, 1, run.n_jobs)
+        for_each_chunk(work, m, 1, run.n_jobs, what="searching around rows", unit="rows")
         which, option = plans.positions
         return Rows(focus.owner[which], plans.options[which, option])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, as_symmetric
+from copa._core.progress import counting, stage
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models import LinearModel
 from copa.models.linear import base_classifier
@@ -17,7 +18,7 @@ from copa.uncertainty import WeightMoments, retrained_parameters
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.rare_levels import spread_rare_levels
-from copa.uncertainty.refits import Refits, can_batch, refit_parameters
+from copa.uncertainty.refits import PROBING, Refits, can_batch, refit_parameters
 from copa.uncertainty.reliability import confidence_radius, reliability
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _refits(model: LinearModel, encoded: Array, X: "pd.DataFrame", labels: Any, 
     n_halves = settings.n_models or 0
     n_thirds = max(FEWEST_THIRDS, n_halves // 5)
     if settings.n_models is None or n_thirds > SLOW_THIRDS:  # else as many whatever they cost
-        together = can_batch(model, X, labels, encoded=encoded)
+        with stage(PROBING):
+            together = can_batch(model, X, labels, encoded=encoded)
         most = THIRDS if together else SLOW_THIRDS
         n_thirds = most if settings.n_models is None else min(n_thirds, most)
         n_halves = n_halves or (N_MODELS if together else N_SLOW_MODELS)
@@ -180,7 +182,8 @@ def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFram
     choose = strategy.chooser(applicants)
     today = replace(strategy.parameters, radius=RADIUS)
     chosen_by, asked = [], []
-    for first in range(0, 2 * N_SPLITS, 2):
+    splits = range(0, 2 * N_SPLITS, 2)
+    for first in counting(splits, "judging how reliable today's model is", N_SPLITS, "splits"):
         own, other = refits.halves[first], refits.halves[first + 1]
         points = choose(replace(today, mean=own, cov=2.0 * today.cov, drift=2.0 * today.cov))
         chosen_by.append(points @ own)

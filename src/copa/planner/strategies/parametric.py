@@ -8,6 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
+from copa._core.progress import stage
 from copa._core.reading import is_number, is_whole
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
@@ -76,8 +77,9 @@ class Parametric(Strategy):
         cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> "Parametric":
         """Probe what each column does, and learn what is known of the next parameters."""
-        encoded = model.encode(X)
-        encoding = cls.probe(model, schema, X)
+        with stage("encoding the training rows"):
+            encoded = model.encode(X)
+            encoding = cls.probe(model, schema, X)
         known = learn_parameters(model, schema, encoded, X, y, settings)
         strategy = cls(
             model=model,
