@@ -109,6 +109,9 @@ def judge(mutant: Mutant, folder: Path, base: Path) -> str:
 def main(words: list[str]) -> int:
     """Judge the mutants that contain any of the words, or all; return 0 if every one of them was killed."""
     mutants = [m for m in read_mutants() if not words or any(word in m.name for word in words)]
+    if not mutants:  # pytest without a test to run would run them all
+        sys.stdout.write(f"no mutant's file or reason contains {' or '.join(words)}\n")
+        return 1
     for mutant in mutants:
         mutant.mutated(SOURCES)
     with TemporaryDirectory(prefix="copa-mutants-") as name:
