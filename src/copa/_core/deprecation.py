@@ -33,7 +33,7 @@ class RenamedModules(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Give an old module the names of the new one."""
         new_name = NEW_NAMES[module.__name__]
-        _warn(module.__name__, new_name)
+        warn_renamed(module.__name__, new_name)
         new = import_module(new_name)
         module.__doc__ = new.__doc__
         module.__dict__["__getattr__"] = partial(getattr, new)
@@ -58,7 +58,7 @@ def renamed_exports(module: str, new_names: Mapping[str, str]) -> Callable[[str]
     def __getattr__(name: str) -> Any:  # noqa: N807 - the module takes it as its own
         if name not in new_names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        _warn(f"{module}.{name}", f"{module}.{new_names[name]}")
+        warn_renamed(f"{module}.{name}", f"{module}.{new_names[name]}")
         return getattr(sys.modules[module], new_names[name])
 
     return __getattr__
@@ -69,12 +69,14 @@ def renamed_property(old: str, *new: str, joined: Callable[..., Any] | None = No
 
     def get(self: Any) -> Any:
         owner = type(self).__name__
-        _warn(f"{owner}.{old}", " and ".join(f"{owner}.{name}" for name in new))
+        warn_renamed(f"{owner}.{old}", " and ".join(f"{owner}.{name}" for name in new))
         values = [getattr(self, name) for name in new]
         return values[0] if joined is None else joined(*values)
 
     return property(get, doc=f"Old name of {' and '.join(f'`{name}`' for name in new)}.")
 
 
-def _warn(old: str, new: str) -> None:
-    warnings.warn(f"{old} is now {new}; the old name goes with the next release", FutureWarning, stacklevel=3)
+def warn_renamed(old: str, new: str) -> None:
+    """Warn, at the place that called the caller, that something has another name now."""
+    message = f"{old} is now {new}; the old name goes with the next release"
+    warnings.warn(message, FutureWarning, stacklevel=3)

@@ -19,25 +19,42 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
 SECONDS = 60.0
+LEAST_REACHED = 3  # applicants of whom a median says something
 
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
     """Least effort found at each level, for N applicants and L levels.
 
-    Attributes
+    Parameters
     ----------
     levels : ndarray of shape (L,)
         Guarantees asked for, ascending.
     effort : ndarray of shape (N, L)
-        Of the cheapest option that belongs to a plan at this level or a higher one; NaN where no plan was found.
+        Of the cheapest option of a plan at each level, NaN where no plan was found. An option that holds at a level
+        holds at every lower one: the attribute has the least effort at this level or a higher one.
     complete : bool
         Whether the time was enough for all levels.
+
+    Examples
+    --------
+    Of four applicants, three reach 0.8; the median follows these three:
+
+    >>> import numpy as np
+    >>> from copa.analysis.frontier import Frontier
+    >>> effort = [[1.0, 2.0, np.nan], [2.0, 4.0, 5.0], [3.0, 3.5, np.nan], [9.0, np.nan, np.nan]]
+    >>> cost = Frontier(np.array([0.6, 0.8, 0.9]), np.array(effort), complete=True)
+    >>> cost.n_reached.tolist(), cost.followed.tolist(), cost.medians.tolist()
+    ([4, 3, 1], [True, True, True, False], [2.0, 3.5, nan])
     """
 
     levels: Array
     effort: Array
     complete: bool
+
+    def __post_init__(self) -> None:
+        least = np.fmin.accumulate(self.effort[:, ::-1], axis=1)[:, ::-1]
+        object.__setattr__(self, "effort", least)
 
     @property
     def n_reached(self) -> npt.NDArray[np.intp]:
@@ -46,10 +63,25 @@ class Frontier:
         return counts
 
     @property
+    def n_drawn(self) -> int:
+        """Number of levels that enough applicants reach for a median: half of those tried, and at least three."""
+        return int((self.n_reached >= max(LEAST_REACHED, 0.5 * len(self.effort))).sum())
+
+    @property
+    def followed(self) -> npt.NDArray[np.bool_]:
+        """Whether each applicant reaches the highest of these levels, and all below it, (N,)."""
+        drawn = self.n_drawn
+        reached = np.isfinite(self.effort)
+        return reached[:, drawn - 1] if drawn else np.zeros(len(reached), dtype=np.bool_)
+
+    @property
     def medians(self) -> Array:
-        """Median of the effort over the applicants who reach each level, (L,); NaN where nobody does."""
-        columns = (column[np.isfinite(column)] for column in self.effort.T)
-        return np.array([np.median(known) if known.size else np.nan for known in columns])
+        """Median of the effort over the applicants followed, the same at every level, (L,); NaN above these levels."""
+        drawn = self.n_drawn
+        medians = np.full(len(self.levels), np.nan)
+        if drawn:
+            medians[:drawn] = np.median(self.effort[self.followed, :drawn], axis=0)
+        return medians
 
 
 def frontier(
@@ -107,6 +139,4 @@ def frontier(
         complete = complete and not (batch.status == "time_limit").any()
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)
         effort[:, k] = np.where(batch.status == "ok", cheapest, np.nan)
-    # A row that holds at a level holds at every lower one.
-    best = np.fmin.accumulate(effort[:, ::-1], axis=1)[:, ::-1]
-    return Frontier(levels=wanted, effort=best, complete=complete)
+    return Frontier(levels=wanted, effort=effort, complete=complete)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
-from copa._core.words import require_known
+from copa._core.words import ALREADY_VALID, require_known
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
@@ -132,13 +132,17 @@ class Corrections:
 
 
 class Totals:
-    """Counts over all applicants, and a sample of their numbers.
+    """Counts over the applicants who are declined today, and a sample of their numbers.
 
     Attributes
     ----------
     group : str or None
         Column that groups are compared by.
-    n_applicants, n_options : int
+    n_applicants : int
+        All of them.
+    n_accepted : int
+        Those whom today's model accepts as they are; nothing else counts them.
+    n_options : int
     statuses : Counter
         From a status to the number of its applicants.
     options_changing, applicants_changing : Counter
@@ -149,7 +153,7 @@ class Totals:
 
     def __init__(self, group: str | None = None) -> None:
         self.group = group
-        self.n_applicants = self.n_options = 0
+        self.n_applicants = self.n_accepted = self.n_options = 0
         self.statuses: Counter[str] = Counter()
         self.options_changing: Counter[str] = Counter()
         self.applicants_changing: Counter[str] = Counter()
@@ -161,9 +165,24 @@ class Totals:
         rows = self.sample.rows.reindex(columns=[*SUMMARY])
         return rows[rows["each"].notna()].astype(np.float64)
 
-    def add(self, batch: PlanBatch) -> None:
-        """Count a batch."""
+    @property
+    def n_declined(self) -> int:
+        """Number of applicants whom today's model does not accept as they are."""
+        return self.n_applicants - self.n_accepted
+
+    def add(self, batch: PlanBatch, accepted: npt.NDArray[np.bool_] | None = None) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+        accepted : ndarray of bool of shape (N,), optional
+            Whether today's model accepts each applicant as is; None reads it off the statuses, as plans have them.
+        """
+        accepted = batch.status == ALREADY_VALID if accepted is None else accepted
         self.n_applicants += len(batch)
+        self.n_accepted += int(accepted.sum())
+        batch = batch.select(~accepted) if accepted.any() else batch
         self.n_options += len(batch.options)
         self.statuses.update(batch.status.tolist())
         self._count_changes(batch)
@@ -205,6 +224,7 @@ def reached_shares(values: Any) -> tuple[Array, Array]:
 MOST = 8  # groups; the smallest of more are put together
 REST = "all others"
 MISSING = "missing"
+LEAST_GROUP = 20  # people and plans; the medians of fewer say little about a group
 QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -223,7 +243,8 @@ def compare_groups(rows: "pd.DataFrame", column: str, schema: FeatureSchema) -> 
     -------
     DataFrame
         One row per group, indexed by its name in people's words: "size", "with_options" and "at_level" are numbers of
-        applicants; "each", "any", "all" medians over those with options, and 0.0 to 1.0 the quartiles of their efforts.
+        applicants; "each", "any", "all" medians over those with options, and 0.0 to 1.0 the quartiles of their efforts;
+        "comparable", whether there are enough people and plans to compare the group with others.
     """
     values = [None if is_missing(value) else plain(value) for value in rows["group"].tolist()]
     numbers = _numbers(values)
@@ -233,7 +254,8 @@ def compare_groups(rows: "pd.DataFrame", column: str, schema: FeatureSchema) -> 
     groups = rows.groupby(names, observed=False)
     counts = {"size": ("ok", "size"), "with_options": ("each", "count"), "at_level": ("ok", "sum")}
     table = groups.agg(**counts, **{kind: (kind, "median") for kind in ("each", "any", "all")})
-    return table.join(groups["effort"].quantile(QUARTILES).unstack())
+    enough = (table["size"] >= LEAST_GROUP) & (table["with_options"] >= LEAST_GROUP)
+    return table.join(groups["effort"].quantile(QUARTILES).unstack()).assign(comparable=enough)
 
 
 def _numbers(values: list[Any]) -> Any:

@@ -24,9 +24,11 @@ from copa.cli.options import (
     PlansArgument,
     RawCells,
     ReportFile,
+    ReportRows,
     Whom,
     open_bundle,
     open_data,
+    read_report_rows,
     require_outputs,
 )
 from copa.exceptions import DataError
@@ -57,6 +59,8 @@ class Request:
     applicants : Path, optional
     output, report : Path, optional
         Files to write.
+    report_rows : str, optional
+        Applicants that the report shows one by one.
     group, label : str, optional
         Columns of the applicants with the groups that a report compares, and with their names.
     delimiter : str
@@ -70,6 +74,7 @@ class Request:
     applicants: Path | None
     output: Path | None
     report: Path | None
+    report_rows: str | None
     group: str | None
     label: str | None
     delimiter: str
@@ -79,6 +84,7 @@ class Request:
         """Return the bundle, and plans and applicants as `RecoursePlanner.audit` takes them."""
         files = {"--output": (self.output, BATCH_FILES), "--report": (self.report, PAGES)}
         require_outputs(files, self.bundle, self.plans, self.applicants)
+        read_report_rows(self.report_rows, self.report)
         bundle = open_bundle(self.bundle, **settings)
         if not self.plans.is_file():
             raise MisuseError(f"the plans {self.plans} do not exist (looked for {self.plans.absolute()})")
@@ -119,8 +125,9 @@ class Request:
         if self.report is not None:
             from copa.report import write_report
 
+            rows = read_report_rows(self.report_rows, self.report)
             with stage("writing the report"):
-                write_report(batch, self.report, group=self.group, **more)
+                write_report(batch, self.report, group=self.group, rows=rows, **more)
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -146,6 +153,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
         typer.Option("--output", "-o", help="Write the audited plans: .csv, .parquet, .json or .copa."),
     ] = None,
     report: ReportFile = None,
+    report_rows: ReportRows = None,
     group: Group = None,
     label: Id = None,
     guarantee: Guarantee = None,
@@ -156,7 +164,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    request = Request(bundle, plans, applicants, output, report, group, label, delimiter, raw_cells)
+    request = Request(bundle, plans, applicants, output, report, report_rows, group, label, delimiter, raw_cells)
     opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
     request.write(batch, planner=opened.planner)

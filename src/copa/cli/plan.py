@@ -30,10 +30,12 @@ from copa.cli.options import (
     RandomState,
     RawCells,
     ReportFile,
+    ReportRows,
     Whom,
     open_bundle,
     open_data,
     read_max_change,
+    read_report_rows,
     require_outputs,
 )
 from copa.cli.runs import Shards
@@ -62,6 +64,7 @@ class Outputs:
     report: Path | None
     group: str | None
     raw_cells: bool
+    rows: str
 
     @property
     def paths(self) -> list[Path]:
@@ -75,7 +78,7 @@ class Outputs:
         if self.report is not None:
             from copa.report import ReportBuilder
 
-            builder = ReportBuilder(planner=planner, group=self.group)
+            builder = ReportBuilder(planner=planner, group=self.group, rows=self.rows)
         with ExitStack() as stack:
             writers: list[Any] = [stack.enter_context(plans_into(self.plans, raw_cells=self.raw_cells))]
             if self.certificates is not None:
@@ -94,6 +97,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE"),
     ],
     report: ReportFile = None,
+    report_rows: ReportRows = None,
     certificates: Annotated[
         Path | None,
         typer.Option(help="Write plans with certificates, for `copa verify`: .json, .zip or .copa.", metavar="FILE"),
@@ -125,6 +129,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         "--report": (report, PAGES),
     }
     require_outputs(files, bundle, applicants)
+    rows = read_report_rows(report_rows, report)
     opened = open_bundle(
         bundle,
         guarantee=guarantee,
@@ -142,7 +147,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
     if output.suffix.lower() in TABLES:
         require_free_names(people.columns)
-    outputs = Outputs(output, certificates, report, group, raw_cells)
+    outputs = Outputs(output, certificates, report, group, raw_cells, rows)
     made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter, max_change=limits)
     shards = Shards(output, made_from, outputs.paths)
     try:

@@ -12,11 +12,12 @@ from copa.plans.wording import (
     as_asked,
     assumption,
     makes_promises,
-    plausibility_words,
+    obstacle_words,
     ranges_words,
+    rates_words,
     request_words,
     status_notes,
-    tried_words,
+    unusual_words,
 )
 from copa.tables.cells import as_text
 
@@ -39,6 +40,9 @@ CALM = ("ok", "already_valid")
 IN_A_ROW = 4  # cards; five are shown as three and two
 SHOWN = 10  # plans of a batch; a notebook with more is slow to scroll
 BINS = 10
+BAR_WORDS = {"option": "guarantee", "any": "at least one option holds", "all": "all options hold"}
+LEAST_SHOWN = 0.001  # "at least 0.000" says nothing
+AT_LEAST, AT_MOST, NOTHING = "at least", "at most", "none"
 SUMMARY_COLUMNS = {"each": "lowest_option", "any": "any", "all": "all"}  # of `PlanBatch.summary`, by whom it is for
 
 View = dict[str, Any]
@@ -66,6 +70,7 @@ def batch_html(batch: "PlanBatch") -> str:
         quantiles=[
             (WHOM[kind], [rounded_down(np.quantile(values, q, method="lower")) for q in (0.0, 0.5, 1.0)])
             for kind, values in guarantees.items()
+            if values.max() >= LEAST_SHOWN
         ],
         histogram=_histogram(batch, guarantees) if guarantees else None,
         plans=[plan_view(plan) for plan in batch[:SHOWN]],
@@ -77,56 +82,68 @@ def batch_html(batch: "PlanBatch") -> str:
 def plan_view(plan: "Plan") -> View:
     """Return what the templates of the notebook and of the report show of a plan."""
     n = plan.n_options
-    columns = n if n <= IN_A_ROW else -(-n // 2)
-    holds = f"any at least {rounded_down(plan.any_lower)}, all at least {rounded_down(plan.lower)}"
+    known = [(whom, rounded_down(least)) for whom, least in (("any", plan.any_lower), ("all", plan.lower))]
+    parts = [counted(n, "option"), *(f"{whom} {AT_LEAST} {least}" for whom, least in known if float(least))]
     return {
         "label": as_text(plan.label),
         "status": plan.status,
         "sign": as_asked(STATUS_SIGNS[plan.status], plan.request),
         "is_calm": plan.status in CALM,
-        "summary": f" · {counted(n, 'option')}, {holds}" if n else "",
-        "notes": status_notes(plan),
-        "columns": min(max(columns, 2), IN_A_ROW),
+        "summary": f" · {', '.join(parts)}" if n else "",
+        "notes": status_notes(plan, technical=False),
+        "technical": obstacle_words(plan.message),
+        "columns": cards_in_a_row(n),
         "cards": [_card(plan, number) for number in range(1, n + 1)],
         "whole": _whole(plan) if n > 1 else [],
         "ranges": ranges_words(plan),
-        "tried": tried_words(plan),
+        "rates": rates_words(plan),
     }
 
 
+def cards_in_a_row(n_options: int) -> int:
+    """How many cards stand beside each other, so that rows are of about the same length."""
+    return min(max(n_options if n_options <= IN_A_ROW else -(-n_options // 2), 2), IN_A_ROW)
+
+
 def _card(plan: "Plan", option: int) -> View:
-    least = float(plan.option_lower[option - 1])
+    j = option - 1
     changes = [
         {"title": c.title, "before": c.before_text, "after": c.after_text, "range": c.range_text}
         for c in plan.changes(option)
     ]
     return {
-        "effort": f"{plan.effort[option - 1]:.2f}",
-        "accepted": bool(plan.accepted[option - 1]),
+        "effort": f"{plan.effort[j]:.2f}",
+        "accepted": bool(plan.accepted[j]),
         "breaks_first": option == plan.breaks_first,
-        "plausibility": plausibility_words(plan.plausibility[option - 1]),
+        "expected": _expected(plan, j),
+        "unusual": unusual_words(plan.plausibility[j]),
         "changes": changes,
-        "bar": _bar("guarantee", f"at least {rounded_down(least)}", least, _level(plan, "each")),
+        "bar": _bar("option", AT_LEAST, rounded_down(plan.option_lower[j]), _level(plan, "each")),
     }
 
 
+def _expected(plan: "Plan", j: int) -> str:
+    """Return the expected rate of an option, "" where it is not known."""
+    rates = plan.held_out
+    return "" if rates is None or np.isnan(rates.option_share[j]) else rounded_down(rates.option_share[j])
+
+
 def _whole(plan: "Plan") -> list[View]:
-    """Return the bars of the plan as a whole."""
-    some, every = "at least one option holds", "all options hold"
-    bars = [
-        _bar(some, f"at least {rounded_down(plan.any_lower)}", plan.any_lower, _level(plan, "any")),
-        _bar(every, f"at least {rounded_down(plan.lower)}", plan.lower, _level(plan, "all")),
-    ]
-    return [*bars, _bar(every, f"at most {rounded_up(plan.upper)}", plan.upper)] if plan.upper < 1.0 else bars
+    """Return the bars of the plan as a whole, of what says something: not at least 0, not at most 1."""
+    lower = [("any", rounded_down(plan.any_lower)), ("all", rounded_down(plan.lower))]
+    bars = [_bar(whom, AT_LEAST, least, _level(plan, whom)) for whom, least in lower if float(least)]
+    most = rounded_up(plan.upper)
+    return [*bars, _bar("all", AT_MOST, most)] if float(most) < 1.0 else bars
 
 
-def _bar(words: str, value: str, least: float, level: float | None = None) -> View:
-    return {"words": words, "value": value, "width": bar_width(least), "level": level}
+def _bar(whom: str, side: str, bound: str, level: float | None = None) -> View:
+    value = f"{side} {bound}" if side == AT_MOST or float(bound) else NOTHING
+    return {"words": BAR_WORDS[whom], "value": value, "width": bar_width(bound), "level": level}
 
 
-def bar_width(least: float) -> str:
-    """Return how long the bar of a probability is, in percent: never longer than the probability."""
-    return f"{int(1000.0 * least) / 10.0:.1f}"
+def bar_width(bound: str) -> str:
+    """Return how long the bar of a rounded probability is, in percent."""
+    return f"{100.0 * float(bound):.1f}"
 
 
 def _level(plan: "Plan | PlanBatch", whom: str) -> float | None:

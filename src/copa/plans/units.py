@@ -2,11 +2,15 @@
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from copa.schema import Feature, FeatureSchema
+from copa.search.cost import Cost
 from copa.tables.cells import alone, plain
+
+TOLD = 2  # amounts in an example of what effort means
 
 # A title that ends in its unit, as "duration (months)" does.
 _WITH_UNIT = re.compile(r"^(?P<name>.*\S)\s*\((?P<unit>[^()]+)\)$")
@@ -60,3 +64,53 @@ def amount_text(feature: Feature | None, number: Any) -> str:
     unit = name_and_unit(feature.heading)[1]
     digits = f"{int(value):,}" if float(value).is_integer() else f"{Decimal(repr(float(value))):,f}"
     return f"{digits} {unit}" if unit else digits
+
+
+def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> str:
+    """Say what an effort of 1 is by an example from one table; "" where no column has one.
+
+    Parameters
+    ----------
+    schema : FeatureSchema
+        With the spreads and weights that the efforts were computed with.
+    columns : sequence of str
+        Names of columns, the best examples first; numbers are preferred, two of them are told.
+    cost : Cost
+        What a change costs.
+
+    Examples
+    --------
+    >>> from copa import Feature, FeatureSchema
+    >>> from copa.plans.units import effort_words
+    >>> from copa.search.cost import L1
+    >>> schema = FeatureSchema(
+    ...     [
+    ...         Feature("amount", "integer", title="credit amount (DM)", spread=4316.0),
+    ...         Feature("months", "integer", title="duration (months)", spread=12.1),
+    ...     ]
+    ... )
+    >>> effort_words(schema, ["amount", "months"], L1())
+    'Effort 1 is, for example, about 4,300 DM of credit amount or about 12 months of duration.'
+    """
+    features = [schema[column] for column in columns if column in schema]
+    numeric = [(feature, _one_effort(feature, cost)) for feature in features if feature.is_numeric]
+    told = [
+        f"about {amount_text(feature, amount)} of {name_and_unit(feature.heading)[0]}"
+        for feature, amount in numeric
+        if math.isfinite(amount) and (amount >= 1.0 or feature.kind != "integer")
+    ][:TOLD]
+    if told:
+        return f"Effort 1 is, for example, {' or '.join(told)}."
+    for feature in features:
+        gaps = cost.prices([feature]).gaps
+        if feature.is_categorical and len(gaps) > 1 and gaps[0, 1] > 0.0:
+            effort = gaps[0, 1] ** (1.0 / cost.prices([feature]).power)
+            step = "a step of" if feature.kind == "ordinal" else "another value of"
+            return f"For example, {step} {feature.heading} is an effort of {effort:.2g}."
+    return ""
+
+
+def _one_effort(feature: Feature, cost: Cost) -> float:
+    """How much of a numeric column is an effort of 1, with two digits; infinite where it costs nothing."""
+    price = float(cost.prices([feature]).per_unit[0])
+    return float(f"{1.0 / price:.2g}") if price > 0.0 else math.inf

@@ -1,6 +1,7 @@
 """A plan in plain words: what to do, how surely it holds, and under which assumption."""
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
 from copa.plans.intervals import CORNERS, Intervals
+from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -37,6 +39,12 @@ MOMENTS = {
     "surrogate": "the local surrogate is true, and the {} of its parameters",
     "assumed": "the {} of the scores that the next models give these rows (covariance assumed)",
 }
+
+# How messages begin to speak of the radius and the family of the ambiguity set, up to the next sentence.
+OBSTACLE = "What stands in the way is"
+_OBSTACLE = re.compile(rf"(?:\. |^)(?P<words>{OBSTACLE} .*?)(?=\. [A-Z]|\.?$)", re.DOTALL)
+
+UNUSUAL = 0.1  # plausibility below which a person is told of it
 
 # Options that a guarantee is about.
 WHOM = {"each": "each option", "any": "at least one option", "all": "all options together"}
@@ -92,17 +100,30 @@ def makes_promises(plan: "PlanRecord") -> bool:
     return plan.n_options > 0 or plan.status == "already_valid"
 
 
-def status_notes(plan: "PlanRecord") -> list[str]:
-    """Say what became of the search where there is more to say than the options do."""
+def status_notes(plan: "PlanRecord", *, technical: bool = True) -> list[str]:
+    """Say what became of the search where there is more to say than the options do.
+
+    Parameters
+    ----------
+    plan : PlanRecord
+    technical : bool
+        Whether `obstacle_words` are left in.
+    """
     headline = as_asked((WITH_OPTIONS if plan.n_options else WITHOUT_OPTIONS)[plan.status], plan.request)
     if plan.message:
-        reason = sentence(plan.message)
+        reason = sentence(plan.message if technical else _OBSTACLE.sub("", plan.message))
     elif not math.isnan(plan.highest_level):
         what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
         reason = f"The highest {what} in reach is {rounded_down(plan.highest_level)}."
     else:
         reason = ""
     return [visible(note) for note in (headline, reason) if note]
+
+
+def obstacle_words(message: str) -> str:
+    """What a message says of the radius and the family of the ambiguity set, for validators; "" for nothing."""
+    found = _OBSTACLE.search(message)
+    return visible(sentence(found["words"])) if found else ""
 
 
 def as_asked(words: str, request: PlanRequest) -> str:
@@ -134,9 +155,9 @@ def guarantee_words(least: float) -> str:
     )
 
 
-def plausibility_words(share: float) -> str:
-    """Say how plausible an option is; "" where that is not known."""
-    return "" if math.isnan(share) else f"plausibility {rounded_down(share)}"
+def unusual_words(plausibility: float) -> str:
+    """Say that an option is an unusual combination of values, where it is; "" where not, or where that is not known."""
+    return f"unusual combination: plausibility {rounded_down(plausibility)}" if plausibility < UNUSUAL else ""
 
 
 def change_words(change: Change) -> str:
@@ -245,10 +266,26 @@ def tried_words(plan: "PlanRecord") -> str:
         f"Expected rate: of {counted(rates.n_models, 'refit')} that the search did not go by, "
         f"{', '.join(shares)}{both}. This is a frequency, not a guarantee."
     )
-    if math.isnan(float(rates.fidelity[0])):
-        return words
+    return f"{words}{_fidelity_words(rates)}"
+
+
+def rates_words(plan: "PlanRecord") -> str:
+    """Say what the expected rates are that stand beside each option; "" where there are none."""
+    rates = plan.held_out
+    if rates is None or plan.n_options == 0:
+        return ""
+    both = f" {rounded_down(rates.all_share[0])} accept all of them." if plan.n_options > 1 else ""
     return (
-        f"{words} Near these options the local surrogate used by the search agrees with the model on "
+        f"Expected rate: share of {counted(rates.n_models, 'refit')}, none of them used by the search, that accept the "
+        f"option.{both} This is a frequency, not a guarantee.{_fidelity_words(rates)}"
+    )
+
+
+def _fidelity_words(rates: HeldOutRates) -> str:
+    if math.isnan(float(rates.fidelity[0])):
+        return ""
+    return (
+        f" Near these options the local surrogate used by the search agrees with the model on "
         f"{float(rates.fidelity[0]):.0%} of rows."
     )
 

@@ -67,7 +67,7 @@ def backtest_page(backtest: Backtest) -> str:
         starts=[_start(start) for start in backtest.starts],
         sources=[(start.version, start.radius_source) for start in backtest.starts],
         transitions=[_transition(transition) for transition in backtest.transitions],
-        data={"figures": drawn, "slider": None},
+        data={"figures": drawn},
         version=__version__,
         scripts=scripts,
         policy=policy,

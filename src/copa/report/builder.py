@@ -8,45 +8,54 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from copa._core.deprecation import warn_renamed
 from copa._core.files import write_atomically
 from copa._core.html import render
 from copa._core.reading import read_count
-from copa._core.words import counted, rounded_down, rounded_up, shown, visible
-from copa.analysis.attribution import attribute
-from copa.analysis.curves import RadiusCurves, batch_curves, shelf_lives
+from copa._core.words import ERROR, counted, rounded_down, rounded_up, shown, visible
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals
 from copa.bounds import ValidityBounds
 from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
+from copa.plans.card_data import card_data
 from copa.report import views
+from copa.report.rows import ALL, MOST_SHOWN, KeptPlans, ReportRows
+from copa.report.validators import validators
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
 
 
-MAX_CARDS = 50
 FRONTIERS = 20  # applicants who are planned for again at other levels
+MOST_CORRECTIONS = 50  # corrected plans that are listed one by one
+FIGURES, CARDS, REPORT = "figures.js", "cards.js", "report.js"
 
 
 class ReportBuilder:
     """Collects plans and writes them as one HTML file that needs no network.
 
-    Batches may come one after another: what is kept are counts, a sample of numbers and the plans of the first
-    `max_cards` applicants, so that memory does not grow with their number.
+    Batches may come one after another: what is kept are counts, a sample of numbers and the plans of up to 20,000
+    applicants, those with plans first, so that memory does not grow beyond that.
 
     Parameters
     ----------
     planner : RecoursePlanner, optional
-        The fitted one that made the plans. Needed to show what other levels would cost, and what breaks the plans.
+        The fitted one that made the plans. Needed to show what other levels would cost, and what breaks the plans, and
+        to know which applicants of an audit are accepted today.
     group : str, optional
         Column of the applicants to compare groups by; numbers are cut into quartiles.
     title : str, optional
         Of the page.
-    max_cards : int
-        How many applicants are shown one by one.
+    rows : str
+        Which applicants are shown one by one: "all", "none", or statuses and rows of the input (from 1) with commas
+        between them: "ok,fragile" shows these statuses, "1000-3000" these rows, "ok,1-5000" those of the first 5,000
+        rows who are "ok". Of more than 20,000 the first are shown, by status; totals are about everybody.
+    max_cards : int, optional
+        Old way to show fewer applicants; goes with the next release.
 
     Examples
     --------
@@ -67,16 +76,20 @@ class ReportBuilder:
         planner: "RecoursePlanner | None" = None,
         group: str | None = None,
         title: str | None = None,
-        max_cards: int = MAX_CARDS,
+        max_cards: int | None = None,
+        *,
+        rows: str = ALL,
     ) -> None:
-        read_count(max_cards, "max_cards", least=0)
         if planner is not None and not hasattr(planner, "fitted_"):
             raise InvalidInputError(f"planner must be a fitted RecoursePlanner or None, got {shown(planner)}")
+        if max_cards is not None:
+            warn_renamed("ReportBuilder(max_cards=...)", "ReportBuilder(rows=...)")
+            read_count(max_cards, "max_cards", least=0)
         self.planner = planner
         self.title = title
-        self.max_cards = max_cards
+        self.rows = rows
         self._totals = Totals(group)
-        self._kept: PlanBatch | None = None
+        self._kept = KeptPlans(ReportRows.read(rows), MOST_SHOWN if max_cards is None else max_cards)
         self._corrections: Corrections | None = None
 
     def add(self, batch: PlanBatch) -> None:
@@ -90,11 +103,8 @@ class ReportBuilder:
         if not isinstance(batch, PlanBatch):
             raise InvalidInputError(f"batch must be a PlanBatch, got {shown(batch)}; planner.plan and audit return one")
         self._require_alike(batch)
-        self._totals.add(batch)
-        kept = [] if self._kept is None else [self._kept]
-        room = self.max_cards - sum(map(len, kept))
-        if not kept or room > 0:
-            self._kept = PlanBatch.concat([*kept, batch.select(np.arange(min(len(batch), room)))])
+        self._totals.add(batch, self._accepted_today(batch))
+        self._kept.add(batch)
 
     def add_corrected(self, corrected: "CorrectedPlans") -> None:
         """Take the plans before and after a correction in, for a section about what it did.
@@ -104,28 +114,36 @@ class ReportBuilder:
         corrected : CorrectedPlans
             As `RecoursePlanner.correct` returns them.
         """
-        self._corrections = self._corrections or Corrections(self.max_cards)
+        self._corrections = self._corrections or Corrections(MOST_CORRECTIONS)
         self._corrections.add(corrected)
 
     def html(self) -> str:
         """Return the report as a complete HTML document; with a planner, this plans again at other levels."""
-        kept = self._kept
-        if kept is None:
+        if self._kept.first() is None:
             raise InvalidInputError("nothing to report yet: call add(batch) first; of a correction, add its `after`")
-        curves = batch_curves(kept, n_jobs=getattr(self.planner, "n_jobs", None))
-        cost = self._frontier(kept)
-        sections = {
-            "overview": views.overview(self._totals, kept, cost),
-            "groups": views.groups(self._totals, kept.basis.schema),
+        kept, totals = self._kept.in_order(), self._totals
+        tried = _spread_out(np.flatnonzero(kept.counts > 0), FRONTIERS)
+        cost = self._frontier(kept, tried)
+        sections: dict[str, views.View | None] = {
+            "overview": views.overview(totals, kept, cost),
+            "groups": views.groups(totals, kept.basis.schema),
             "corrections": views.corrections(self._corrections),
         }
-        applicants = self._applicants(kept, curves, cost)
-        shown_views = [view for view in (*sections.values(), *applicants) if view]
-        drawn = {key: figure for view in shown_views for key, figure in view["figures"].items()}
-        data = {"figures": drawn, "slider": views.slider(curves, kept.ambiguity.radius)}
-        title = self.title or f"Plans for {counted(self._totals.n_applicants, 'applicant')}"
-        header = views.header(kept, self._totals)
-        return _page(title=title, header=header, **sections, applicants=applicants, data=data)
+        sections["validators"] = proven = validators(kept, self.planner, cost, tried)
+        drawn = {key: figure for view in sections.values() if view for key, figure in view["figures"].items()}
+        return _page(
+            title=self.title or f"Plans for {counted(totals.n_applicants, 'applicant')}",
+            promise=views.promise(kept),
+            asked=views.asked(kept, totals),
+            effort=views.effort_example(kept, totals, self.planner),
+            person=views.first_person(kept[0]) if len(kept) else None,
+            n_listed=len(kept),
+            n_left_out=self._kept.n_wanted - len(kept),
+            n_not_chosen=totals.n_applicants - self._kept.n_wanted,
+            statuses=views.listed_statuses(kept),
+            **sections,
+            data={"cards": card_data(kept), "figures": drawn, "slider": proven["slider"]},
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the report; a file that is there already is replaced once the new one is complete.
@@ -136,8 +154,17 @@ class ReportBuilder:
         """
         write_atomically(Path(path), self.html().encode("utf-8"))
 
+    def _accepted_today(self, batch: PlanBatch) -> npt.NDArray[np.bool_] | None:
+        """Whether today's model accepts each applicant as is; None where only the statuses tell."""
+        if self.planner is None:
+            return None
+        accepted, good = np.zeros(len(batch), dtype=bool), np.flatnonzero(batch.status != ERROR)
+        if len(good):
+            accepted[good] = self.planner.fitted_.model.accepts(batch.applicants.iloc[good])
+        return accepted
+
     def _require_alike(self, batch: PlanBatch) -> None:
-        kept = self._kept
+        kept = self._kept.first()
         if kept is not None and not (
             batch.ambiguity.same_as(kept.ambiguity) and batch.request == kept.request and batch.basis == kept.basis
         ):
@@ -150,24 +177,17 @@ class ReportBuilder:
                 "the one that did, or planner=None"
             )
 
-    def _frontier(self, kept: PlanBatch) -> Frontier | None:
-        """Plan for the first applicants with options again; None where there is no planner or no level."""
-        rows = np.flatnonzero(kept.counts > 0)[:FRONTIERS]
-        if self.planner is None or kept.request.level is None or not len(rows):
+    def _frontier(self, kept: PlanBatch, tried: npt.NDArray[np.intp]) -> Frontier | None:
+        """Plan for some applicants with options again; None where there is no planner or no level."""
+        if self.planner is None or kept.request.level is None or not len(tried):
             return None
-        return frontier(self.planner, kept.applicants.iloc[rows])
+        return frontier(self.planner, kept.applicants.iloc[tried])
 
-    def _applicants(
-        self, kept: PlanBatch, curves: list[RadiusCurves | None], cost: Frontier | None
-    ) -> list[dict[str, Any]]:
-        level, found = kept.request.level, []
-        efforts = iter([] if cost is None else [(cost.levels, effort) for effort in cost.effort])
-        for i, (plan, curve) in enumerate(zip(kept, curves, strict=True)):
-            lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
-            attribution = None if self.planner is None else attribute(plan, self.planner.fitted_)
-            own_efforts = None if curve is None else next(efforts, None)
-            found.append(views.applicant(i, plan, curve, lives, attribution, own_efforts))
-        return found
+
+def _spread_out(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
+    """Some of many places, from the first to the last."""
+    chosen = np.linspace(0, len(places) - 1, min(len(places), most)).round().astype(np.intp)
+    return places[chosen]
 
 
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
@@ -179,13 +199,21 @@ def _page(**content: Any) -> str:
     """Fill the page in; only its own scripts run, and nothing is loaded from anywhere, whatever it may contain."""
     from copa import __version__
 
-    scripts, policy = page_scripts()
+    scripts, policy = page_scripts(CARDS, REPORT)
     return render("report/templates/page.html.j2", version=__version__, scripts=scripts, policy=policy, **content)
 
 
-def page_scripts() -> tuple[list[str], str]:
-    """The scripts of a page, and the policy that lets only these run."""
-    scripts = [plotly_script(), files("copa.report").joinpath("assets", "report.js").read_text(encoding="utf-8")]
+def page_scripts(*own: str) -> tuple[list[str], str]:
+    """The scripts of a page, and the policy that lets only these run.
+
+    Parameters
+    ----------
+    *own : str
+        Names of files in `assets`, after the one that draws figures; the drawing library comes last, because it is
+        large and the first screen does without it.
+    """
+    assets = files("copa.report").joinpath("assets")
+    scripts = [*(assets.joinpath(name).read_text(encoding="utf-8") for name in (FIGURES, *own)), plotly_script()]
     digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return scripts, f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
@@ -209,6 +237,7 @@ def write_report(
     corrected: "CorrectedPlans | None" = None,
     group: str | None = None,
     title: str | None = None,
+    rows: str = ALL,
 ) -> None:
     """Write plans as one HTML file that needs no network.
 
@@ -226,6 +255,8 @@ def write_report(
         Column of the applicants to compare groups by.
     title : str, optional
         Of the page.
+    rows : str
+        Which applicants are shown one by one; see `ReportBuilder`.
 
     Examples
     --------
@@ -242,7 +273,7 @@ def write_report(
     >>> path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     True
     """
-    builder = ReportBuilder(planner=planner, group=group, title=title)
+    builder = ReportBuilder(planner=planner, group=group, title=title, rows=rows)
     builder.add(batch)
     if corrected is not None:
         builder.add_corrected(corrected)

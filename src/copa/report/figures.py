@@ -111,11 +111,12 @@ def frontier_figure(levels: Array, effort: Array, own: tuple[float, float]) -> F
 
 
 def overall_frontier_figure(frontier: "Frontier", level: float) -> Figure:
-    """Median of the least effort at each level, over the applicants who reach it, and how many do."""
+    """Median of the least effort at each level, over the same applicants at all of them, and how many reach it."""
     hover = "level %{x}: median effort %{y:.2f}, reached by %{customdata}"
-    reached = [f"{count} of {len(frontier.effort)}" for count in frontier.n_reached.tolist()]
+    drawn = frontier.n_drawn
+    reached = [f"{count} of {len(frontier.effort)}" for count in frontier.n_reached[:drawn].tolist()]
     return figure(
-        [_frontier_line(frontier.levels, frontier.medians, hover, customdata=reached)],
+        [_frontier_line(frontier.levels[:drawn], frontier.medians[:drawn], hover, customdata=reached)],
         xaxis=axis("guarantee asked for"),
         yaxis=axis("least effort (median)", rangemode="tozero"),
         shapes=[level_line(level, "x", "y")],

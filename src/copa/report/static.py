@@ -158,9 +158,9 @@ def frontier_chart(frontier: Frontier, level: float | None = None) -> "Figure":
     """
     figure, axes = _blank()
     axes.plot(frontier.levels, frontier.effort.T, color=BLUE, alpha=0.25, linewidth=0.8)
-    reached = frontier.n_reached > 0
-    medians = frontier.medians[reached]
-    axes.plot(frontier.levels[reached], medians, color=ORANGE, marker="D", markersize=4, label="median")
+    drawn = frontier.n_drawn
+    label = f"median of the same {frontier.followed.sum()}"
+    axes.plot(frontier.levels[:drawn], frontier.medians[:drawn], color=ORANGE, marker="D", markersize=4, label=label)
     _mark(axes.axvline, level)
     axes.set(xlabel="guarantee", ylabel="least effort")
     axes.set_ylim(bottom=0.0)

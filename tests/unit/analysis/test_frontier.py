@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copa.analysis.frontier import frontier
+from copa.analysis.frontier import Frontier, frontier
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +33,19 @@ def test_without_time_nothing_is_claimed(bank, loan_plans):
     late = frontier(bank, loan_plans.applicants.iloc[:2], seconds=0.0)
     assert not late.complete
     assert np.isnan(late.effort).all()
+
+
+def test_the_medians_follow_the_same_applicants_on_a_real_planner(found):
+    followed = found.effort[found.followed, : found.n_drawn]
+    assert found.n_drawn > 1
+    assert 3 <= len(followed) == found.n_reached[found.n_drawn - 1]
+    assert found.medians[: found.n_drawn].tolist() == np.median(followed, axis=0).tolist()
+    assert (np.diff(found.medians[: found.n_drawn]) >= 0.0).all()
+
+
+def test_levels_that_fewer_than_half_or_than_three_reach_have_no_median():
+    effort = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, np.nan], [1.0, 2.5, np.nan], [1.0, np.nan, np.nan]])
+    assert Frontier(np.array([0.6, 0.7, 0.8]), effort, complete=True).n_drawn == 2
+    few = Frontier(np.array([0.6, 0.7, 0.8]), effort[:2], complete=True)
+    assert few.n_drawn == 0
+    assert np.isnan(few.medians).all()

@@ -4,10 +4,13 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import copa
+from copa.plans.units import heading
 from copa.report import ReportBuilder, write_report
+from copa.report.rows import list_order
 from unit.bounds.unimodal import UnimodalMeanSet
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
@@ -22,27 +25,105 @@ def test_batches_one_after_another_give_the_page_of_all_of_them_together(german)
     assert parts.html() == whole.html()
 
 
-def test_only_the_first_applicants_have_pages_and_the_page_says_so(german):
-    builder = ReportBuilder(max_cards=3)
-    builder.add(german)
-    builder.add(german)
+def listed(page):
+    """Labels of the applicants of the list."""
+    cards = page.data["cards"]
+    return [cards["strings"][number] for number in cards["applicants"]["label"]]
+
+
+def test_applicants_with_plans_come_first_by_status_and_within_a_status_as_given(german):
+    builder = ReportBuilder()
+    builder.add(german.select([1, 3, 4, 2]))
+    builder.add(german.select([6, 5, 0]))
     page = Page(builder.html())
-    assert [name for name in page.ids if name.startswith("applicant-")] == [f"applicant-{k}" for k in range(3)]
-    assert "The first 3 of 14 applicants are listed here" in page.text
+    assert listed(page) == ["290", "10", "180", "100", "140", "110", "40"]
+    assert "Applicant 290 ✓ options found" in page.text
 
 
-def test_statuses_are_counted_over_all_applicants(german):
-    builder = ReportBuilder(max_cards=1)
+def test_what_does_not_fit_is_said_and_those_with_plans_are_kept(german, monkeypatch):
+    monkeypatch.setattr("copa.report.builder.MOST_SHOWN", 3)
+    builder = ReportBuilder()
+    for _ in range(4):  # more than once is kept what fits
+        builder.add(german)
+    page = Page(builder.html())
+    assert listed(page) == ["10", "290", "10"]
+    assert "25 more are not in this file, which holds 3" in page.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        ("ok,fragile", ["10", "290", "180"]),
+        ("2-4", ["180", "100", "40"]),
+        ("ok, 1-3", ["10"]),
+        ("6-", ["290", "140"]),
+        ("4", ["100"]),
+        ("1,6,already_valid", []),
+    ],
+)
+def test_rows_choose_by_status_and_by_place_in_the_input(german, rows, labels):
+    builder = ReportBuilder(rows=rows)
+    builder.add(german[:3])
+    builder.add(german[3:])
+    page = Page(builder.html())
+    assert listed(page) == labels
+    assert f"{7 - len(labels)} applicants were not chosen for this list" in page.text or not labels
+    assert "✓ options found 2 33.3 %" in page.text  # totals are about everybody
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("okay", "did you mean 'ok'"),
+        ("5-3", "holds no row"),
+        ("0-4", "counted from 1"),
+        ("", "cannot be read"),
+        ("ok,,fragile", "cannot be read"),
+        ("all,ok", "cannot be read"),
+        (50, "rows must be text, got 50"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_named_with_what_is_allowed(rows, words):
+    with pytest.raises(copa.InvalidInputError, match=words):
+        ReportBuilder(rows=rows)
+
+
+def test_the_old_number_of_cards_still_shows_fewer_with_a_warning(german):
+    with pytest.warns(FutureWarning, match=r"max_cards=...\) is now ReportBuilder\(rows"):
+        builder = ReportBuilder(max_cards=2)
+    builder.add(german)
+    assert listed(Page(builder.html())) == ["10", "290"]
+
+
+def test_statuses_are_counted_over_all_applicants_and_shares_are_of_the_declined(german):
+    builder = ReportBuilder(rows="none")
     for _ in range(3):
         builder.add(german)
     text = Page(builder.html()).text
-    assert "✓ options found 6 28.6 %" in text
-    assert "◷ time limit 3 14.3 %" in text
+    assert "✓ options found 6 33.3 %" in text
+    assert "◷ time limit 3 16.7 %" in text
+    assert "✓ accepted already 3 today's model accepts" in text
+    assert "6 of 18 declined (33.3 %) have a menu" in text
+    assert (
+        "about the 18 applicants whom today's model does not accept as they are; the 3 it accepts already do not"
+        in text
+    )
 
 
-def test_memory_does_not_grow_with_the_number_of_batches(german):
+def test_an_audited_applicant_who_is_accepted_today_does_not_count_as_declined(bank, loan_plans):
+    plan = next(plan for plan in loan_plans if plan.status == "ok")
+    fine = plan.options.iloc[[0]].set_axis(["fine"])  # an accepted row as an applicant
+    audited = bank.audit([plan.options, plan.options], pd.concat([plan.factual, fine]))
+    builder = ReportBuilder(planner=bank)
+    builder.add(audited)
+    assert builder._totals.n_accepted == 1
+    assert "of 1 declined" in Page(builder.html()).text
+
+
+def test_memory_does_not_grow_with_the_number_of_batches(german, monkeypatch):
+    monkeypatch.setattr("copa.report.builder.MOST_SHOWN", 10)
     rows = np.tile(np.arange(7), 30)
-    builder = ReportBuilder(max_cards=10)
+    builder = ReportBuilder()
     builder._totals.sample.size = 1000
     held = []
     tracemalloc.start()
@@ -86,12 +167,6 @@ def test_a_group_must_be_a_column_and_the_nearest_one_is_named(german):
         ReportBuilder(group="agee").add(german)
 
 
-@pytest.mark.parametrize("max_cards", [-1, 2.5, True, "many"])
-def test_the_number_of_cards_is_a_whole_number(max_cards):
-    with pytest.raises(copa.InvalidInputError, match="max_cards must be a whole number"):
-        ReportBuilder(max_cards=max_cards)
-
-
 def test_nothing_added_and_something_else_added_are_said_plainly():
     with pytest.raises(copa.InvalidInputError, match="nothing to report yet"):
         ReportBuilder().html()
@@ -128,12 +203,14 @@ def test_nobody_and_nobody_with_options_make_pages_too(german):
         assert words in Page(builder.html()).text
 
 
-def test_without_cards_the_page_is_about_all_applicants_only(german):
-    builder = ReportBuilder(max_cards=0)
+def test_without_rows_the_page_is_about_all_applicants_only(german):
+    builder = ReportBuilder(rows="none")
     builder.add(german)
     page = Page(builder.html())
     assert "applicants" not in page.ids
     assert set(page.figures()) == {"guarantees", "efforts", "features"}
+    assert "5951" not in page.text
+    assert page.data["cards"]["strings"] == [""] + [heading(german.basis.schema, name) for name in german.applicants]
 
 
 def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_plans, tmp_path):
@@ -171,13 +248,13 @@ def test_a_report_of_another_set_shows_the_numbers_of_its_plans(unimodal_bank, u
     write_report(unimodal_plans, path, planner=unimodal_bank)
     page = Page(path.read_text(encoding="utf-8"))
     slider = page.data["slider"]
-    some = np.flatnonzero(unimodal_plans.counts > 1)
-    assert len(some) > 0
-    for i in some.tolist():
-        plan = unimodal_plans[i]
-        own = [*plan.option_lower, plan.any_lower, plan.lower]
-        assert slider["lower"][i][slider["own"]] == [math.floor(1000 * value) for value in own]
-        assert slider["upper"][i] is None  # no upper bound is known
+    some = unimodal_plans.select(list_order(unimodal_plans.status))
+    some = [plan for plan in some if plan.n_options]
+    assert max(plan.n_options for plan in some) > 1
+    for k, plan in enumerate(some):
+        own = [*plan.option_lower, plan.any_lower, plan.lower] if plan.n_options > 1 else plan.option_lower
+        assert slider["lower"][k][slider["own"]] == [math.floor(1000 * value) for value in own]
+        assert slider["upper"][k] is None  # no upper bound is known
     assert "The ball holds" not in page.text
     assert "mean and covariance are within" not in page.text
     assert "a distribution of the class UnimodalMeanSet, around the estimated mean and covariance" in page.text

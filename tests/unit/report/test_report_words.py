@@ -5,7 +5,7 @@ import copa
 from copa._core.words import counted
 from copa.analysis.curves import ShelfLife
 from copa.plans.wording import condition, percent, rounded_radius, shortened
-from copa.report.views import life_words
+from copa.report.validators import life_words
 from copa.uncertainty.ambiguity import MomentBall
 from unit.plans.plan_batches import terms
 

@@ -36,11 +36,11 @@ def test_the_radius_chart_shows_the_bounds_at_the_radii_asked_for(german):
     assert every[-1] == pytest.approx(bounds.lower)
 
 
-def test_the_frontier_chart_has_the_median_over_those_who_reach_a_level():
-    effort = np.array([[1.0, 2.0, np.nan], [3.0, 5.0, np.nan], [2.0, np.nan, np.nan]])
+def test_the_frontier_chart_has_the_median_of_the_same_people_at_every_level():
+    effort = np.array([[1.0, 2.0, np.nan], [3.0, 5.0, np.nan], [2.0, 4.0, np.nan], [9.0, np.nan, np.nan]])
     *people, median, _ = lines_of(static.frontier_chart(Frontier(np.array([0.5, 0.7, 0.9]), effort, True), 0.7))
-    assert len(people) == 3
-    assert median.tolist() == [2.0, 3.5]
+    assert len(people) == 4
+    assert median.tolist() == [2.0, 4.0]
 
 
 def test_figures_can_be_saved(german, tmp_path):

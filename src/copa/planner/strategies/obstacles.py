@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.words import rounded_down
 from copa.planner.strategies.options import Options
 from copa.plans.request import PlanRequest
-from copa.plans.wording import WHOM
+from copa.plans.wording import OBSTACLE, WHOM
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 
@@ -49,4 +49,4 @@ def obstacles(ambiguity: AmbiguitySet, options: Options, n_applicants: int, requ
         np.maximum.at(best, options.owner, other.option_guarantees(options.points))
         for i in np.flatnonzero((best >= request.guarantee) & (today < request.guarantee)).tolist():
             words[i].append(f"{what} an option would have {rounded_down(best[i])}")
-    return [f"What stands in the way is {'; and '.join(found)}" if found else "" for found in words]
+    return [f"{OBSTACLE} {'; and '.join(found)}" if found else "" for found in words]

@@ -1,163 +1,196 @@
 "use strict";
 (function () {
-  const page = JSON.parse(document.getElementById("copa-data").textContent);
-  const slider = page.slider;
-  const articles = Array.from(document.querySelectorAll(".applicant"));
-  const buttons = Array.from(document.querySelectorAll(".choose"));
-  document.documentElement.classList.add("js");
+  const page = CopaFigures.page, slider = page.slider, cards = page.cards;
+  const find = (id) => document.getElementById(id);
+  const element = CopaCards.element;
 
-  // ---- figures
-  const INK = "#1c2430", SOFT = "#55606c", GRID = "#e6eaee";
-  const NARROW = 440, PRINTED = 330, PRINTED_WIDE = 680; // pixels on a sheet with two columns
-  const FONT = { family: "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif", size: 13, color: INK };
-
-  function named(axis) {
-    return { text: axis.title.text, font: { size: 13, color: SOFT }, standoff: 8 };
-  }
-
-  function completed(layout) {
-    const axis = { gridcolor: GRID, linecolor: "#aeb6bf", zerolinecolor: GRID, automargin: true, tickangle: 0 };
-    return Object.assign({}, layout, {
-      font: FONT,
-      paper_bgcolor: "#ffffff",
-      plot_bgcolor: "#ffffff",
-      dragmode: false,
-      showlegend: Boolean(layout.showlegend),
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
-      margin: { l: 56, r: 14, t: layout.showlegend ? 34 : 12, b: 46 },
-      xaxis: Object.assign({}, axis, layout.xaxis, { title: named(layout.xaxis) }),
-      yaxis: Object.assign({}, axis, layout.yaxis, { title: named(layout.yaxis) }),
-    });
-  }
-
-  function draw(box) {
-    const figure = page.figures[box.dataset.figure];
-    if (!figure || box.dataset.drawn) { return; }
-    box.dataset.drawn = "yes";
-    Plotly.newPlot(box, figure.data, completed(figure.layout), { displayModeBar: false, responsive: true });
-    fitNames(box, box.clientWidth);
-  }
-
-  // Named rows leave little room on a narrow page: shorter names, fewer numbers below.
-  function fitNames(box, width) {
-    const figure = page.figures[box.dataset.figure];
-    if (figure.narrow) {
-      const names = width < NARROW ? figure.narrow : figure.layout.yaxis.ticktext;
-      Plotly.relayout(box, { "xaxis.nticks": width < NARROW ? 3 : 6, "yaxis.ticktext": names });
-    }
-  }
-
-  function drawn() {
-    return Array.from(document.querySelectorAll(".plot[data-drawn]")).filter((box) => box.offsetParent !== null);
-  }
-
-  // ---- the radius
+  // ---- the radius, in the section for validators
+  const proofs = Array.from(document.querySelectorAll(".proof"));
   const proven = (thousandths) => (thousandths / 1000).toFixed(3);
 
-  function setBar(fill, thousandths) {
-    fill.style.width = (thousandths / 10) + "%";
-  }
-
   // Bars and numbers of one applicant at one of the radii that were computed.
-  function showRadius(article, position) {
-    const k = Number(article.dataset.applicant);
-    if (!slider.lower[k]) { return; }
-    const lower = slider.lower[k][position];
-    const upper = slider.upper[k] ? slider.upper[k][position] : lower.map(() => 1000);
-    article.querySelectorAll(".bounds tbody tr").forEach((row, line) => {
+  function showRadius(proof, k, position) {
+    const lower = slider.lower[k][position], upper = slider.upper[k] && slider.upper[k][position];
+    proof.querySelectorAll(".bounds tbody tr").forEach((row, line) => {
       row.querySelector(".least").textContent = proven(lower[line]);
+      row.querySelector(".sure").style.width = (lower[line] / 10) + "%";
+      if (!upper) { return; }
       row.querySelector(".most").textContent = proven(upper[line]);
-      setBar(row.querySelector(".sure"), lower[line]);
-      setBar(row.querySelector(".open"), upper[line]);
-    });
-    article.querySelectorAll(".copa-card").forEach((card, option) => {
-      card.querySelector(".copa-line b").textContent = "at least " + proven(lower[option]);
-      setBar(card.querySelector(".copa-fill"), lower[option]);
+      row.querySelector(".open").style.width = (upper[line] / 10) + "%";
     });
     const radius = slider.radii[position], own = slider.radii[slider.own];
     const times = own > 0 ? " (" + (Math.floor(100 * radius / own + 1e-6) / 100).toFixed(2) + " × assumed)" : "";
     const words = slider.names[position] + times;
-    article.querySelector(".slider output").textContent = words;
-    article.querySelector(".at").textContent = slider.names[position];
-    article.querySelector(".slider input").setAttribute("aria-valuetext", "radius " + words);
-    article.querySelector(".reset").disabled = position === slider.own;
-    markRadius(article, radius);
+    proof.querySelector(".slider output").textContent = words;
+    proof.querySelector(".at").textContent = slider.names[position];
+    proof.querySelector(".slider input").setAttribute("aria-valuetext", "radius " + words);
+    proof.querySelector(".reset").disabled = position === slider.own;
+    const box = proof.querySelector('.plot[data-figure^="radius-"]');
+    const line = { type: "line", x0: radius, x1: radius, y0: 0, y1: 1, yref: "paper", line: { color: "#5f6b76", width: 1.5 } };
+    CopaFigures.mark(box, [line]);
   }
 
-  function markRadius(article, radius) {
-    const box = article.querySelector('.plot[data-figure^="radius-"][data-drawn]');
-    if (!box) { return; }
-    const shapes = (page.figures[box.dataset.figure].layout.shapes || []).concat({
-      type: "line", x0: radius, x1: radius, y0: 0, y1: 1, yref: "paper", line: { color: INK, width: 1.5 },
-    });
-    Plotly.relayout(box, { shapes: shapes });
-  }
-
-  articles.forEach((article) => {
-    const input = article.querySelector(".slider input");
+  proofs.forEach((proof, k) => {
+    const input = proof.querySelector(".slider input");
     if (!input) { return; }
-    input.addEventListener("input", () => showRadius(article, Number(input.value)));
-    article.querySelector(".reset").addEventListener("click", () => {
+    input.addEventListener("input", () => showRadius(proof, k, Number(input.value)));
+    proof.querySelector(".reset").addEventListener("click", () => {
       input.value = String(slider.own);
-      showRadius(article, slider.own);
+      showRadius(proof, k, slider.own);
       input.focus();
     });
+    showRadius(proof, k, slider.own);
   });
 
-  // ---- choosing an applicant
-  function choose(k, focus) {
-    articles.forEach((article) => { article.hidden = Number(article.dataset.applicant) !== k; });
-    buttons.forEach((button) => {
-      button.setAttribute("aria-current", Number(button.dataset.applicant) === k ? "true" : "false");
+  const list = find("people");
+  if (!list) { return; }
+
+  // ---- the applicant who is chosen
+  const reader = CopaCards.reader(cards), n = cards.applicants.counts.length;
+  let found = Int32Array.from({ length: n }, (_, i) => i); // places of those who are listed
+  let chosen = 0;
+
+  function facts(lines) {
+    return element("dl", "facts", lines.map(([title, value]) => element("div", "", [element("dt", "", title), element("dd", "", value)])));
+  }
+
+  function show(i) {
+    const view = reader.view(i);
+    chosen = i;
+    find("name").textContent = "Applicant " + view.label;
+    find("sign").textContent = view.sign;
+    find("sign").className = "sign sign-" + view.status;
+    find("plan").replaceChildren(CopaCards.draw(view));
+    if (find("effort")) { find("effort").hidden = !view.cards.length; }
+    find("today").replaceChildren(facts(reader.today(i)));
+    find("technical").textContent = view.technical;
+    let here = false;
+    proofs.forEach((proof) => {
+      proof.hidden = Number(proof.dataset.applicant) !== i;
+      here = here || !proof.hidden;
     });
-    const article = articles[k];
-    article.querySelectorAll(".plot").forEach(draw);
-    const input = article.querySelector(".slider input");
-    if (input) { showRadius(article, Number(input.value)); }
-    if (focus) {
-      article.focus({ preventScroll: true });
-      article.scrollIntoView({ block: "start" });
+    if (find("unproven")) { find("unproven").hidden = here; }
+    const place = found.indexOf(i);
+    find("previous").disabled = place === 0 || !found.length;
+    find("next").disabled = place === found.length - 1 || !found.length;
+  }
+
+  // ---- the list: only the rows in sight are elements
+  const ROW = 56, SPARE = 6;
+
+  function detail(i) {
+    const count = cards.applicants.counts[i], sign = cards.statuses[cards.applicants.status[i]].sign;
+    return count ? sign + " · " + count + (count === 1 ? " option" : " options") : sign;
+  }
+
+  function row(place) {
+    const i = found[place], label = cards.strings[cards.applicants.label[i]];
+    const made = element("div", "person-row", [element("b", "", label), element("span", "", detail(i))]);
+    made.id = "person-" + i;
+    made.setAttribute("role", "option");
+    made.setAttribute("aria-selected", String(i === chosen));
+    made.setAttribute("aria-setsize", String(found.length));
+    made.setAttribute("aria-posinset", String(place + 1));
+    made.style.top = (place * ROW) + "px";
+    made.addEventListener("click", () => choose(place, true));
+    return made;
+  }
+
+  function drawRows() {
+    const first = Math.max(0, Math.floor(list.scrollTop / ROW) - SPARE);
+    const last = Math.min(found.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + SPARE);
+    const rows = [];
+    for (let place = first; place < last; place += 1) { rows.push(row(place)); }
+    find("rows").style.height = (found.length * ROW) + "px";
+    find("rows").replaceChildren(...rows);
+    if (find("person-" + chosen)) {
+      list.setAttribute("aria-activedescendant", "person-" + chosen);
+    } else {
+      list.removeAttribute("aria-activedescendant");
     }
   }
 
-  buttons.forEach((button) => {
-    button.addEventListener("click", () => choose(Number(button.dataset.applicant), true));
-  });
+  function reveal(place) {
+    if (place * ROW < list.scrollTop) { list.scrollTop = place * ROW; }
+    if ((place + 1) * ROW > list.scrollTop + list.clientHeight) { list.scrollTop = (place + 1) * ROW - list.clientHeight; }
+  }
 
-  const search = document.getElementById("search"), status = document.getElementById("status");
+  function choose(place, close) {
+    if (!found.length) { return; }
+    const within = Math.min(Math.max(place, 0), found.length - 1);
+    show(found[within]);
+    reveal(within);
+    drawRows();
+    if (close && find("choose").getAttribute("aria-expanded") === "true") {
+      expand(false);
+      find("person").focus({ preventScroll: true });
+      find("person").scrollIntoView({ block: "start" });
+    }
+  }
+
+  list.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
+  window.addEventListener("resize", drawRows);
+  list.addEventListener("keydown", (event) => {
+    const here = found.indexOf(chosen), page_of = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
+    const places = {
+      ArrowDown: here + 1, ArrowUp: here - 1, PageDown: here + page_of, PageUp: here - page_of, Home: 0, End: found.length - 1,
+    };
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      choose(here, true);
+    } else if (event.key in places) {
+      event.preventDefault();
+      choose(places[event.key], false);
+    }
+  });
+  find("previous").addEventListener("click", () => choose(found.indexOf(chosen) - 1, false));
+  find("next").addEventListener("click", () => choose(found.indexOf(chosen) + 1, false));
+
+  // ---- a narrow page has the list behind a button
+  function expand(open) {
+    find("choose").setAttribute("aria-expanded", String(open));
+    find("chooser").classList.toggle("open", open);
+    if (open) { reveal(found.indexOf(chosen)); drawRows(); }
+  }
+  find("choose").addEventListener("click", () => expand(find("choose").getAttribute("aria-expanded") !== "true"));
+
+  // ---- searching: each word is looked up among the texts first, then among the applicants who have such a text
+  const PAUSE = 100; // milliseconds without a key
+  let lowered = null, waiting = 0;
 
   function filter() {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = 0;
-    buttons.forEach((button) => {
-      const fits = words.every((word) => button.dataset.text.includes(word))
-        && (!status.value || button.dataset.status === status.value);
-      button.parentElement.hidden = !fits;
-      found += fits ? 1 : 0;
-    });
-    document.getElementById("found").textContent = found + (found === 1 ? " applicant" : " applicants");
+    lowered = lowered || cards.strings.map((text) => text.toLowerCase());
+    const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const hits = words.map((word) => Uint8Array.from(lowered, (text) => (text.includes(word) ? 1 : 0)));
+    const signs = words.map((word) => cards.statuses.map((status) => status.sign.toLowerCase().includes(word)));
+    const status = cards.statuses.findIndex((it) => it.name === find("status").value);
+    const places = [];
+    for (let i = 0; i < n; i += 1) {
+      const own = cards.applicants.status[i];
+      if ((status < 0 || own === status)
+        && hits.every((hit, k) => signs[k][own] || reader.searched(i, (text) => hit[text] === 1))) { places.push(i); }
+    }
+    found = Int32Array.from(places);
+    const all = words.length || status >= 0 ? " of " + n.toLocaleString("en") : "";
+    find("found").textContent = found.length.toLocaleString("en") + all + (n === 1 ? " applicant" : " applicants");
+    list.scrollTop = 0;
+    if (found.length && found.indexOf(chosen) < 0) { show(found[0]); } else { show(chosen); }
+    drawRows();
   }
 
-  if (search) {
-    search.addEventListener("input", filter);
-    status.addEventListener("change", filter);
-  }
-
-  // ---- paper is narrower than a screen: figures are drawn again for it
-  window.addEventListener("beforeprint", () => {
-    drawn().forEach((box) => {
-      const width = box.closest(".wide") ? PRINTED_WIDE : PRINTED;
-      Plotly.relayout(box, { autosize: false, width: width });
-      fitNames(box, width);
-    });
+  find("search").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(filter, PAUSE);
   });
-  window.addEventListener("afterprint", () => {
-    drawn().forEach((box) => {
-      Plotly.relayout(box, { autosize: true, width: null });
-      fitNames(box, box.clientWidth);
-    });
-  });
+  find("status").addEventListener("change", filter);
 
-  document.querySelectorAll("main > section:not(#applicants) .plot").forEach(draw);
-  if (articles.length) { choose(0, false); }
+  // ---- one applicant on paper
+  find("print").addEventListener("click", () => {
+    document.documentElement.classList.add("only-person");
+    window.print();
+  });
+  window.addEventListener("afterprint", () => document.documentElement.classList.remove("only-person"));
+
+  show(0);
+  drawRows();
 }());

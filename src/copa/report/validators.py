@@ -1,0 +1,186 @@
+"""What a model validator is shown of plans: bounds at other radii, how long a level lasts, what breaks a plan first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.records import Positions
+from copa._core.words import rounded_down, rounded_up
+from copa.analysis.attribution import Attribution, attribute
+from copa.analysis.curves import RadiusCurves, ShelfLife, batch_curves, shelf_lives
+from copa.analysis.frontier import Frontier
+from copa.bounds import bound_plans
+from copa.plans import Plan, PlanBatch
+from copa.plans.wording import WHOM, around_radius, condition, expectation, rounded_radius
+from copa.report import figures
+from copa.tables.cells import as_text
+from copa.uncertainty.ambiguity import is_exact
+
+if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+
+MOST_PROVEN = 50  # applicants whose plans are bounded at many radii
+MOST_PARTS = 8  # of a score; the others are put together
+DRAWN_FROM = {
+    "parameters": "model's parameters",
+    "scores": "scores",
+    "surrogate": "surrogate's parameters",
+    "assumed": "scores",
+}
+
+View = dict[str, Any]  # what a template shows; "figures" are drawn by the page's script
+
+
+def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontier | None, tried: Positions) -> View:
+    """The section for validators: the assumption, and the first applicants with options at other radii.
+
+    Parameters
+    ----------
+    kept : PlanBatch
+        The applicants of the list, in its order.
+    planner : RecoursePlanner or None
+        Without, nothing is said of what breaks a plan.
+    cost : Frontier or None
+    tried : ndarray of int
+        Positions of the applicants of `cost` in the list.
+    """
+    ambiguity, basis = kept.ambiguity, kept.basis
+    places = np.flatnonzero(kept.counts > 0)[:MOST_PROVEN]
+    proven = with_certificates(kept.select(places), None if planner is None else planner.n_jobs)
+    curves = batch_curves(proven, n_jobs=None if planner is None else planner.n_jobs)
+    efforts = {} if cost is None else {int(i): (cost.levels, own) for i, own in zip(tried, cost.effort, strict=True)}
+    people, level = [], kept.request.level
+    for i, plan, curve in zip(places.tolist(), proven, curves, strict=True):
+        lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
+        found = None if planner is None else attribute(plan, planner.fitted_)
+        people.append(_applicant(i, plan, curve, lives, found, efforts.get(i)))
+    return {
+        "condition": condition(ambiguity, basis),
+        "drawn_from": DRAWN_FROM[basis.subject] if is_exact(ambiguity) else "",  # the ball, whatever the form
+        "expectation": expectation(ambiguity, basis) if level is not None else "",
+        "radius": f"{ambiguity.radius:.3g}",
+        "radius_source": basis.radius_source,
+        "applicants": people,
+        "n_more": int((kept.counts > 0).sum()) - len(people),
+        "slider": slider(curves, ambiguity.radius),
+        "figures": {key: figure for person in people for key, figure in person["figures"].items()},
+    }
+
+
+def with_certificates(batch: PlanBatch, n_jobs: int | None) -> PlanBatch:
+    """The same plans with their proofs, which are found again."""
+    bounds = bound_plans(batch.ambiguity, batch.points, batch.owner, len(batch), n_jobs)
+    return replace(batch, certificates=bounds.certificates)
+
+
+def _applicant(
+    i: int,
+    plan: Plan,
+    curves: RadiusCurves | None,
+    lives: dict[str, ShelfLife],
+    attribution: Attribution | None,
+    frontier: tuple[Array, Array] | None,
+) -> View:
+    """What is shown of the applicant at place i of the list."""
+    view: View = {"i": i, "label": as_text(plan.label), "n_options": plan.n_options, "figures": {}}
+    if curves is None:
+        return view
+    view |= _at_radii(plan, curves, lives)
+    view["figures"][f"radius-{i}"] = figures.radius_figure(curves, view["level"])
+    if frontier is not None and np.isfinite(frontier[1]).any():
+        view["frontier"], view["figures"][f"frontier-{i}"] = _frontier(plan, *frontier)
+    if attribution is not None and len(attribution.parts) > 1 and attribution.today.sum() > 0.0:
+        view["attribution"] = attribution.in_words()
+        view["figures"][f"attribution-{i}"] = _attribution_figure(attribution)
+    return view
+
+
+def _at_radii(plan: Plan, curves: RadiusCurves, lives: dict[str, ShelfLife]) -> View:
+    """Bounds at the radius assumed, how they go on, and how long the level lasts."""
+    radius, whom, single = plan.ambiguity.radius, plan.request.guarantee_for, plan.n_options == 1
+    own, least = _position(curves.radii, radius), curves.lower(whom)
+    lines = [(f"Option {j + 1}", "each") for j in range(plan.n_options)]
+    lines += [(WHOM[kind].capitalize(), kind) for kind in curves.kinds[1:]]
+    upper = curves.table(upper=True)
+    rows = zip(lines, curves.table()[own], upper[own], strict=True)
+    return {
+        "level": plan.request.level,
+        "whom": "the option" if single else WHOM[whom],
+        "radius": rounded_radius(radius),
+        "slider": {"last": len(curves.radii) - 1, "own": own},
+        "around_radius": around_radius(plan.ambiguity, plan.basis),
+        "bounds": [
+            {"name": name, "is_asked": kind == whom, "least": rounded_down(low), "most": rounded_up(high)}
+            for (name, kind), low, high in rows
+        ],
+        "has_upper": bool(upper.min() < 1.0),  # at some radius
+        "ends": {"least": least[[0, -1]].tolist(), "farthest": curves.radii[-1]},
+        "lives": [life_words(kind, lives[kind], radius, single=single) for kind in curves.kinds if lives],
+    }
+
+
+def _position(radii: Array, radius: float) -> int:
+    return int((radii < radius).sum())
+
+
+def life_words(kind: str, life: ShelfLife, assumed: float, *, single: bool = False) -> str:
+    """How long a level lasts, as a sentence."""
+    whom = "The option" if single else WHOM[kind].capitalize()
+    keeps = "keep" if kind == "all" else "keeps"
+    if np.isnan(life.radius):
+        return f"{whom}: not reached, even if the estimated moments are exactly right (radius 0)."
+    more = "at least " if life.open_ended else ""
+    sentence = f"{whom} {keeps} it up to {more}radius {rounded_radius(life.radius)}"
+    if assumed == 0.0:
+        return f"{sentence}; radius 0 is what was assumed."
+    times = np.floor(100.0 * life.radius / assumed + 1e-9) / 100.0
+    if life.radius < assumed:
+        return f"{sentence} only: {times:.2f} times as far as assumed."
+    return f"{sentence}: the next models may drift {more}{times:.2f} times as far as assumed."
+
+
+def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.Figure]:
+    kind = plan.request.guarantee_for
+    own = {"each": plan.option_lower.min(), "any": plan.any_lower, "all": plan.lower}[kind]
+    low, high = np.flatnonzero(np.isfinite(effort))[[0, -1]]
+    words = {
+        "whom": WHOM[kind],
+        "low": (levels[low], effort[low]),
+        "high": (levels[high], effort[high]),
+        "beyond": levels[high + 1] if high + 1 < len(effort) else None,
+    }
+    return words, figures.frontier_figure(levels, effort, (own, plan.effort.min()))
+
+
+def _attribution_figure(found: Attribution) -> figures.Figure:
+    """The largest parts of what the worst case takes from the score."""
+    order = np.argsort(-np.abs(found.change), kind="stable")
+    names, change = [found.parts[k] for k in order[:MOST_PARTS]], found.change[order[:MOST_PARTS]]
+    if len(order) > MOST_PARTS:
+        names, change = [*names, "everything else"], np.append(change, found.change[order[MOST_PARTS:]].sum())
+    return figures.attribution_figure(names, change)
+
+
+def slider(curves: list[RadiusCurves | None], own: float) -> View:
+    """What the script needs to follow the slider: bounds in thousandths, rounded to the safe side.
+
+    `lower[i][r]` holds those of applicant i at radius r, as `RadiusCurves.table` has them; None stands for bounds that
+    are all 1, and for applicants without options.
+    """
+    radii = next((curve.radii for curve in curves if curve is not None), np.zeros(0))
+    return {
+        "radii": [float(f"{radius:.6g}") for radius in radii.tolist()],
+        "names": [rounded_radius(radius) for radius in radii.tolist()],
+        "own": _position(radii, own),
+        "lower": [None if curve is None else _thousandths(curve.table(), rounded_down) for curve in curves],
+        "upper": [None if curve is None else _thousandths(curve.table(upper=True), rounded_up) for curve in curves],
+    }
+
+
+def _thousandths(table: Array, rounding: Callable[[float], str]) -> list[list[int]] | None:
+    if table.min() >= 1.0:
+        return None
+    return [[round(1000.0 * float(rounding(value))) for value in row] for row in table.tolist()]
