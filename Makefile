@@ -22,7 +22,7 @@ types: $(VENV)/.test
 contract: $(VENV)/.test
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.test
+unit: $(VENV)/.test $(VENV)/axe
 	$(BIN)/python scripts/compile_kernels.py
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -80,6 +80,10 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@ $(VENV)/.runtime
+
+# For the accessibility checks of the browser tests, which are skipped without it.
+$(VENV)/axe: | $(VENV)/bin/python
+	-npm install --silent --no-save --no-package-lock --prefix $@ axe-core
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'

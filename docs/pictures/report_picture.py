@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from copa.report import write_report
 
-SIZE = (1200, 1033)  # of the picture: the first applicant, from the slider to the shelf life
+SIZE = (1200, 900)  # of the picture: the first screen
 COLOURS = 128
 
 data = copa.datasets.load_german()
@@ -33,12 +33,9 @@ options.binary_location = shutil.which("chromium") or ""
 for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
     options.add_argument(argument)
 browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
-view = {"width": SIZE[0], "height": 1500, "deviceScaleFactor": 1, "mobile": False}
+view = {"width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}
 browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", view)
 browser.get(page.as_uri())
-time.sleep(3.0)  # the figures are drawn by a script
-browser.execute_script("document.documentElement.style.scrollBehavior = 'auto'")
-browser.execute_script("window.scrollTo(0, document.querySelector('#applicants').getBoundingClientRect().top + 12)")
 time.sleep(1.0)
 picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB").crop((0, 0, *SIZE))
 picture.quantize(COLOURS).save(Path(__file__).with_name("report.png"), optimize=True)

@@ -107,7 +107,9 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
         n_people, n_more = totals.applicants_changing[frequent[0][0]], len(totals.options_changing) - len(frequent)
         view["features"] = {"first": names[0], "share": percent(shares[0]), "n_people": n_people, "n_more": n_more}
         view["figures"]["features"] = figures.features_figure(names, shares)
-    if frontier is not None and level is not None and frontier.n_drawn > 1:
+    if frontier is not None and frontier.n_drawn <= 1:
+        view["too_few"] = len(frontier.effort)
+    elif frontier is not None and level is not None:
         view["frontier"] = _followed(frontier)
         view["figures"]["frontier"] = figures.overall_frontier_figure(frontier, level)
     view["figures"] = {key: figure for key, figure in view["figures"].items() if figure is not None}

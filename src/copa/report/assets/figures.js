@@ -65,7 +65,12 @@ const CopaFigures = (function () {
         draw(entry.target);
       });
     }, { rootMargin: "400px" });
-    document.querySelectorAll(".plot").forEach((box) => watcher.observe(box));
+    document.querySelectorAll(".plot").forEach((box) => {
+      const figure = page.figures[box.dataset.figure];
+      if (!figure) { return; }
+      box.style.minHeight = figure.layout.height + "px"; // so that nothing moves when it is drawn
+      watcher.observe(box);
+    });
     window.addEventListener("beforeprint", () => { printing = true; redraw(); });
     window.addEventListener("afterprint", () => { printing = false; redraw(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

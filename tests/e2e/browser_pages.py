@@ -1,0 +1,57 @@
+"""A real browser, at the width of a desk and of a hand."""
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+NO_BROWSER = "there is no chromium with a chromedriver on this machine (Debian: apt-get install chromium-driver)"
+AXE = Path(__file__).parents[2] / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+DESK, HAND = (1280, 900), (390, 844)
+
+
+@contextmanager
+def opened(report, size=DESK, *, scripts=True, dark=False):
+    """Open a page; close the browser in the end, whatever happens."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        browser.get(report.as_uri())
+        yield browser
+    finally:
+        browser.quit()
+
+
+def find(browser, selector):
+    """Elements of a CSS selector."""
+    return browser.find_elements("css selector", selector)
+
+
+def enter(browser, selector, value, event="input"):
+    """Give a field a value the way a hand does: the new value, and the event of it."""
+    script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event(arguments[2], {bubbles: true}))"
+    browser.execute_script(script, find(browser, selector)[0], value, event)
+
+
+def accessibility_findings(browser):
+    """What axe-core calls serious or worse: rule, and the first element that breaks it."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not there: `make .venv/axe` fetches it with npm")
+    browser.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done)")
+    assert len(found["passes"]) > 10
+    bad = [finding for finding in found["violations"] if finding["impact"] in {"serious", "critical"}]
+    return [(finding["id"], finding["nodes"][0]["html"]) for finding in bad]
