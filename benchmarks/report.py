@@ -123,8 +123,8 @@ def write_table(rows: dict[int, Measured], page: Path = PAGE) -> None:
         "",
     ]
     remark = (
-        f"Up to {N_OPTIONS} options each, in a fresh headless Chromium on two shared cores; filtering is the slowest of "
-        f"{len(WORDS)} searches, with the pause after the last key. The least of {REPEATS} runs: other work only adds."
+        f"Up to {N_OPTIONS} options each, in a fresh headless Chromium on two shared cores; filtering is the slowest "
+        f"of {len(WORDS)} searches, with the pause after the last key. The least of {REPEATS} runs: other work adds."
     )
     table = "\n".join([*lines, remark])
     page.write_text(f"{text[:before]}\n{table}\n{text[after:]}", encoding="utf-8")

@@ -100,7 +100,17 @@ def test_parquet_in_and_out_holds_the_same_as_csv(bank, bundle, plans, tmp_path)
 def test_plan_writes_a_report_with_groups(bank, bundle, tmp_path):
     report = tmp_path / "report.html"
     content = json_of(
-        "plan", bundle, bank / "people.csv", "-o", tmp_path / "p.csv", "--report", report, "--group", "town"
+        "plan",
+        bundle,
+        bank / "people.csv",
+        "-o",
+        tmp_path / "p.csv",
+        "--report",
+        report,
+        "--group",
+        "town",
+        "--report-rows",
+        "none",
     )
     assert content["applicants"] == 60
     assert content["written"] == [str(tmp_path / "p.csv"), str(report)]

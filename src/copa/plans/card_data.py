@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.words import STATUSES, rounded_down, rounded_up, visible
 from copa.plans.card import AT_LEAST, AT_MOST, BAR_WORDS, CALM, NOTHING, STATUS_SIGNS
-from copa.plans.changes import Change, changed_cells
+from copa.plans.changes import Change
 from copa.plans.units import heading, value_text
 from copa.plans.wording import as_asked, obstacle_words, ranges_words, rates_words, status_notes, unusual_words
 from copa.tables.cells import as_text, cells_of
@@ -92,7 +92,7 @@ def _applicants(batch: "PlanBatch", strings: _Strings) -> Data:
 
 def _options(batch: "PlanBatch", strings: _Strings) -> Data:
     """Columns of the options and of their changes, the changes in the order of option and column."""
-    flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
+    flags = batch.changed
     rates = batch.held_out
     option, column = np.nonzero(flags)
     changes = {name: np.zeros(len(option), dtype=np.int64) for name in ("title", "before", "after", "range")}

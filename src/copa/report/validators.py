@@ -1,7 +1,6 @@
 """What a model validator is shown of plans: bounds at other radii, how long a level lasts, what breaks a plan first."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +8,9 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.records import Positions
 from copa._core.words import rounded_down, rounded_up
-from copa.analysis.attribution import Attribution, attribute
+from copa.analysis.attribution import Attribution, Attributor
 from copa.analysis.curves import RadiusCurves, ShelfLife, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier
-from copa.bounds import bound_plans
 from copa.plans import Plan, PlanBatch
 from copa.plans.wording import WHOM, around_radius, condition, expectation, rounded_radius
 from copa.report import figures
@@ -49,13 +47,14 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
     """
     ambiguity, basis = kept.ambiguity, kept.basis
     places = np.flatnonzero(kept.counts > 0)[:MOST_PROVEN]
-    proven = with_certificates(kept.select(places), None if planner is None else planner.n_jobs)
+    proven = kept.select(places)
+    attributor = None if planner is None else Attributor(planner.fitted_)
     curves = batch_curves(proven, n_jobs=None if planner is None else planner.n_jobs)
     efforts = {} if cost is None else {int(i): (cost.levels, own) for i, own in zip(tried, cost.effort, strict=True)}
     people, level = [], kept.request.level
     for i, plan, curve in zip(places.tolist(), proven, curves, strict=True):
         lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
-        found = None if planner is None else attribute(plan, planner.fitted_)
+        found = None if attributor is None else attributor.attribute(plan)
         people.append(_applicant(i, plan, curve, lives, found, efforts.get(i)))
     return {
         "condition": condition(ambiguity, basis),
@@ -68,12 +67,6 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
         "slider": slider(curves, ambiguity.radius),
         "figures": {key: figure for person in people for key, figure in person["figures"].items()},
     }
-
-
-def with_certificates(batch: PlanBatch, n_jobs: int | None) -> PlanBatch:
-    """The same plans with their proofs, which are found again."""
-    bounds = bound_plans(batch.ambiguity, batch.points, batch.owner, len(batch), n_jobs)
-    return replace(batch, certificates=bounds.certificates)
 
 
 def _applicant(

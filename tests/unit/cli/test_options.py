@@ -1,12 +1,13 @@
 """Options of commands: outputs that would overwrite something are refused, and largest changes are read."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from copa import Feature, FeatureSchema
 from copa.cli.messages import MisuseError
-from copa.cli.options import read_max_change, require_outputs
+from copa.cli.options import read_max_change, read_report_rows, require_outputs
 from unit.planner import loans
 
 
@@ -92,3 +93,21 @@ def test_columns_with_an_equals_sign_are_read():
 def test_a_largest_change_that_cannot_be_is_misuse_that_says_what_can(texts, message):
     with pytest.raises(MisuseError, match=message):
         read_max_change(texts, loans.SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("rows", "report", "words"),
+    [
+        ("ok", None, "give the report's name with --report FILE"),
+        ("okk", Path("r.html"), "did you mean 'ok'"),
+        ("9-3", Path("r.html"), "holds no row"),
+    ],
+)
+def test_rows_of_a_report_are_read_before_any_work(rows, report, words):
+    with pytest.raises(MisuseError, match=words):
+        read_report_rows(rows, report)
+
+
+def test_a_report_shows_all_rows_unless_some_are_named():
+    assert read_report_rows(None, None) == read_report_rows(None, Path("r.html")) == "all"
+    assert read_report_rows("fragile,2-", Path("r.html")) == "fragile,2-"

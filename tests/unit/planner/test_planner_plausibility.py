@@ -1,6 +1,7 @@
 """Plans whose options are plausible, from the setting to the files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -102,7 +103,12 @@ def test_tables_and_documents_have_it(plausible):
     told = [option["plausibility"] for entry in content["applicants"] for option in entry["options"]]
     assert told == plausible.plausibility.tolist()
     assert content["asked"]["plausibility"] == HIGH
-    assert "plausibility 0." in next(plan for plan in plausible if plan.n_options)._repr_html_()
+
+
+def test_cards_name_only_a_plausibility_that_is_low(plausible):
+    low = replace(plausible, plausibility=np.full(len(plausible.options), 0.0512))
+    assert "plausibility 0." not in plausible[0]._repr_html_()
+    assert low[0]._repr_html_().count("unusual combination: plausibility 0.051") == low[0].n_options
 
 
 def test_a_saved_planner_plans_the_same(picky, plausible, declined, tmp_path):
