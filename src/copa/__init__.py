@@ -131,7 +131,7 @@ _HOMES = {
         "retrained_parameters",
     ),
 }
-_PACKAGES = (*_HOMES, "analysis", "datasets", "external", "models", "report", "search", "tables")
+_PACKAGES = (*_HOMES, "analysis", "datasets", "external", "letters", "models", "report", "search", "tables")
 
 
 def __getattr__(name: str) -> typing.Any:

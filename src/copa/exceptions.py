@@ -10,6 +10,7 @@ CopaError
 CompilationWarning      (a UserWarning)        the compiled kernels cannot be kept for the next process
 BlackBoxWarning         (a UserWarning)        a model made of linear ones is treated as a black box
 WeakModelWarning        (a UserWarning)        the model is no better than always giving the more frequent answer
+ProtectedReasonWarning  (a UserWarning)        a letter gives an attribute as a reason that the law may protect
 """
 
 
@@ -129,4 +130,16 @@ class WeakModelWarning(UserWarning):
     >>> from copa.exceptions import WeakModelWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", WeakModelWarning)  # let no such model pass
+    """
+
+
+class ProtectedReasonWarning(UserWarning):
+    """A letter gives an attribute as a reason that the law may protect, such as sex or age; the message names it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import ProtectedReasonWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ProtectedReasonWarning)  # let no such letter pass
     """

@@ -361,11 +361,17 @@ def test_codes_that_the_model_knows_as_text_are_read_as_text(bank, tmp_path):
     assert "error" not in pd.read_csv(tmp_path / "p.csv")["plan_status"].tolist()
 
 
-def test_the_demo_shows_a_menu_and_writes_three_files(tmp_path):
+def test_the_demo_shows_a_menu_and_writes_three_files_and_ten_letters(tmp_path):
     result = copa("demo", "--output", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
-    for words in ("Option 1", "All ten", "Check the proofs with: copa verify"):
+    for words in ("Option 1", "All ten", "10 letters to the applicants", "Check the proofs with: copa verify"):
         assert words in result.stdout
-    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["plans.copa", "plans.csv", "report.html"]
+    written = ["letters", "plans.copa", "plans.csv", "report.html"]
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == written
+    batch = PlanBatch.load(tmp_path / "demo" / "plans.copa")
+    assert {path.name for path in (tmp_path / "demo" / "letters").iterdir()} == {
+        "index.csv", *(f"{label}{ending}" for label in batch.applicants.index for ending in (".html", ".txt"))
+    }  # fmt: skip
+    assert "protected attribute: personal_status (" in result.stderr
     assert "every bound is proven" in copa("verify", tmp_path / "demo" / "plans.copa").stdout
 
 

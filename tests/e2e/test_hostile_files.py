@@ -268,3 +268,25 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path)
     (tmp_path / "plans.copa").write_bytes(zipped(contents))
     with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'certainty'"):
         PlanBatch.load(tmp_path / "plans.copa")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        [],
+        {"index": {"kind": "range", "names": [None], "range": [0, 10**12, 1]}, "columns": None, "cells": []},
+        {
+            "index": {"kind": "range", "names": [None], "range": [0, 1, 1]},
+            "columns": {"kind": "range", "names": [None], "range": [0, 0, 1]},
+            "cells": [],
+        },
+    ],
+)
+def test_a_forged_row_that_reasons_compare_with_is_refused(tmp_path, row):
+    def change(contents):
+        changed_json(contents, "planner.json", lambda content: content.update({"accepted_row": row}))
+
+    path = forged_planner(tmp_path / "p", change)
+    with pytest.raises(DataError, match="damaged"):
+        copa.RecoursePlanner.load(path, stored_model("linear"))

@@ -106,3 +106,10 @@ def test_plans_of_the_command_are_read_by_all_who_read_plans(name):
 @pytest.mark.parametrize("suffix", ["yaml", "json"])
 def test_a_schema_file_is_the_schema(suffix):
     assert FeatureSchema.load(golden.FOLDER / f"schema.{suffix}") == golden.SCHEMA
+
+
+def test_reasons_from_an_old_planner_say_what_it_lacks():
+    planner = loaded_planner("linear")
+    plans = planner.plan(expected_plans("linear").applicants.iloc[:3])
+    with pytest.raises(copa.InvalidInputError, match=r"saved by an earlier version of copa\. Fit it again"):
+        planner.letter(plans.select(plans.counts > 0)[0])

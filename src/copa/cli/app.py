@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, backtest, correct, demo, fit, plan, verify
+from copa.cli import audit, backtest, correct, demo, fit, letter, plan, verify
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
@@ -43,7 +43,16 @@ def root(
     debugging.set(debug)
 
 
-for command in (demo.demo, fit.fit, plan.plan, audit.audit, correct.correct, backtest.backtest, verify.verify):
+for command in (
+    demo.demo,
+    fit.fit,
+    plan.plan,
+    letter.letter,
+    audit.audit,
+    correct.correct,
+    backtest.backtest,
+    verify.verify,
+):
     app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
 

@@ -7,6 +7,7 @@ import typer
 
 from copa._core.progress import stage
 from copa._core.words import counted, rounded_down
+from copa.cli.letter import say_protected
 from copa.cli.messages import show, show_json, show_table
 from copa.cli.options import AsJson, NJobs, renamed
 from copa.plans.writers import plans_into
@@ -18,7 +19,7 @@ N_APPLICANTS = 10
 def demo(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for report and plans.", metavar="DIR"),
+        typer.Option("--output", "-o", help="Folder for report, plans and letters.", metavar="DIR"),
     ] = None,
     *,
     out: Annotated[Path | None, typer.Option(hidden=True)] = None,
@@ -27,6 +28,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Plan for ten declined applicants of German Credit, which comes with the package."""
+    from copa.letters import LetterWriter
+    from copa.letters.folder import LetterFolder
     from copa.report import write_report
 
     folder = renamed(output, out, "--out --output") or Path("copa-demo")
@@ -39,6 +42,11 @@ def demo(
     for path in written[1:]:
         with plans_into(path) as writer:
             writer.add(batch)
+    letters = LetterFolder(folder / "letters", LetterWriter(planner.fitted_), list(batch.applicants.index))
+    with letters.opened():
+        letters.add(batch)
+    say_protected(letters)
+    written.append(letters.folder)
     if as_json:
         show_json({"applicants": batch.summary().to_dict("records"), "written": [str(path) for path in written]})
         return
@@ -50,7 +58,8 @@ def demo(
         shown = [rounded_down(number) for number in numbers] or ["", "", ""]
         rows.append([as_text(plan.label), plan.status, plan.n_options, *shown])
     show_table(["applicant", "status", "options", "each at least", "any at least", "all at least"], rows)
-    show(f"\n{counted(len(written), 'file')}: {', '.join(str(path) for path in written)}")
+    show(f"\n{counted(len(written) - 1, 'file')}: {', '.join(str(path) for path in written[:-1])}")
+    show(f"{counted(letters.counts['letters'], 'letter')} to the applicants: {letters.folder}")
     show(f"Check the proofs with: copa verify {written[2]}")
 
 

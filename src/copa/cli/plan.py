@@ -2,12 +2,12 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 import typer
@@ -53,6 +53,13 @@ BLOCK = 250  # applicants: a few seconds of work, which is what an interruption 
 # Settings of the planner that do not change the plans.
 WITHOUT_EFFECT = ("model", "schema", "moments", "drift", "n_jobs", "time_limit", "progress")
 OUT_OF_TIME = 1e-3  # seconds for a block whose turn comes too late: each applicant gets the status "time_limit"
+
+
+class OpensWriters(Protocol):
+    """What blocks of plans are written to."""
+
+    def opened(self, planner: "RecoursePlanner", /) -> AbstractContextManager[Sequence[Any]]:
+        """Writers, each with a method `add`, of files that are whole when all is written."""
 
 
 @dataclass(frozen=True)
@@ -148,22 +155,22 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     if output.suffix.lower() in TABLES:
         require_free_names(people.columns)
     outputs = Outputs(output, certificates, report, group, raw_cells, rows)
-    made_from = _made_from(opened, applicants, label=label, group=group, delimiter=delimiter, max_change=limits)
-    shards = Shards(output, made_from, outputs.paths)
+    origin = made_from(opened, applicants, label=label, group=group, delimiter=delimiter, max_change=limits)
+    shards = Shards(output, origin, outputs.paths)
     try:
         with shards.begun(resume=resume):
-            counts = _plan_blocks(opened, people, shards, outputs, None if time_limit is None else started + time_limit)
+            counts = plan_blocks(opened, people, shards, outputs, None if time_limit is None else started + time_limit)
             shards.remove()
     except KeyboardInterrupt as interruption:
-        say(_stopped(shards, len(people)))
+        say(stopped_words(shards, len(people)))
         return exit_code(interruption)
     _show(counts, len(people), [str(path) for path in outputs.paths], as_json=as_json)
     hopeless = counts["infeasible"] + counts["error"] + counts["time_limit"]
     return FAILED if hopeless == len(people) else FINE
 
 
-def _plan_blocks(
-    opened: "Bundle", people: "pd.DataFrame", shards: Shards, outputs: Outputs, deadline: float | None
+def plan_blocks(
+    opened: "Bundle", people: "pd.DataFrame", shards: Shards, outputs: OpensWriters, deadline: float | None
 ) -> Counter[str]:
     """Plan block after block, keep each and write it to the outputs at once; blocks kept by an earlier run are read."""
     finished, limit, counts = shards.finished, opened.planner.time_limit, Counter[str]()
@@ -171,7 +178,7 @@ def _plan_blocks(
         say(f"{len(finished)} of {counted(_n_blocks(len(people)), 'block')} were finished before.")
     left = len(people) - sum(len(_block(people, number)) for number in finished)
     with ExitStack() as stack, stage("planning", left, "applicants"):
-        writers: list[Any] = []
+        writers: Sequence[Any] = []
         for number in range(_n_blocks(len(people))):
             if number in finished:
                 batch = shards.read(number)
@@ -203,7 +210,7 @@ def _n_blocks(n_applicants: int) -> int:
     return -(-n_applicants // BLOCK)
 
 
-def _stopped(shards: Shards, n_applicants: int) -> str:
+def stopped_words(shards: Shards, n_applicants: int) -> str:
     """What an interruption leaves, in words."""
     done = len(shards.finished)
     if not done:
@@ -214,7 +221,8 @@ def _stopped(shards: Shards, n_applicants: int) -> str:
     )
 
 
-def _made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, Any]:
+def made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, Any]:
+    """What plans are made from: bundle, applicants and settings."""
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,

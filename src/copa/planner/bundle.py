@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rounding
 WITHDRAWN = ("infeasible", "error")  # statuses of options that are not offered: their message says what is wrong
 ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all options
+ANOTHER_SET = "the ambiguity set is another one than that of the bundle"
 PLANNER, MODEL = "planner.zip", "model.skops"
 
 
@@ -203,8 +204,19 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
     bundle : Bundle
     """
     fitted = bundle.fitted
+    different = list(terms_violations(batch, fitted))
+    yield from different
+    if ANOTHER_SET in different:
+        return
+    yield from _applicant_violations(batch, fitted)
+    if len(batch.options):
+        yield from _option_violations(batch, fitted, bundle.planner.n_jobs)
+
+
+def terms_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
+    """Yield what plans rest on and a planner does not: their ambiguity set, or the facts beside it."""
     if not batch.ambiguity.same_as(fitted.ambiguity(_n_options(batch))):
-        yield "the ambiguity set is another one than that of the bundle"
+        yield ANOTHER_SET
         return
     basis, own = vars(batch.basis), vars(fitted.basis)
     different = [name for name, value in own.items() if basis[name] != value]
@@ -212,9 +224,6 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
         different.append("cost")
     if different:
         yield f"the terms are not those of the bundle: {', '.join(different)} differ"
-    yield from _applicant_violations(batch, fitted)
-    if len(batch.options):
-        yield from _option_violations(batch, fitted, bundle.planner.n_jobs)
 
 
 def _n_options(batch: PlanBatch) -> int:

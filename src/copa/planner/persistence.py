@@ -3,7 +3,7 @@
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,17 @@ from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
 from copa.search.plausibility import ARRAYS, Plausibility
+from copa.tables.packing import pack_frame, unpack_frame
 from copa.uncertainty.set_files import KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
 NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity", "family", "history", "history_data")
 
 PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
+ACCEPTED_ROW = "accepted_row"
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -51,8 +56,11 @@ def pack_planner(planner: Any) -> bytes:
     }
     _require_known(type(fitted), *STORED.values())
     known = fitted.space.plausibility if planner.plausibility > 0.0 else None
-    rows = {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
-    return FORMAT.pack(Archive(content, part.arrays | rows, part.members))
+    arrays = dict(part.arrays)
+    arrays |= {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
+    if fitted.accepted_row is not None:
+        content[ACCEPTED_ROW] = pack_frame(fitted.accepted_row, ACCEPTED_ROW, arrays)
+    return FORMAT.pack(Archive(content, arrays, part.members))
 
 
 def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
@@ -88,8 +96,22 @@ def unpack_planner(
     if known is None:  # then there is nothing to judge by
         settings["plausibility"] = 0.0
     planner = planner_class(model, schema=schema, **given, **settings)
-    planner.fitted_ = replace(fitted, space=replace(fitted.space, plausibility=known))
+    typical = _unpack_accepted_row(fitted.model.columns, archive, path)
+    planner.fitted_ = replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
     return planner
+
+
+def _unpack_accepted_row(columns: tuple[str, ...], archive: Archive, path: str | Path) -> "pd.DataFrame | None":
+    """What is typical of accepted training rows; None in files without it."""
+    if ACCEPTED_ROW not in archive.content:
+        return None
+    try:
+        row = unpack_frame(archive.content[ACCEPTED_ROW], ACCEPTED_ROW, archive.arrays)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise damaged(path, error) from error
+    if row.shape != (1, len(columns)) or list(row.columns) != list(columns):
+        raise damaged(path, "its row that is typical of those accepted does not have the columns of the model")
+    return row
 
 
 def _unpack_plausibility(schema: FeatureSchema, archive: Archive, path: str | Path) -> Plausibility | None:

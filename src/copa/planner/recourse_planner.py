@@ -1,7 +1,7 @@
 """`RecoursePlanner`: the front door."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
@@ -28,9 +28,10 @@ from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
-from copa.plans import PlanBatch, PlanRequest
+from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.schema.typical import typical_row
 from copa.search.plausibility import Plausibility
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from copa._core.archive import Budget
     from copa.analysis.backtest import Backtest
+    from copa.letters import Letter
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
@@ -285,7 +287,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
         with stage("comparing the training rows with each other"):
             known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
-        return replace(fitted, space=replace(fitted.space, plausibility=known))
+        accepted = table[fitted.model.accepts(table)]
+        typical = typical_row(schema, accepted, model.columns) if len(accepted) else None
+        return replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
         """Build a plan for every applicant.
@@ -439,6 +443,31 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         known = getattr(self, "history_data", None) if history_data is None else history_data
         with showing(self.progress):
             return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
+
+    def letter(self, plan: Plan, **settings: Any) -> "Letter":
+        """Write a letter to a declined applicant: the decision, its principal reasons, the options, what is promised.
+
+        Every number in it is checked against the plan before it is returned. A reason that looks like a protected
+        attribute is given with a `ProtectedReasonWarning`.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan that this planner has made or audited.
+        **settings : object
+            What the sender says: `sender`, `contact`, `valid_until`, `date`, `fields`, `template` and
+            `without_protected` of `copa.letters.LetterSettings`.
+
+        Returns
+        -------
+        Letter
+        """
+        from copa.letters.letter import LetterSettings
+        from copa.letters.writer import write_letter
+
+        known = [entry.name for entry in fields(LetterSettings)]
+        require_known(settings, known, "setting of letters")
+        return write_letter(self._fitted(), plan, LetterSettings(**settings))
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.

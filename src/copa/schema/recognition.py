@@ -1,6 +1,7 @@
 """What a column looks like by its name and its values: an identifier, a protected attribute, an age, special codes.
 
-These are guesses for a first schema, to be read and corrected; nothing else depends on them.
+These are guesses, by which a first schema is written, to be read and corrected, and by which the owner is warned when a
+letter to an applicant gives a protected attribute as a reason; nothing else depends on them.
 """
 
 import re
@@ -72,20 +73,25 @@ def counts_rows(column: "pd.Series[Any]") -> bool:
     return first in (0, 1) and bool((column.to_numpy() == np.arange(first, first + len(column))).all())
 
 
+def why_protected(name: str) -> str:
+    """Say why a column is one that the law may protect, by its name or title; "" where nothing speaks for it."""
+    found = set(words_of(name))
+    if found & PROTECTED_WORDS or any(phrase <= found for phrase in PROTECTED_PHRASES):
+        return "looks like a protected attribute"
+    if found & BIRTH_WORDS:
+        return "looks like a date or year of birth"
+    if found & AGE_WORDS and found <= AGE_WORDS.union(BESIDE_AGE.split()):
+        return "looks like an age"
+    return ""
+
+
 def why_immutable(column: "pd.Series[Any]", kind: str) -> str:
     """Say why a column should not change, by its name and its values; "" where nothing speaks against it."""
-    words = words_of(str(column.name))
-    found = set(words)
-    guesses = {
-        "counts the rows": counts_rows(column),
-        "looks like a protected attribute": bool(found & PROTECTED_WORDS)
-        or any(phrase <= found for phrase in PROTECTED_PHRASES),
-        "looks like a date or year of birth": bool(found & BIRTH_WORDS),
-        "looks like an age": bool(found & AGE_WORDS) and found <= AGE_WORDS.union(BESIDE_AGE.split()),
-    }
-    for guess, holds in guesses.items():
-        if holds:
-            return guess
+    if counts_rows(column):
+        return "counts the rows"
+    if guess := why_protected(str(column.name)):
+        return guess
+    found = set(words_of(str(column.name)))
     seen = column.dropna()
     if len(seen) < LEAST_ROWS or kind == "numeric" or seen.nunique() < NEARLY_ALL * len(seen):
         return ""

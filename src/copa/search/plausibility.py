@@ -80,6 +80,20 @@ class Plausibility:
         below = np.searchsorted(self._known, _remoteness(found[0]))
         return np.asarray(1.0 - below / len(self._known))
 
+    def nearest(self, row: "pd.DataFrame", among: Indices) -> Indices:
+        """Positions of training rows, the nearest to a row first.
+
+        Parameters
+        ----------
+        row : DataFrame
+            One row.
+        among : ndarray of shape (K,)
+            Positions of those that are wanted.
+        """
+        here = self._vectors(_positions(self.schema, row, self.centres, self.scales))
+        distances = ((self._training_vectors[among] - here) ** 2).sum(axis=1)
+        return np.asarray(among[np.argsort(distances, kind="stable")])
+
     def table(self, n_rows: int = MOST_ROWS) -> "pd.DataFrame":
         """Up to so many of the training rows, as nearly as they are known."""
         import pandas as pd
@@ -111,7 +125,11 @@ class Plausibility:
         from sklearn.neighbors import NearestNeighbors
 
         n_neighbours = min(N_NEIGHBOURS, len(self.rows) - 1)
-        return NearestNeighbors(n_neighbors=n_neighbours, algorithm="brute").fit(self._vectors(self.rows))
+        return NearestNeighbors(n_neighbors=n_neighbours, algorithm="brute").fit(self._training_vectors)
+
+    @cached_property
+    def _training_vectors(self) -> Array:
+        return self._vectors(self.rows)
 
     @cached_property
     def _known(self) -> Array:

@@ -59,6 +59,9 @@ class Strategy(ABC):
         Share of today's scores that another sample is expected to find (`uncertainty.reliability`).
     n_rows : int or None
         Rows of the training data.
+    accepted_row : DataFrame or None
+        What is typical of the training rows that the model accepts, as one row (`schema.typical`): reasons compare
+        applicants with it. None where no training row is accepted, or it comes from a file that has none.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Strategy(ABC):
     confidence: float | None = None
     reliability: float | None = None
     n_rows: int | None = None
+    accepted_row: "pd.DataFrame | None" = None
 
     @classmethod
     @abstractmethod

@@ -60,6 +60,8 @@ class BlackBoxStrategy(Strategy):
         Where the radius comes from, in words.
     radius : float
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
+    accepted_row : DataFrame or None
+        See `Strategy`.
     confidence, reliability, n_rows : float or None
         See `Strategy`.
     seed : int

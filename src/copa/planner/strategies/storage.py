@@ -21,7 +21,7 @@ FORMAT = Format(
     what="a saved planner",
     content="planner.json",
     versions=(1, 2, 3),  # 1 and 2 are those of copa 0.3, for linear models and for the others
-    arrays=r"theta|mean|cov|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+",
+    arrays=r"theta|mean|cov|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
     members=r"refits/[0-9]{4,6}\.(?:skops|npz)",
     digest=False,
 )

@@ -1,0 +1,243 @@
+"""Why a model declines someone: what separates an applicant from those whom it accepts, column by column."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from copa._core.arrays import Array, Indices
+from copa.exceptions import InvalidInputError
+from copa.schema import FeatureSchema
+from copa.schema.recognition import why_protected
+from copa.schema.typical import typical_row
+from copa.tables.cells import cells_of
+from copa.uncertainty.versions import scores_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner.strategies.base import Strategy
+    from copa.search.plausibility import Plausibility
+
+MOST_REASONS = 4
+LEAST_SHARE = 0.02  # of what the applicant lacks to the reference; what contributes less is no principal reason
+EXACT, REPLACEMENT = "exact", "replacement"
+N_NEIGHBOURS = (10, 50, 250)  # accepted rows whose typical values stand for the neighbours; more where it is declined
+BLOCK = 100  # applicants whose rows are held at once
+
+
+class Reason(NamedTuple):
+    """One reason for a decline.
+
+    Attributes
+    ----------
+    column : str
+    value : object
+        The applicant's.
+    reference : object
+        What the applicant is compared with.
+    contribution : float
+        By how much the score would rise with the reference in its place.
+    """
+
+    column: str
+    value: Any
+    reference: Any
+    contribution: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """What separates one applicant from those accepted: the difference of two scores, split by column.
+
+    `contributions` and `together` add up to `reference_score - score`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns of the model, those that speak most against the applicant first.
+    values, references : tuple
+        The applicant's cells, and those of the reference: of a linear model, what is typical of the training rows that
+        it accepts (median, most frequent level); of others, what is typical of the accepted rows nearest to the
+        applicant.
+    contributions : ndarray of shape (C,)
+        By how much the score rises with the reference's cell; negative where the applicant's is the better one.
+    together : float
+        What the columns do only together; 0, but for rounding, where the model is a sum over columns.
+    score, reference_score : float
+        Of the applicant, and of the reference as a whole; accepted from 0 on.
+    found_by : {"exact", "replacement"}
+        "exact": the model is a sum over columns, and a contribution is the same whatever the other columns hold.
+        "replacement": it is the mean of two, with the other cells the applicant's and with those of the reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> from copa.analysis.reasons import find_reasons
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_models=50, progress=False).fit(X, y)
+    >>> (found,) = find_reasons(planner.fitted_, X[~model.predict(X)].head(1))
+    >>> [(reason.column, reason.value, reason.reference) for reason in found.principal()]
+    [('income', 23, 48)]
+    >>> gap = found.reference_score - found.score
+    >>> bool(np.isclose(found.contributions.sum() + found.together, gap)), found.found_by
+    (True, 'exact')
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+    references: tuple[Any, ...]
+    contributions: Array
+    together: float
+    score: float
+    reference_score: float
+    found_by: str
+
+    def principal(self, most: int = MOST_REASONS, *, without: tuple[str, ...] = ()) -> list[Reason]:
+        """The reasons that count most, the most important first.
+
+        Parameters
+        ----------
+        most : int
+        without : tuple of str
+            Columns that are left out.
+
+        Returns
+        -------
+        list of Reason
+            At most so many; none that contributes less than 2 % of what speaks against the applicant in all.
+        """
+        least = LEAST_SHARE * float(np.maximum(self.contributions, 0.0).sum())
+        found = [
+            Reason(*parts)
+            for parts in zip(self.columns, self.values, self.references, self.contributions.tolist(), strict=True)
+        ]
+        counted = [r for r in found if r.contribution > 0.0 and r.contribution >= least and r.column not in without]
+        return counted[:most]
+
+
+def protected_columns(schema: FeatureSchema, columns: tuple[str, ...]) -> dict[str, str]:
+    """Columns that the law may protect, with why they look so, by their names and titles."""
+    found = {}
+    for name in columns:
+        titles = (name, schema[name].heading) if name in schema else (name,)
+        why = next(filter(None, map(why_protected, titles)), "")
+        if why:
+            found[name] = why
+    return found
+
+
+def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
+    """Find out why applicants are declined.
+
+    Parameters
+    ----------
+    fitted : Strategy
+        What a planner has fitted.
+    table : DataFrame
+        One applicant per row.
+
+    Returns
+    -------
+    list of Reasons
+        One per row, which do not depend on the other rows.
+    """
+    columns, references = list(fitted.model.columns), _References(fitted)
+    found = []
+    for first in range(0, len(table), BLOCK):
+        people = [table.iloc[[i]] for i in range(first, min(first + BLOCK, len(table)))]
+        found += _compare(fitted, [row[columns] for row in people], [references.of(row) for row in people])
+    return found
+
+
+class _References:
+    """Whom applicants are compared with."""
+
+    def __init__(self, fitted: "Strategy") -> None:
+        self._fitted, known = fitted, fitted.space.plausibility
+        columns = list(fitted.model.columns)
+        self._known: Plausibility | None = None
+        if known is not None and not fitted.additive and set(columns) <= set(known.schema.names):
+            self._rows = known.table()[columns]
+            self._accepted: Indices = np.flatnonzero(fitted.model.accepts(self._rows))
+            self._known = known if len(self._accepted) >= N_NEIGHBOURS[0] else None
+        if self._known is None and fitted.accepted_row is None:
+            raise InvalidInputError(
+                "reasons compare an applicant with those accepted, and this planner knows none: no training row is "
+                "accepted, or it was saved by an earlier version of copa. Fit it again to the training data"
+            )
+
+    def of(self, row: "pd.DataFrame") -> "pd.DataFrame":
+        """What is typical of the accepted rows near an applicant, or of all of them, as one row."""
+        fitted, found = self._fitted, self._fitted.accepted_row
+        if self._known is not None:
+            near = self._known.nearest(row, self._accepted)
+            for size in N_NEIGHBOURS:
+                found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
+                if fitted.model.accepts(found)[0]:
+                    break
+        if found is None:
+            raise InvalidInputError("there is nobody to compare an applicant with")
+        return found
+
+
+def _compare(fitted: "Strategy", rows: "list[pd.DataFrame]", references: "list[pd.DataFrame]") -> list[Reasons]:
+    """Split the differences of N applicants from their references."""
+    import pandas as pd
+
+    columns = fitted.model.columns
+    # Of each column one row with the reference's cell in the applicant's row, and one the other way round; then the two
+    # rows themselves.
+    here = np.vstack([np.eye(len(columns), dtype=bool), np.zeros((1, len(columns)), dtype=bool)])
+    taken = np.vstack([here, ~here])
+    mixed = pd.concat([_mixed(*pair, taken) for pair in zip(rows, references, strict=True)], ignore_index=True)
+    scores = scores_of(fitted.model, mixed).reshape(len(rows), 2, len(columns) + 1)
+    found = []
+    for row, reference, (forward, back) in zip(rows, references, scores, strict=True):
+        score, reference_score = float(forward[-1]), float(back[-1])
+        parts = 0.5 * ((forward[:-1] - score) + (reference_score - back[:-1]))
+        order = np.argsort(-parts, kind="stable")
+        own, other = ([cells_of(table[name])[0] for name in columns] for table in (row, reference))
+        found.append(
+            Reasons(
+                columns=tuple(columns[k] for k in order),
+                values=tuple(own[k] for k in order),
+                references=tuple(other[k] for k in order),
+                contributions=parts[order],
+                together=reference_score - score - float(parts.sum()),
+                score=score,
+                reference_score=reference_score,
+                found_by=EXACT if fitted.additive else REPLACEMENT,
+            )
+        )
+    return found
+
+
+def _mixed(row: "pd.DataFrame", reference: "pd.DataFrame", taken: npt.NDArray[np.bool_]) -> "pd.DataFrame":
+    """Rows whose cells are the applicant's, or the reference's where `taken` (R, C) says so."""
+    import pandas as pd
+
+    both = {name: pd.concat([row[name], _alike(reference[name], row[name])], ignore_index=True) for name in row.columns}
+    return pd.DataFrame(
+        {
+            name: column.take(taken[:, k].astype(np.intp)).reset_index(drop=True)
+            for k, (name, column) in enumerate(both.items())
+        }
+    )
+
+
+def _alike(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column in the dtype of another one, where that can hold it."""
+    try:
+        cast = column.astype(like.dtype)
+    except (TypeError, ValueError):
+        return column
+    same = cast.isna().equals(column.isna()) and (cast.isna() | (cast.astype(object) == column.astype(object))).all()
+    return cast if same else column

@@ -1,0 +1,122 @@
+"""What a letter says, as plain texts for its template: there is nothing in them to compute with."""
+
+import math
+from typing import Any
+
+from copa._core.words import visible
+from copa.analysis.reasons import Reason
+from copa.letters.chance import chance, out_of, tenths
+from copa.letters.letter import LetterSettings
+from copa.plans import Change, Plan
+from copa.plans.intervals import SEARCH
+from copa.plans.units import amount_text, name_and_unit
+from copa.schema import Feature
+from copa.tables.cells import as_text, is_missing, plain
+
+Facts = dict[str, Any]
+NOT_STATED, NO_AMOUNT = "not stated", "no amount"
+
+
+def letter_facts(
+    plan: Plan, offered: list[int], told: list[Reason], *, left_out: bool, settings: LetterSettings
+) -> Facts:
+    """Collect what a letter says.
+
+    Parameters
+    ----------
+    plan : Plan
+    offered : list of int
+        Numbers of the options that may be offered.
+    told : list of Reason
+    left_out : bool
+        Whether there are further reasons that the letter keeps to itself.
+    settings : LetterSettings
+    """
+    features = {feature.name: feature for feature in plan.basis.schema.features}
+    chances = {number: chance(plan, number) for number in offered}
+    told_once = len({None if p is None else tenths(p) for p in chances.values()}) == 1
+    lowest = min((p for p in chances.values() if p is not None), default=None)
+    known = plan.intervals
+    return {
+        "applicant": as_text(plan.label).strip("'"),
+        "sender": settings.sender,
+        "contact": settings.contact,
+        "date": settings.day("date"),
+        "valid_until": settings.day("valid_until"),
+        "fields": dict(settings.fields),
+        "reasons": [_reason(features.get(r.column), r) for r in told],
+        "reasons_left_out": left_out,
+        "options": [
+            {
+                "number": str(number),
+                "changes": [_change(change) for change in plan.changes(number)],
+                "chance": "" if told_once else _chance_words(chances[number]),
+            }
+            for number in offered
+        ],
+        "chance": _chance_words(lowest) if told_once else "",
+        "chances_known": bool(chances) and None not in chances.values(),
+        "chance_is_average": plan.request.aim == "expected",
+        "ranges_are_sampled": known is not None
+        and known.found_by == SEARCH
+        and any(change.interval is not None for number in offered for change in plan.changes(number)),
+    }
+
+
+def _chance_words(probability: float | None) -> str:
+    return "" if probability is None else "{} of {}".format(*out_of(probability))
+
+
+def _reason(feature: Feature | None, reason: Reason) -> Facts:
+    return {
+        "title": _title(feature, reason.column),
+        "value": cell_words(feature, reason.value),
+        "reference": cell_words(feature, reason.reference),
+        "is_number": feature is not None and feature.is_numeric,
+    }
+
+
+def _change(change: Change) -> Facts:
+    return {
+        "title": _title(change.feature, change.column),
+        "today": cell_words(change.feature, change.before),
+        "target": target_words(change),
+    }
+
+
+def _title(feature: Feature | None, column: str) -> str:
+    """What people call a column, as a line begins; without the unit that its amounts are told with."""
+    title = visible(column if feature is None else feature.heading, lines=False)
+    name, unit = name_and_unit(title)
+    name = name if unit and feature is not None and feature.is_numeric else title
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def cell_words(feature: Feature | None, value: Any) -> str:
+    """A cell as a letter says it: an amount with its unit, "yes" or "no", "not stated" for nothing."""
+    value = plain(value)
+    if feature is not None and feature.label_of(value) is not None:
+        return amount_text(feature, value)
+    if is_missing(value):
+        return NOT_STATED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if feature is not None and feature.is_special(value):
+        return f"{NO_AMOUNT} ({as_text(value)})"
+    return amount_text(feature, value)
+
+
+def target_words(change: Change) -> str:
+    """What a change asks for: its range where that is known, else its value."""
+    least, most = change.at_least, change.at_most
+    if least is None and most is None:
+        return cell_words(change.feature, change.after)
+    ends = [end for end in (least, most) if end is not None and math.isfinite(end)]
+    if least is not None and most is not None and least != most:
+        low, high = (cell_words(change.feature, end) for end in ends)
+        unit = name_and_unit(change.title)[1]
+        return f"between {low.removesuffix(f' {unit}') if unit else low} and {high}"
+    amount = cell_words(change.feature, ends[0])
+    if least == most:
+        return amount
+    return f"at least {amount}" if most is None else f"at most {amount}"

@@ -1,0 +1,182 @@
+"""`Letter`, and what its sender says in every one of them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from copa._core.files import write_atomically
+from copa._core.words import shown, visible
+from copa.analysis.reasons import Reason, Reasons
+from copa.exceptions import InvalidInputError
+from copa.letters.names import safe_names
+
+MONTHS = (  # in any locale
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+FIELD = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterSettings:
+    """What the sender of letters says in every one of them.
+
+    Parameters
+    ----------
+    sender, contact : str
+        Who writes, and whom an applicant turns to.
+    valid_until : date or str, optional
+        Day until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
+        says that they hold until the model is next updated.
+    date : date or str, optional
+        Day of the letters; None leaves it out, and the same plans give the same bytes on any day.
+    fields : mapping of str to str
+        Further texts for a template of your own, which has them as `fields.name`.
+    template : str or Path, optional
+        Folder with `sentences.j2` and `page.html.j2`; None for those of the package.
+    without_protected : bool
+        Whether reasons that look like protected attributes are left out of the letters, which then say that not all
+        reasons are listed.
+
+    Examples
+    --------
+    >>> from copa.letters import LetterSettings
+    >>> settings = LetterSettings(sender="Example Bank", valid_until="2999-03-31")
+    >>> settings.day("valid_until")
+    '31 March 2999'
+    """
+
+    sender: str = ""
+    contact: str = ""
+    valid_until: date | str | None = None
+    date: "date | str | None" = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    template: str | Path | None = None
+    without_protected: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("sender", "contact"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(f"{name} must be text, got {shown(getattr(self, name))}")
+        for name in ("valid_until", "date"):
+            object.__setattr__(self, name, _read_day(getattr(self, name), name))
+        first = self.date if isinstance(self.date, date) else datetime.now().astimezone().date()
+        if isinstance(self.valid_until, date) and self.valid_until < first:
+            raise InvalidInputError(
+                f"valid_until must not be before the day of the letter, {first}, got {self.valid_until}"
+            )
+        for name, text in self.fields.items():
+            good = isinstance(name, str) and FIELD.fullmatch(name) and not hasattr(dict, name)
+            if not good or not isinstance(text, str):
+                raise InvalidInputError(
+                    "fields must have names of small letters, digits and underscores, and texts as values, got "
+                    f"{shown(name)}: {shown(text)}"
+                )
+
+    def day(self, name: str) -> str:
+        """`date` or `valid_until` in words, "" where it is not said."""
+        day = getattr(self, name)
+        return f"{day.day} {MONTHS[day.month - 1]} {day.year}" if isinstance(day, date) else ""
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything that the sender says, days included."""
+        return [self.sender, self.contact, *self.fields.values(), self.day("date"), self.day("valid_until")]
+
+
+def _read_day(value: Any, name: str) -> date | None:
+    """A day, from itself or from how it is written."""
+    if isinstance(value, datetime):
+        value = value.date()
+    if value is None or isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{name} must be a day such as 2027-03-31, got {shown(value)}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Letter:
+    """A letter to one applicant, whose numbers have been checked against the plan.
+
+    Attributes
+    ----------
+    applicant : object
+        Label of the applicant.
+    text, html : str
+        The letter as plain text, and as a page that needs nothing from elsewhere. They say the same sentences.
+    told : tuple of Reason
+        The reasons that the letter gives, the most important first.
+    protected : tuple of str
+        Columns among them that look like protected attributes.
+    reasons : Reasons
+        All that separates the applicant from those accepted.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> data = copa.datasets.load_german()
+    >>> numbers = data.features[["duration", "amount"]]
+    >>> model = LogisticRegression(max_iter=500).fit(numbers, data.favourable)
+    >>> schema = copa.FeatureSchema([data.schema["duration"], data.schema["amount"]])
+    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, n_models=50)
+    >>> plan = planner.fit(numbers, data.favourable).plan(numbers[~model.predict(numbers)].head(1))[0]
+    >>> letter = planner.letter(plan, sender="Example Bank")
+    >>> [reason.column for reason in letter.told]
+    ['duration', 'amount']
+    """
+
+    applicant: Any
+    text: str
+    html: str
+    told: tuple[Reason, ...]
+    protected: tuple[str, ...]
+    reasons: Reasons
+
+    def save(self, folder: str | Path, name: str | None = None) -> tuple[Path, Path]:
+        """Write `<name>.html` and `<name>.txt`, each of them whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Is made if it is not there, readable for its owner only.
+        name : str, optional
+            None is made from the applicant's label, without what file systems do not allow.
+
+        Returns
+        -------
+        html, text : Path
+        """
+        base = Path(folder)
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stem = safe_names([self.applicant if name is None else name])[0]
+        paths = base / f"{stem}.html", base / f"{stem}.txt"
+        for path, content in zip(paths, (self.html, self.text), strict=True):
+            write_atomically(path, content.encode("utf-8"))
+        return paths
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Letter({visible(self.applicant, lines=False)}, {len(self.told)} reasons)"
+
+    def _repr_html_(self) -> str:
+        from copa._core.html import render
+
+        return render("letters/templates/frame.html.j2", page=self.html)

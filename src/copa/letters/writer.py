@@ -1,0 +1,143 @@
+"""From plans to letters: who gets one, which options it offers, which reasons it gives; its numbers are checked."""
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copa._core.words import ERROR, TIME_LIMIT, listed
+from copa.analysis.reasons import Reasons, find_reasons, protected_columns
+from copa.exceptions import InvalidInputError, ProtectedReasonWarning
+from copa.letters.facts import letter_facts
+from copa.letters.letter import Letter, LetterSettings
+from copa.letters.numbers import check_numbers
+from copa.letters.template import Template, as_plain_text
+from copa.plans import Plan, PlanBatch
+from copa.tables.cells import as_text
+
+if TYPE_CHECKING:
+    from copa.planner.strategies.base import Strategy
+
+ACCEPTED, UNREADABLE, UNFINISHED = "accepted", "unreadable", "unfinished"
+WHY_NONE = {
+    ACCEPTED: "the model accepts this applicant, and there is no decline to write about",
+    UNREADABLE: "the applicant's row cannot be used: {}",
+    UNFINISHED: "the time limit ended before this applicant's options were found; plan without it",
+}
+
+
+class LetterWriter:
+    """Writes the letters of a planner's plans.
+
+    Parameters
+    ----------
+    fitted : Strategy
+        What the planner has fitted.
+    settings : LetterSettings, optional
+        What the sender says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> from copa.letters import LetterSettings, LetterWriter
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, progress=False).fit(X, y)
+    >>> writer = LetterWriter(planner.fitted_, LetterSettings(sender="Example Bank"))
+    >>> [type(letter).__name__ for letter in writer.write(planner.plan(X.head(4)))]
+    ['str', 'str', 'str', 'Letter']
+    """
+
+    def __init__(self, fitted: "Strategy", settings: LetterSettings | None = None) -> None:
+        self._fitted = fitted
+        self._settings = LetterSettings() if settings is None else settings
+        self._template = Template(self._settings.template)
+        self._protected = protected_columns(fitted.schema, fitted.model.columns)
+
+    def write(self, batch: PlanBatch) -> Iterator[Letter | str]:
+        """Yield for every applicant a letter, or why there is none: "accepted", "unreadable" or "unfinished".
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            Plans of this planner, made or audited by it.
+        """
+        _require_own(batch, self._fitted)
+        why = self._without_letter(batch)
+        declined = [i for i in range(len(batch)) if not why[i]]
+        found = iter(find_reasons(self._fitted, batch.applicants.iloc[declined])) if declined else iter(())
+        sound = self._sound_options(batch)
+        for i in range(len(batch)):
+            if why[i]:
+                yield why[i]
+                continue
+            plan = batch[i]
+            own = sound[plan.own_rows]
+            if plan.status in ("ok", "fragile") and not own.all():
+                raise InvalidInputError(
+                    f"the plan of applicant {as_text(plan.label)} has options that the model or the schema refuses; "
+                    "plan again with this planner"
+                )
+            yield self._letter(plan, (np.flatnonzero(own) + 1).tolist(), next(found))
+
+    def _without_letter(self, batch: PlanBatch) -> list[str]:
+        """Why applicants get no letter, "" for those who do."""
+        readable = batch.status != ERROR
+        accepted = np.zeros(len(batch), dtype=bool)
+        accepted[readable] = self._fitted.model.accepts(batch.applicants[readable])
+        verdicts = [~readable, accepted, batch.status == TIME_LIMIT]
+        return [str(word) for word in np.select(verdicts, [UNREADABLE, ACCEPTED, UNFINISHED], "")]
+
+    def _sound_options(self, batch: PlanBatch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Options that today's model accepts and the schema allows, (M,)."""
+        if len(batch.options) == 0:
+            return np.zeros(0, dtype=bool)
+        allowed = self._fitted.schema.obeys(batch.applicants.iloc[batch.owner], batch.options)
+        return np.asarray(allowed & self._fitted.model.accepts(batch.options), dtype=bool)
+
+    def _letter(self, plan: Plan, offered: list[int], reasons: Reasons) -> Letter:
+        settings = self._settings
+        without = tuple(self._protected) if settings.without_protected else ()
+        told = reasons.principal(without=without)
+        left_out = bool(without) and {r.column for r in reasons.principal()} != {r.column for r in told}
+        facts = letter_facts(plan, offered, told, left_out=left_out, settings=settings)
+        blocks = self._template.blocks(facts)
+        pieces, html = as_plain_text(blocks), self._template.page(blocks)
+        check_numbers(pieces, html, plan, told, settings)
+        text = "".join(piece.text for piece in pieces)
+        protected = tuple(reason.column for reason in told if reason.column in self._protected)
+        return Letter(plan.label, text, html, tuple(told), protected, reasons)
+
+
+def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Letter:
+    """Write the letter of one plan, and warn where it gives a protected attribute as a reason."""
+    alone: PlanBatch = plan.batch[plan.row : plan.row + 1]  # type: ignore[assignment]  # a plan is of such a batch
+    found = next(iter(LetterWriter(fitted, settings).write(alone)))
+    if isinstance(found, str):
+        raise InvalidInputError(f"applicant {as_text(plan.label)}: {WHY_NONE[found].format(plan.message)}")
+    if found.protected:
+        warnings.warn(
+            f"the letter to applicant {as_text(plan.label)} gives as a reason what looks like a protected attribute: "
+            f"{listed(found.protected)}. Whether the model may use it, and what a letter must say of it, is for you "
+            "to find out; without_protected=True leaves it out",
+            ProtectedReasonWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def _require_own(batch: PlanBatch, fitted: "Strategy") -> None:
+    """Raise for plans of another planner: their options and numbers are about another model."""
+    from copa.planner.bundle import terms_violations
+
+    for violation in terms_violations(batch, fitted):
+        raise InvalidInputError(
+            "these plans are not of this planner, and letters of them would not be true: "
+            f"{violation.replace('the bundle', 'the planner')}; plan again with it"
+        )

@@ -1,0 +1,61 @@
+"""Letters as they are printed: one page for each applicant of the demo, on A4 and on Letter."""
+
+import base64
+import re
+import shutil
+
+import pytest
+
+from copa.cli.demo import _prepare
+from copa.letters import LetterSettings, LetterWriter
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="there is no chromium with a chromedriver on this machine (Debian: apt-get install chromium-driver)",
+)
+
+PAPER = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}  # inches
+
+
+@pytest.fixture(scope="module")
+def letters():
+    planner, declined = _prepare(100, 1)
+    told = {"sender": "Example Bank, Market Street 12", "contact": "loans@example.org", "valid_until": "2999-03-31"}
+    return list(LetterWriter(planner.fitted_, LetterSettings(**told, date="2998-11-18")).write(planner.plan(declined)))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def test_every_letter_of_the_demo_is_printed_on_one_page(browser, letters, tmp_path):
+    assert len(letters) == 10
+    for letter in letters:
+        html, _ = letter.save(tmp_path)
+        browser.get(html.as_uri())
+        assert browser.find_elements("tag name", "h1")[0].text == "Our decision on your application"
+        for name, (width, height) in PAPER.items():
+            printed = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
+            pages = re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))
+            assert len(pages) == 1, f"{letter.applicant} on {name}"
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_a_letter_fits_a_hand(browser, letters, tmp_path):
+    html, _ = letters[0].save(tmp_path)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    )
+    browser.get(html.as_uri())
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,149 @@
+"""Names, folders and templates of letters."""
+
+import csv
+
+import pytest
+
+from copa import DataError, InvalidInputError
+from copa.letters import LetterWriter
+from copa.letters.folder import LetterFolder
+from copa.letters.names import safe_names
+from copa.letters.template import Template, as_plain_text, write_template
+
+
+def test_names_are_safe_on_every_file_system_and_distinct():
+    labels = [
+        "Ann",
+        "ann",
+        "ANN-2",
+        "../../etc/passwd",
+        "a/b",
+        "a\\b",
+        "nul",
+        "COM1.x",
+        "",
+        ".",
+        "x" * 400,
+        "é",
+        "e\u0301",
+    ]
+    names = safe_names([*labels, 3, 3.0, None], taken=["index"])
+    assert len({name.casefold() for name in names}) == len(names)
+    for name in names:
+        assert not set(name) & set('/\\:*?"<>|\x00 ')
+        assert name.strip("._-") or name.startswith("_")
+        assert len(name.encode()) <= 110
+        assert not name.startswith(".")
+    assert names[6] == "_nul"
+    assert safe_names(["index"], taken=["index"]) == ["index-2"]
+    assert safe_names(["a", "a-2", "a"]) == ["a", "a-2", "a-3"]
+
+
+@pytest.fixture
+def folder(bank, loan_plans, tmp_path):
+    def make(path=tmp_path / "letters", plans=loan_plans[:4]):
+        return LetterFolder(path, LetterWriter(bank.fitted_), list(plans.applicants.index))
+
+    return make
+
+
+def test_a_folder_holds_two_files_for_each_and_a_list(folder, loan_plans):
+    made = folder()
+    made.require_free()
+    with made.opened():
+        made.add(loan_plans[:2])
+        made.add(loan_plans[2:4])
+    names = sorted(path.name for path in made.folder.iterdir())
+    assert len(names) == 9
+    assert made.counts == {"letters": 4}
+    with (made.folder / "index.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["applicant"] for row in rows] == [plan.label for plan in loan_plans[:4]]
+    assert {f"{row['letter']}.html" for row in rows} < set(names)
+    assert made.folder.stat().st_mode & 0o077 == 0
+
+
+def test_letters_of_another_run_are_not_overwritten_unless_asked_for(folder, loan_plans):
+    first = folder()
+    with first.opened():
+        first.add(loan_plans[:4])
+    with pytest.raises(InvalidInputError, match="holds letters already"):
+        folder().require_free()
+    (first.folder / "notes.txt").write_text("mine")
+    fewer = folder(plans=loan_plans[:1])
+    with fewer.opened():  # who gets no letter any more does not keep the old one
+        fewer.add(loan_plans[:1])
+    assert len(list(first.folder.iterdir())) == 4
+    assert (first.folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_list_that_names_paths_removes_nothing_outside(folder, tmp_path, loan_plans):
+    made = folder()
+    made.folder.mkdir()
+    victim = tmp_path / "victim.txt"
+    victim.write_text("mine")
+    (made.folder / "index.csv").write_text("applicant,letter\nx,../victim\n")
+    with made.opened():
+        made.add(loan_plans[:4])
+    assert victim.read_text() == "mine"
+
+
+def test_where_something_goes_wrong_no_letter_stays(folder, loan_plans):
+    made = folder()
+    with pytest.raises(KeyboardInterrupt), made.opened():  # noqa: PT012 - it is raised inside
+        made.add(loan_plans[:2])
+        raise KeyboardInterrupt
+    assert list(made.folder.iterdir()) == []
+
+
+def test_the_template_can_be_written_edited_and_used(written, full_plan, tmp_path):
+    sentences, page = write_template(tmp_path / "mine")
+    same = written(full_plan, template=tmp_path / "mine")
+    assert same.html == written(full_plan).html
+    with pytest.raises(InvalidInputError, match="exists"):
+        write_template(tmp_path / "mine")
+    sentences.write_text(sentences.read_text().replace("Our decision", "Unsere Entscheidung: {{ fields.phone }}"))
+    page.write_text(page.read_text().replace("<body>", "<body><p>Example Bank</p>"))
+    mine = written(full_plan, template=tmp_path / "mine", fields={"phone": "0800 11"})
+    assert "Unsere Entscheidung: 0800 11" in mine.text
+    assert "<p>Example Bank</p>" in mine.html
+    page.unlink()  # the page of the package will do
+    assert "<p>Example Bank</p>" not in written(full_plan, template=tmp_path / "mine", fields={"phone": "1"}).html
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ("{% if %}", r"cannot be read: .* \(line 1\)"),
+        ("{{ nobody }}", "cannot be filled in: 'nobody' is undefined"),
+        ("{{ ''.__class__.__mro__ }}", "cannot be filled in"),
+        ("{{ fields.clear() }}", "cannot be filled in"),
+        ("{{ 1 / 0 }}", "cannot be filled in: division by zero"),
+        ("[option 1]\nx", "must have its own"),
+        ("[end]", "must have its own"),
+        ("You get {{ 7*7 }} of it.", "the number 49 in"),
+        ("{% for o in options %}{{ o.changes[0].target }}\n\n{% endfor %}9999", "letter was not written"),
+        ("[option 9]\nx\n[end]", "speaks of the options 9"),
+    ],
+)
+def test_a_bad_template_is_refused_by_one_clear_error(written, full_plan, tmp_path, sentences, message):
+    (tmp_path / "sentences.j2").write_text(sentences)
+    with pytest.raises(DataError, match=message):
+        written(full_plan, template=tmp_path)
+
+
+def test_an_empty_folder_and_a_file_that_is_no_text_are_no_templates(tmp_path):
+    with pytest.raises(InvalidInputError, match="has neither"):
+        Template(tmp_path)
+    (tmp_path / "sentences.j2").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="cannot be read"):
+        Template(tmp_path)
+
+
+def test_what_is_filled_in_never_changes_the_structure(tmp_path):
+    (tmp_path / "sentences.j2").write_text("{{ a }}\n\n- {{ b }}\n  and more\n| {{ c }}\n")
+    blocks = Template(tmp_path).blocks({"a": "# no title", "b": "[end]\n- x", "c": "{{ a }}"})
+    assert [(block.kind, block.text) for block in blocks] == [
+        ("paragraph", "# no title"), ("entry", "[end]\\n- x and more"), ("line", "{{ a }}"),
+    ]  # fmt: skip
+    assert "".join(piece.text for piece in as_plain_text(blocks)).startswith("# no title\n\n- [end]")

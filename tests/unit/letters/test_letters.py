@@ -1,0 +1,302 @@
+"""What letters say, to whom they are written, and to whom not."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import copa
+from copa import DataError, InvalidInputError
+from copa.exceptions import ProtectedReasonWarning
+from copa.letters import Letter, LetterSettings, LetterWriter
+from copa.letters.chance import chance, out_of, tenths
+from copa.letters.facts import cell_words, letter_facts, target_words
+from copa.plans import Change
+from copa.plans.request import PlanBasis
+from copa.schema import Feature, FeatureSchema
+from unit.planner import loans
+
+JARGON = ("radius", "ambiguity", "ball", "moments", "distribution", "score", "guarantee", "effort", "nan", "None")
+EVIL = ["{{ 7*7 }}", "<script>alert(1)</script>", "\x1b[31mred", "\u202eright", "[end]", "# Big", "a\n## Promise"]
+
+
+class Said(HTMLParser):
+    """The words of a page, without its style."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.words, self.tags = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.lasttag != "style":
+            self.words += data.split()
+
+
+def said(letter):
+    """The text of a letter, without lines under headings and marks of lists, in single blanks."""
+    lines = [line for line in letter.text.splitlines() if not re.fullmatch(r"[=-]+", line)]
+    return " ".join(" ".join(lines).replace(" - ", " ").split())
+
+
+def test_every_declined_applicant_gets_a_letter_with_reasons_and_options(letters, loan_plans):
+    assert all(isinstance(letter, Letter) for letter in letters)
+    for letter, plan in zip(letters, loan_plans, strict=True):
+        assert 1 <= len(letter.told) <= 4
+        assert letter.text.count("Option ") == plan.n_options
+        for option in range(1, plan.n_options + 1):
+            assert f"Option {option}" in letter.text
+        for change in (c for k in range(1, plan.n_options + 1) for c in plan.changes(k)):
+            assert target_words(change) in said(letter)
+
+
+def test_page_and_text_say_the_same_words(letters):
+    for letter in letters[:5]:
+        page = Said(letter.html).words
+        title = ["Our", "decision", "on", "your", "application"]
+        assert page[: len(title)] == title
+        assert " ".join(page[len(title) :]) == said(letter)
+
+
+def test_a_letter_has_no_jargon(letters):
+    for letter in letters:
+        words = re.findall(r"[A-Za-z]+", letter.text)
+        assert not set(JARGON) & set(words)
+        assert "guarantee" not in letter.text.lower()
+
+
+def test_what_is_promised_and_until_when(written, full_plan):
+    bare = said(written(full_plan))
+    assert (
+        "If you apply before this model is next updated, and meet every line of one option, its answer is yes." in bare
+    )
+    dated = said(written(full_plan, valid_until="2999-03-31"))
+    assert "Until 31 March 2999 we stand by these options" in dated
+    assert "After that day the answer can be no" in dated
+    for text in (bare, dated):
+        assert "we expect each of these options to be accepted by at least 8 of 10 updated models" in text
+        assert "This letter is not an offer or a contract." in text
+
+
+def test_chances_are_rounded_down_and_never_certain():
+    assert [out_of(p) for p in (0.8, 0.801, 0.29, 0.859, 0.9999, 1.0)] == [
+        (8, 10), (8, 10), (29, 100), (85, 100), (99, 100), (99, 100),
+    ]  # fmt: skip
+    assert [tenths(p) for p in (0.7, 0.799999, 0.3)] == [7, 7, 3]
+
+
+def test_a_chance_holds_everywhere_in_the_ranges(full_plan):
+    for option in (1, 2, 3):
+        told = chance(full_plan, option)
+        assert told <= full_plan.option_lower[option - 1]
+        assert told <= full_plan.intervals.levels[option - 1]
+
+
+def test_the_lowest_chance_is_told_of_all_options(full_plan, settings):
+    levels = replace(full_plan.intervals, levels=np.array([0.83, 0.81, 0.89]))
+    alone = replace(full_plan.batch[full_plan.row : full_plan.row + 1], intervals=levels, option_lower=np.full(3, 0.95))
+    facts = letter_facts(alone[0], [1, 2, 3], [], left_out=False, settings=settings)
+    assert facts["chance"] == "81 of 100"
+    apart = replace(alone, intervals=replace(levels, levels=np.array([0.83, 0.5, 0.89])))
+    facts = letter_facts(apart[0], [1, 2, 3], [], left_out=False, settings=settings)
+    assert (facts["chance"], [option["chance"] for option in facts["options"]]) == (
+        "", ["83 of 100", "5 of 10", "89 of 100"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"subject": "surrogate"}, {"subject": "assumed"}, {"reliability": 0.01}])
+def test_no_chance_is_told_that_is_not_about_the_model_or_rests_on_too_few_data(full_plan, change):
+    basis = PlanBasis(**vars(full_plan.basis) | change)
+    assert chance(replace(full_plan.batch, basis=basis)[full_plan.row], 1) is None
+
+
+def test_an_expected_rate_is_told_as_an_average(bank, written):
+    planner = loans.planner(bank.model, guarantee="expected:0.8", **loans.same_ball(bank))
+    planner.guarantee = "expected:0.8"
+    table = loans.people(150, 7)
+    plans = planner.plan(table[~bank.model.predict(table)].iloc[:8])
+    text = said(written(plans[int(np.flatnonzero(plans.status == "ok")[0])], planner))
+    assert "accepted by about 8" in text
+    assert "This is an average, and can turn out lower." in text
+    assert "at least 8 of 10" not in text
+
+
+def test_a_person_without_options_gets_an_honest_letter(bank, written):
+    stuck = bank.schema_.replace({name: {"immutable": True} for name in ("income", "debt", "job")})
+    planner = loans.planner(bank.model, schema=stuck, **loans.same_ball(bank))
+    table = loans.people(150, 7)
+    batch = planner.plan(table[~bank.model.predict(table)].iloc[:10])
+    letter = written(batch[int(np.flatnonzero(batch.counts == 0)[0])], planner)
+    assert "We have no option to offer you that we could stand by today." in said(letter)
+    assert letter.told
+    for words in ("rely on", "Option", "updated", "search", "found"):
+        assert words not in letter.text
+
+
+def test_who_is_accepted_cannot_be_read_or_was_not_reached_gets_none(bank):
+    table = loans.people(150, 7)
+    people = pd.concat([table[bank.model.predict(table)].head(1), table[~bank.model.predict(table)].head(2)])
+    people["income"] = people["income"].astype(object)
+    people.iloc[1, 0] = "much"
+    batch = bank.plan(people)
+    assert [type(found).__name__ for found in LetterWriter(bank.fitted_).write(batch)] == ["str", "str", "Letter"]
+    assert list(LetterWriter(bank.fitted_).write(batch))[:2] == ["accepted", "unreadable"]
+    with pytest.raises(InvalidInputError, match="the model accepts this applicant"):
+        bank.letter(batch[0])
+    with pytest.raises(InvalidInputError, match=r"cannot be used: .*income.*much"):
+        bank.letter(batch[1])
+    late = replace(batch[2:], status=np.array(["time_limit"]))
+    assert list(LetterWriter(bank.fitted_).write(late)) == ["unfinished"]
+
+
+def test_options_made_elsewhere_are_offered_only_where_model_and_schema_allow(bank, full_plan, written):
+    rows = full_plan.options.copy()
+    rows.iloc[1] = full_plan.factual.iloc[0].to_numpy()  # refused: the applicant as is
+    rows.loc[3, "age"] += 1  # not allowed
+    rows = rows.assign(applicant=full_plan.label)
+    audited = bank.audit(rows, full_plan.factual)[0]
+    assert audited.status == "infeasible"
+    text = written(audited).text
+    assert re.findall(r"Option \d", text) == ["Option 1"]
+    for words in ("search", "found", "looked for"):
+        assert words not in text
+
+
+def test_plans_of_another_planner_are_refused(bank, full_plan):
+    other = loans.planner(bank.model, radius=0.5, n_models=20)
+    with pytest.raises(InvalidInputError, match="these plans are not of this planner"):
+        other.letter(full_plan)
+
+
+def test_an_option_that_the_model_refuses_now_stops_the_letter(bank, full_plan):
+    options = full_plan.batch.options.copy()
+    options.iloc[full_plan.own_rows.start] = full_plan.factual.iloc[0].to_numpy()
+    forged = replace(full_plan.batch, options=options)[full_plan.row]
+    with pytest.raises(InvalidInputError, match="options that the model or the schema refuses"):
+        bank.letter(forged)
+
+
+def test_protected_reasons_are_never_given_silently(bank, letters, loan_plans):
+    found = [letter.protected for letter in letters]
+    aged = next(i for i, columns in enumerate(found) if columns == ("age",))
+    assert set(found) <= {(), ("age",)}
+    for letter in letters:
+        assert ("age" in letter.protected) == ("Age:" in letter.text)
+    with pytest.warns(ProtectedReasonWarning, match="protected attribute: 'age'"):
+        bank.letter(loan_plans[aged])
+    quiet = bank.letter(loan_plans[aged], without_protected=True)
+    assert "Age:" not in quiet.text
+    assert quiet.protected == ()
+    assert "Other facts counted as well, which are not listed here." in said(quiet)
+    assert "which are not listed here" not in said(letters[aged])
+
+
+def test_hostile_cells_labels_titles_and_fields_stay_text():
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"income": draw.integers(10, 90, 300), "why": draw.choice(EVIL, 300)})
+    y = (table["income"] + draw.normal(0, 5, 300) + 4.0 * table["why"].map(EVIL.index) > 60.0).to_numpy()
+    encoder = make_column_transformer((OneHotEncoder(), ["why"]), remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression(max_iter=2000)).fit(table, y)
+    schema = FeatureSchema(
+        [Feature("income", "integer", title=EVIL[1]), Feature("why", "categorical", values=EVIL, title=EVIL[0])]
+    )
+    planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_models=20, radius=0.1, n_options=3, n_jobs=1)
+    planner.fit(table, y)
+    people = table[~model.predict(table)].drop_duplicates("why").set_axis([f"p{k}{e}" for k, e in enumerate(EVIL)])
+    plans = planner.plan(people)
+    assert any("{{ 7*7 }}: " in planner.letter(plan).text for plan in plans)
+    for plan in plans:
+        letter = planner.letter(plan, sender="\u202e[option 1] <b>", contact="# x\n- y")
+        page = Said(letter.html)
+        assert not {"script", "b"} & {tag for tag, _ in page.tags}
+        assert sum("data-option" in attributes for _, attributes in page.tags) == plan.n_options
+        for text in (letter.text, letter.html):
+            assert not set("\x1b\u202e\x02\x03") & set(text)
+        assert "<script>alert(1)</script>: " in letter.text
+        assert letter.text.count("\n=") == 1  # one title
+        assert len(re.findall(r"\n-{3,}\n", letter.text)) == 4  # four headings
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "expected"),
+    [
+        (Feature("a", "numeric", title="Income (EUR)"), 2400.0, "2,400 EUR"),
+        (Feature("a", "integer", title="Income (EUR)"), np.int64(12), "12 EUR"),
+        (Feature("a", "numeric", title="Income (EUR)"), np.nan, "not stated"),
+        (Feature("a", "numeric", special=[-9]), -9.0, "no amount (-9)"),
+        (Feature("a", "binary", values=[False, True]), True, "yes"),
+        (Feature("a", "binary", values=[0, 1], labels={0: "never", 1: "once"}), 1, "once"),
+        (Feature("a", "categorical", values=["x y", "z"]), "x y", "x y"),
+        (None, None, "not stated"),
+    ],
+)
+def test_cells_are_said_as_people_say_them(feature, value, expected):
+    assert cell_words(feature, value) == expected
+
+
+def test_ranges_are_said_with_their_unit():
+    months = Feature("months", "integer", lower=4, upper=72, title="duration (months)")
+    assert target_words(Change("months", 48, 18, months, (4.0, 21.0))) == "at most 21 months"
+    assert target_words(Change("months", 12, 30, months, (24.0, 72.0))) == "at least 24 months"
+    assert target_words(Change("months", 48, 18, months, (12.0, 21.0))) == "between 12 and 21 months"
+    assert target_words(Change("months", 48, 18, months, (18.0, 18.0))) == "18 months"
+    assert target_words(Change("months", 48, 18, months)) == "18 months"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"valid_until": "soon"}, "valid_until must be a day such as 2027-03-31, got 'soon'"),
+        ({"valid_until": "2020-01-01"}, "valid_until must not be before the day of the letter"),
+        ({"date": "2999-02-01", "valid_until": "2999-01-01"}, "2999-02-01, got 2999-01-01"),
+        ({"sender": 3}, "sender must be text"),
+        ({"fields": {"Phone": "1"}}, "fields must have names"),
+        ({"fields": {"items": "1"}}, "fields must have names"),
+        ({"template": "no/such/folder"}, "must be a folder with sentences.j2"),
+        ({"sendr": "x"}, "did you mean 'sender'"),
+    ],
+)
+def test_bad_settings_are_refused(bank, full_plan, given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        bank.letter(full_plan, **given)
+
+
+def test_a_letter_saves_both_files_and_shows_itself(written, full_plan, tmp_path):
+    letter = written(full_plan)
+    html, text = letter.save(tmp_path / "letters")
+    assert (html.name, text.name) == (
+        f"{full_plan.label.replace(' ', '_')}.html",
+        f"{full_plan.label.replace(' ', '_')}.txt",
+    )
+    assert html.read_text(encoding="utf-8") == letter.html
+    assert text.read_text(encoding="utf-8") == letter.text == str(letter)
+    assert "&lt;!DOCTYPE html&gt;" in letter._repr_html_()
+    assert full_plan.label in repr(letter)
+
+
+def test_the_same_plan_gives_the_same_letter(written, full_plan):
+    assert written(full_plan).html == written(full_plan).html
+    assert LetterSettings().texts == ["", "", "", ""]
+
+
+def test_ranges_that_were_only_sampled_are_said_to_be(full_plan, written):
+    sampled = replace(full_plan.intervals, found_by="search")
+    alone = replace(full_plan.batch[full_plan.row : full_plan.row + 1], intervals=sampled)
+    assert "we have checked many values and not every one" in said(written(alone[0]))
+    assert "not every one" not in said(written(full_plan))
+
+
+def test_a_number_that_is_not_in_the_plan_never_leaves(written, full_plan, tmp_path):
+    (tmp_path / "sentences.j2").write_text("# Letter\n\nPay 4711 today.\n")
+    with pytest.raises(DataError, match=r"the number 4711 in 'Pay 4711 today\.' is not in the plan"):
+        written(full_plan, template=tmp_path)
