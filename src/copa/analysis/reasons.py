@@ -148,6 +148,18 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     -------
     list of Reasons
         One per row, which do not depend on the other rows.
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.analysis.reasons import find_reasons
+    >>> data = copa.datasets.load_german()
+    >>> X = data.features[["duration", "amount"]]
+    >>> model = LogisticRegression(max_iter=500).fit(X, data.favourable)
+    >>> planner = copa.RecoursePlanner(model, n_models=50, progress=False).fit(X, data.favourable)
+    >>> [found.principal()[0].column for found in find_reasons(planner.fitted_, X[~model.predict(X)].head(2))]
+    ['duration', 'duration']
     """
     columns, references = list(fitted.model.columns), _References(fitted)
     found = []

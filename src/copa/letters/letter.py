@@ -38,10 +38,10 @@ class LetterSettings:
     ----------
     sender, contact : str
         Who writes, and whom an applicant turns to.
-    valid_until : date or str, optional
+    valid_until : datetime.date or str, optional
         Day until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
         says that they hold until the model is next updated.
-    date : date or str, optional
+    date : datetime.date or str, optional
         Day of the letters; None leaves it out, and the same plans give the same bytes on any day.
     fields : mapping of str to str
         Further texts for a template of your own, which has them as `fields.name`.
