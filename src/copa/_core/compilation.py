@@ -54,7 +54,7 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
     Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
     lost: the import then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
-    waiting = _not_compiled(modules)
+    waiting = [module for module in modules if not is_compiled(module)]
     # One alone is compiled as fast by importing it.
     if len(waiting) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
         waiting = []
@@ -73,13 +73,9 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
 
 def load_kernels(modules: Sequence[str]) -> None:
     """Import modules of this package, which compiles them where that has not been done."""
-    with stage(COMPILING if _not_compiled(modules) else "loading compiled code"):
+    with stage("loading compiled code"):
         for module in modules:
             import_module(module)
-
-
-def _not_compiled(modules: Sequence[str]) -> list[str]:
-    return [module for module in modules if not is_compiled(module)]
 
 
 def is_compiled(module: str) -> bool:

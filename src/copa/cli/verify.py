@@ -84,21 +84,22 @@ def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None
         content = read_json_file(file)
         try:
             require_document(content)
-            yield from _with_violations(claims_of_document(content))
+            entries = content.get("applicants")
+            yield from _with_violations(claims_of_document(content), len(entries) if isinstance(entries, list) else 0)
             yield from ((None, violation) for violation in assumption_violations(content))
         except DataError as error:
             raise DataError(f"{file}: {error}") from error
         return
     batches = read_parts(PlanBatch, file) if in_parts(file) else iter([PlanBatch.load(file)])
     for batch in batches:
-        yield from _with_violations(claims_of_batch(batch))
+        yield from _with_violations(claims_of_batch(batch), len(batch))
         if opened is not None:
             from copa.planner.bundle import bundle_violations
 
             yield from ((None, violation) for violation in bundle_violations(batch, opened))
 
 
-def _with_violations(claims: Iterator[Claim]) -> Iterator[tuple[Claim | None, str | None]]:
-    for claim in claims:
+def _with_violations(claims: Iterator[Claim], n_plans: int) -> Iterator[tuple[Claim | None, str | None]]:
+    for claim in counting(claims, "checking plans", n_plans, "plans"):
         yield claim, None
         yield from ((None, name_violation(claim, violation)) for violation in claim.violations())

@@ -11,6 +11,7 @@ import numpy as np
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, require_known_entries
+from copa._core.progress import counting
 from copa.bounds.certificate_list import pack_certificates, unpack_certificates
 from copa.plans.columns import APPLICANT, OPTION, read_positions, read_statuses
 from copa.plans.intervals import Intervals
@@ -166,5 +167,5 @@ def in_parts(path: Path) -> bool:
 def read_parts(cls: type[Batch], path: Path) -> Iterator[Batch]:
     """Yield the batches of a file, one at a time; a DataError says what is wrong with it."""
     with PARTS.opened(path, path) as (content, _, reader):
-        for part in content["parts"]:
+        for part in counting(content["parts"], "reading the file", len(content["parts"]), "parts"):
             yield read(cls, reader.read(part["name"], part["sha256"]), budget=reader.budget)

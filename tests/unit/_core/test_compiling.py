@@ -9,9 +9,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from numba import njit
 
 import copa
 from copa._core import compilation as side_by_side
+from copa._core import progress
 from copa._core._kernels import compiling
 from copa.exceptions import CompilationWarning
 
@@ -20,7 +22,7 @@ PACKAGE = Path(copa.__file__).parent
 # What lies where only root may read is imported before: the interpreter itself may.
 BECOME_NOBODY = """
 import os, pwd
-import numba, numpy, copa
+import numba, numpy, copa.bounds
 numba.njit(lambda rows: rows[0].sum())(numpy.ones((2, 2)))
 nobody = pwd.getpwnam("nobody")
 os.setgroups([])
@@ -96,3 +98,16 @@ def test_a_bound_works_where_nothing_can_be_written(stranger):
     done = stranger(BOUND)
     assert done.stdout.split() == ["tight"], done.stderr
     assert done.stderr.count("CompilationWarning") == 1
+
+
+def test_those_who_wait_are_told_of_compiling_and_only_while_it_lasts(monkeypatch):
+    display, begun = progress.Display("copa fit", None), []
+    monkeypatch.setattr(display, "begin", lambda stage: (begun.append(stage.what), display.stages.append(stage)))
+    token = progress._current.set(display)
+    try:
+        double = njit("int64(int64)")(lambda number: 2 * number)
+        assert double(21) == 42
+    finally:
+        progress._current.reset(token)
+    assert begun == ["compiling, once per installation, about a minute"]
+    assert display.stages == []

@@ -8,12 +8,16 @@ spells out an order that vectorises: along rows, or with several accumulators (`
 """
 
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from types import FunctionType
 from typing import Any, get_type_hints
 
 from numba import njit, types
+from numba.core import event
 
+from copa._core.compilation import COMPILING
+from copa._core.progress import stage
 from copa.exceptions import CompilationWarning
 
 PACKAGE = Path(__file__).parents[2]
@@ -46,6 +50,26 @@ def kernel_options() -> dict[str, Any]:
 
 
 options = kernel_options()
+
+
+class Announcement(event.Listener):
+    """Says to those who wait that a kernel is being compiled, which is not so where its machine code is on disk."""
+
+    def __init__(self) -> None:
+        self._under_way: list[ExitStack] = []  # one within another, under Numba's own lock
+
+    def on_start(self, _: Any) -> None:
+        """Begin a stage."""
+        own = ExitStack()
+        own.enter_context(stage(COMPILING if options["cache"] else "compiling, about a minute"))
+        self._under_way.append(own)
+
+    def on_end(self, _: Any) -> None:
+        """End it."""
+        self._under_way.pop().close()
+
+
+event.register("numba:compile", Announcement())
 
 
 # No wrapper for calls from Python, which takes longer to compile than the function where many arrays are passed, and no
