@@ -1,7 +1,7 @@
 """Why a model declines someone: what separates an applicant from those whom it accepts, column by column."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_REASONS = 4
 LEAST_SHARE = 0.02  # of what the applicant lacks to the reference; what contributes less is no principal reason
 EXACT, REPLACEMENT = "exact", "replacement"
+ACCEPTED, NEIGHBOURS = "accepted", "neighbours"
 N_NEIGHBOURS = (10, 50, 250)  # accepted rows whose typical values stand for the neighbours; more where it is declined
 BLOCK = 100  # applicants whose rows are held at once
 
@@ -70,6 +71,9 @@ class Reasons:
     found_by : {"exact", "replacement"}
         "exact": the model is a sum over columns, and a contribution is the same whatever the other columns hold.
         "replacement": it is the mean of two, with the other cells the applicant's and with those of the reference.
+    compared_with : {"accepted", "neighbours"}
+        Whose typical values the reference has: all training rows that are accepted, or those of them nearest to the
+        applicant.
 
     Examples
     --------
@@ -99,6 +103,7 @@ class Reasons:
     score: float
     reference_score: float
     found_by: str
+    compared_with: str = ACCEPTED
 
     def principal(self, most: int = MOST_REASONS, *, without: tuple[str, ...] = ()) -> list[Reason]:
         """The reasons that count most, the most important first.
@@ -161,11 +166,10 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     >>> [found.principal()[0].column for found in find_reasons(planner.fitted_, X[~model.predict(X)].head(2))]
     ['duration', 'duration']
     """
-    columns, references = list(fitted.model.columns), _References(fitted)
-    found = []
+    references, found = _References(fitted), []
     for first in range(0, len(table), BLOCK):
-        people = [table.iloc[[i]] for i in range(first, min(first + BLOCK, len(table)))]
-        found += _compare(fitted, [row[columns] for row in people], [references.of(row) for row in people])
+        people = table.iloc[first : first + BLOCK]
+        found += _compare(fitted, people[list(fitted.model.columns)], references.of_each(people), references.word)
     return found
 
 
@@ -186,70 +190,79 @@ class _References:
                 "accepted, or it was saved by an earlier version of copa. Fit it again to the training data"
             )
 
-    def of(self, row: "pd.DataFrame") -> "pd.DataFrame":
-        """What is typical of the accepted rows near an applicant, or of all of them, as one row."""
-        fitted, found = self._fitted, self._fitted.accepted_row
-        if self._known is not None:
-            near = self._known.nearest(row, self._accepted)
-            for size in N_NEIGHBOURS:
-                found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
-                if fitted.model.accepts(found)[0]:
-                    break
-        if found is None:
-            raise InvalidInputError("there is nobody to compare an applicant with")
+    @property
+    def word(self) -> str:
+        """Whose typical values they are."""
+        return ACCEPTED if self._known is None else NEIGHBOURS
+
+    def of_each(self, people: "pd.DataFrame") -> "pd.DataFrame":
+        """What is typical of the accepted rows near each applicant, or of all of them, a row for each."""
+        import pandas as pd
+
+        if self._known is None:
+            return cast("pd.DataFrame", self._fitted.accepted_row).iloc[np.zeros(len(people), dtype=np.intp)]
+        return pd.concat([self._near(people.iloc[[i]]) for i in range(len(people))])
+
+    def _near(self, row: "pd.DataFrame") -> "pd.DataFrame":
+        """What is typical of as few accepted neighbours as are together accepted, as one row."""
+        fitted, near = self._fitted, cast("Plausibility", self._known).nearest(row, self._accepted)
+        for size in N_NEIGHBOURS:
+            found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
+            if fitted.model.accepts(found)[0]:
+                break
         return found
 
 
-def _compare(fitted: "Strategy", rows: "list[pd.DataFrame]", references: "list[pd.DataFrame]") -> list[Reasons]:
+def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", word: str) -> list[Reasons]:
     """Split the differences of N applicants from their references."""
-    import pandas as pd
-
-    columns = fitted.model.columns
+    columns, n = fitted.model.columns, len(people)
     # Of each column one row with the reference's cell in the applicant's row, and one the other way round; then the two
     # rows themselves.
     here = np.vstack([np.eye(len(columns), dtype=bool), np.zeros((1, len(columns)), dtype=bool)])
-    taken = np.vstack([here, ~here])
-    mixed = pd.concat([_mixed(*pair, taken) for pair in zip(rows, references, strict=True)], ignore_index=True)
-    scores = scores_of(fitted.model, mixed).reshape(len(rows), 2, len(columns) + 1)
+    mixed = _mixed(people, references, np.vstack([here, ~here]))
+    scores = scores_of(fitted.model, mixed).reshape(n, 2, len(columns) + 1)
+    own, other = ([cells_of(table[name]) for name in columns] for table in (people, references))
     found = []
-    for row, reference, (forward, back) in zip(rows, references, scores, strict=True):
+    for i, (forward, back) in enumerate(scores):
         score, reference_score = float(forward[-1]), float(back[-1])
         parts = 0.5 * ((forward[:-1] - score) + (reference_score - back[:-1]))
-        order = np.argsort(-parts, kind="stable")
-        own, other = ([cells_of(table[name])[0] for name in columns] for table in (row, reference))
+        order = np.argsort(-parts, kind="stable").tolist()
         found.append(
             Reasons(
                 columns=tuple(columns[k] for k in order),
-                values=tuple(own[k] for k in order),
-                references=tuple(other[k] for k in order),
+                values=tuple(own[k][i] for k in order),
+                references=tuple(other[k][i] for k in order),
                 contributions=parts[order],
                 together=reference_score - score - float(parts.sum()),
                 score=score,
                 reference_score=reference_score,
                 found_by=EXACT if fitted.additive else REPLACEMENT,
+                compared_with=word,
             )
         )
     return found
 
 
-def _mixed(row: "pd.DataFrame", reference: "pd.DataFrame", taken: npt.NDArray[np.bool_]) -> "pd.DataFrame":
-    """Rows whose cells are the applicant's, or the reference's where `taken` (R, C) says so."""
+def _mixed(people: "pd.DataFrame", references: "pd.DataFrame", taken: npt.NDArray[np.bool_]) -> "pd.DataFrame":
+    """Of each of N applicants R rows, whose cells are the applicant's, or the reference's where `taken` (R, C)."""
     import pandas as pd
 
-    both = {name: pd.concat([row[name], _alike(reference[name], row[name])], ignore_index=True) for name in row.columns}
-    return pd.DataFrame(
-        {
-            name: column.take(taken[:, k].astype(np.intp)).reset_index(drop=True)
-            for k, (name, column) in enumerate(both.items())
-        }
-    )
+    mixed = {}
+    for k, name in enumerate(people.columns):
+        both = pd.concat([people[name], _alike(references[name], people[name])], ignore_index=True)
+        places = np.arange(len(people))[:, None] + len(people) * taken[:, k]
+        mixed[name] = both.take(places.ravel()).reset_index(drop=True)
+    return pd.DataFrame(mixed)
 
 
 def _alike(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
     """A column in the dtype of another one, where that can hold it."""
+    if column.dtype == like.dtype:
+        return column
     try:
-        cast = column.astype(like.dtype)
+        cast_column = column.astype(like.dtype)
     except (TypeError, ValueError):
         return column
-    same = cast.isna().equals(column.isna()) and (cast.isna() | (cast.astype(object) == column.astype(object))).all()
-    return cast if same else column
+    missing = cast_column.isna()
+    same = missing.equals(column.isna()) and (missing | (cast_column.astype(object) == column.astype(object))).all()
+    return cast_column if same else column

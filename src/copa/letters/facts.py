@@ -1,6 +1,5 @@
 """What a letter says, as plain texts for its template: there is nothing in them to compute with."""
 
-import math
 from typing import Any
 
 from copa._core.words import visible
@@ -15,10 +14,17 @@ from copa.tables.cells import as_text, is_missing, plain
 
 Facts = dict[str, Any]
 NOT_STATED, NO_AMOUNT = "not stated", "no amount"
+PROBABLY = "probably also"
 
 
 def letter_facts(
-    plan: Plan, offered: list[int], told: list[Reason], *, left_out: bool, settings: LetterSettings
+    plan: Plan,
+    offered: list[int],
+    told: list[Reason],
+    *,
+    left_out: bool,
+    settings: LetterSettings,
+    neighbours: bool = False,
 ) -> Facts:
     """Collect what a letter says.
 
@@ -31,12 +37,22 @@ def letter_facts(
     left_out : bool
         Whether there are further reasons that the letter keeps to itself.
     settings : LetterSettings
+    neighbours : bool
+        Whether the applicant is compared with similar applications, and not with all that were accepted.
     """
     features = {feature.name: feature for feature in plan.basis.schema.features}
     chances = {number: chance(plan, number) for number in offered}
     told_once = len({None if p is None else tenths(p) for p in chances.values()}) == 1
     lowest = min((p for p in chances.values() if p is not None), default=None)
-    known = plan.intervals
+    sampled = plan.intervals is not None and plan.intervals.found_by == SEARCH
+    options: list[Facts] = [
+        {
+            "number": str(number),
+            "changes": [_change(change, sampled=sampled) for change in plan.changes(number)],
+            "chance": "" if told_once else _chance_words(chances[number]),
+        }
+        for number in offered
+    ]
     return {
         "applicant": as_text(plan.label).strip("'"),
         "sender": settings.sender,
@@ -46,20 +62,13 @@ def letter_facts(
         "fields": dict(settings.fields),
         "reasons": [_reason(features.get(r.column), r) for r in told],
         "reasons_left_out": left_out,
-        "options": [
-            {
-                "number": str(number),
-                "changes": [_change(change) for change in plan.changes(number)],
-                "chance": "" if told_once else _chance_words(chances[number]),
-            }
-            for number in offered
-        ],
+        "reasons_from_similar": neighbours,
+        "options": options,
         "chance": _chance_words(lowest) if told_once else "",
         "chances_known": bool(chances) and None not in chances.values(),
         "chance_is_average": plan.request.aim == "expected",
-        "ranges_are_sampled": known is not None
-        and known.found_by == SEARCH
-        and any(change.interval is not None for number in offered for change in plan.changes(number)),
+        "ranges_are_sampled": sampled
+        and any(PROBABLY in change["target"] for option in options for change in option["changes"]),
     }
 
 
@@ -76,11 +85,11 @@ def _reason(feature: Feature | None, reason: Reason) -> Facts:
     }
 
 
-def _change(change: Change) -> Facts:
+def _change(change: Change, *, sampled: bool) -> Facts:
     return {
         "title": _title(change.feature, change.column),
         "today": cell_words(change.feature, change.before),
-        "target": target_words(change),
+        "target": target_words(change, sampled=sampled),
     }
 
 
@@ -106,17 +115,30 @@ def cell_words(feature: Feature | None, value: Any) -> str:
     return amount_text(feature, value)
 
 
-def target_words(change: Change) -> str:
-    """What a change asks for: its range where that is known, else its value."""
+def target_words(change: Change, *, sampled: bool = False) -> str:
+    """What a change asks for: its range where that is known, else its value.
+
+    Parameters
+    ----------
+    change : Change
+    sampled : bool
+        Whether its range was checked at some values only: then the value comes first, which was checked itself.
+    """
+    value, words = cell_words(change.feature, change.after), _range_words(change)
+    if not words:
+        return value
+    return f"{value}, {PROBABLY} {words}" if sampled else words
+
+
+def _range_words(change: Change) -> str:
+    """The range of a change, "" where it is not known or is its value alone."""
     least, most = change.at_least, change.at_most
-    if least is None and most is None:
-        return cell_words(change.feature, change.after)
-    ends = [end for end in (least, most) if end is not None and math.isfinite(end)]
-    if least is not None and most is not None and least != most:
-        low, high = (cell_words(change.feature, end) for end in ends)
-        unit = name_and_unit(change.title)[1]
-        return f"between {low.removesuffix(f' {unit}') if unit else low} and {high}"
-    amount = cell_words(change.feature, ends[0])
-    if least == most:
-        return amount
-    return f"at least {amount}" if most is None else f"at most {amount}"
+    if (least is None and most is None) or least == most:
+        return ""
+    low, high = (None if end is None else cell_words(change.feature, end) for end in (least, most))
+    if low is None:
+        return f"at most {high}"
+    if high is None:
+        return f"at least {low}"
+    unit = name_and_unit(change.title)[1]
+    return f"between {low.removesuffix(f' {unit}') if unit else low} and {high}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.words import ERROR, TIME_LIMIT, listed
-from copa.analysis.reasons import Reasons, find_reasons, protected_columns
+from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns
 from copa.exceptions import InvalidInputError, ProtectedReasonWarning
 from copa.letters.facts import letter_facts
 from copa.letters.letter import Letter, LetterSettings
@@ -106,7 +106,8 @@ class LetterWriter:
         without = tuple(self._protected) if settings.without_protected else ()
         told = reasons.principal(without=without)
         left_out = bool(without) and {r.column for r in reasons.principal()} != {r.column for r in told}
-        facts = letter_facts(plan, offered, told, left_out=left_out, settings=settings)
+        near = reasons.compared_with == NEIGHBOURS
+        facts = letter_facts(plan, offered, told, left_out=left_out, settings=settings, neighbours=near)
         blocks = self._template.blocks(facts)
         pieces, html = as_plain_text(blocks), self._template.page(blocks)
         check_numbers(pieces, html, plan, told, settings)

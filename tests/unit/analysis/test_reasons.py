@@ -193,6 +193,7 @@ def test_a_black_box_is_compared_with_accepted_neighbours(forest):
     found = find_reasons(forest.fitted_, people)
     assert {r.found_by for r in found} == {"replacement"}
     assert all(r.principal() for r in found)
+    assert {r.compared_with for r in found} == {"neighbours"}
     assert len({r.references for r in found}) > 1  # neighbours of each, not the same for all
     for r, row in zip(found, people.to_dict("records"), strict=True):
         typical = dict(zip(r.columns, r.references, strict=True))
@@ -212,6 +213,7 @@ def test_no_reference_is_a_training_row(forest):
 def test_a_black_box_without_known_rows_is_compared_with_all_who_are_accepted(forest):
     fitted = replace(forest.fitted_, space=replace(forest.fitted_.space, plausibility=None))
     (found,) = find_reasons(fitted, declined(forest).head(1))
+    assert found.compared_with == "accepted"
     typical = fitted.accepted_row.iloc[0]
     assert all(typical[name] == value for name, value in zip(found.columns, found.references, strict=True))
 

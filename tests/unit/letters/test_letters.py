@@ -14,10 +14,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 import copa
 from copa import DataError, InvalidInputError
+from copa.analysis.reasons import Reason
 from copa.exceptions import ProtectedReasonWarning
 from copa.letters import Letter, LetterSettings, LetterWriter
 from copa.letters.chance import chance, out_of, tenths
 from copa.letters.facts import cell_words, letter_facts, target_words
+from copa.letters.template import Template
 from copa.plans import Change
 from copa.plans.request import PlanBasis
 from copa.schema import Feature, FeatureSchema
@@ -292,8 +294,21 @@ def test_the_same_plan_gives_the_same_letter(written, full_plan):
 def test_ranges_that_were_only_sampled_are_said_to_be(full_plan, written):
     sampled = replace(full_plan.intervals, found_by="search")
     alone = replace(full_plan.batch[full_plan.row : full_plan.row + 1], intervals=sampled)
-    assert "we have checked many values and not every one" in said(written(alone[0]))
-    assert "not every one" not in said(written(full_plan))
+    text = said(written(alone[0]))
+    assert 'said to do "probably" we have checked for many values, and not for every one' in text
+    ranged = [c for k in (1, 2, 3) for c in full_plan.changes(k) if c.at_least != c.at_most]
+    for change in ranged:
+        assert f"{cell_words(change.feature, change.after)}, probably also {target_words(change)} (today" in text
+    assert "probably" not in said(written(full_plan))
+
+
+def test_who_is_compared_with_neighbours_is_told_so(full_plan, settings):
+    told = [Reason("income", 20.0, 35.0, 1.0)]
+    for near in (False, True):
+        facts = letter_facts(full_plan, [], told, left_out=False, settings=settings, neighbours=near)
+        words = " ".join(block.text for block in Template().blocks(facts))
+        assert ("typical of similar applications that were accepted: 35" in words) == near
+        assert ("typical of applications that were accepted: 35" in words) == (not near)
 
 
 def test_a_number_that_is_not_in_the_plan_never_leaves(written, full_plan, tmp_path):
