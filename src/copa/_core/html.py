@@ -1,5 +1,6 @@
 """HTML from templates: whatever a template is handed is escaped, and holds no character that steers a screen."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,18 @@ def render(template: str, **content: Any) -> str:
     str
     """
     return environment().get_template(template).render(content)
+
+
+def facts_html(title: str, rows: Sequence[Sequence[Any]], *, head: Sequence[str] = (), note: str = "") -> str:
+    """A title and a table, for what is shown in a notebook.
+
+    Examples
+    --------
+    >>> from copa._core.html import facts_html
+    >>> "<td" in facts_html("One fact", [("columns", "2 < 3")]) and "2 &lt; 3" in facts_html("", [("", "2 < 3")])
+    True
+    """
+    return render("_core/templates/facts.html.j2", title=title, rows=rows, head=head, note=note)
 
 
 @cache

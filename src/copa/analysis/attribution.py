@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.representation import short_repr
 from copa._core.words import rounded_up
 from copa.analysis.causes import WHOLE, Flags, Part, cause, parts_of
 from copa.bounds.worst_option import worst_of_option
@@ -67,6 +68,8 @@ class Attribution:
     >>> found.in_words().endswith("rates about 31 months; it is stricter in general.")
     True
     """
+
+    __repr__ = short_repr
 
     option: int
     probability: float

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.files import write_atomically
+from copa._core.representation import short_repr
 from copa._core.words import counted, rounded_down
 from copa.analysis.verdicts import (
     FORECAST,
@@ -64,6 +65,8 @@ class Start:
     48
     """
 
+    __repr__ = short_repr
+
     version: str
     n_older: int
     n_applicants: int
@@ -106,6 +109,8 @@ class Transition:
     >>> Transition("2015Q4", "2016Q1", 1, 144, accepted=0.97, kept=None, inside=0.9, below=0.05).horizon
     1
     """
+
+    __repr__ = short_repr
 
     start: str
     later: str
@@ -155,6 +160,8 @@ class HorizonResult:
     >>> found.horizon(1).verdict, found.horizon(1).highest_level
     ('kept', 0.9)
     """
+
+    __repr__ = short_repr
 
     horizon: int
     promised: float

@@ -6,6 +6,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import segments_by_size
+from copa._core.representation import short_repr
 from copa.bounds import Bounds, bound_plans
 from copa.plans import Plan, PlanBatch
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -31,6 +32,8 @@ class RadiusCurves:
     all_lower, all_upper : ndarray of shape (R,)
         The same for all options together.
     """
+
+    __repr__ = short_repr
 
     radii: Array
     option_lower: Array

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.progress import counting
 from copa._core.records import reduce_segments
+from copa._core.representation import short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,8 @@ class Frontier:
     >>> cost.n_reached.tolist(), cost.followed.tolist(), cost.medians.tolist()
     ([4, 3, 1], [True, True, True, False], [2.0, 3.5, nan])
     """
+
+    __repr__ = short_repr
 
     levels: Array
     effort: Array

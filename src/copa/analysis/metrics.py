@@ -12,6 +12,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.reading import read_word
 from copa._core.records import Positions, reduce_segments, segments_by_size
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
@@ -48,6 +49,8 @@ class EmpiricalValidity:
     >>> float(found.each.mean())
     0.7
     """
+
+    __repr__ = short_repr
 
     all: Array
     any: Array

@@ -8,6 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import Positions, segment_rows
+from copa._core.words import counted
 from copa.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -85,6 +86,9 @@ class Certificates(Sequence[Certificate | None]):
     def take(self, rows: Positions) -> "Certificates":
         """Return some of them."""
         return Certificates(self.sources, self.source[rows], self.place[rows])
+
+    def __repr__(self) -> str:
+        return f"Certificates({counted(len(self), 'plan')})"
 
     def __len__(self) -> int:
         return len(self.place)

@@ -12,6 +12,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk
+from copa._core.words import counted, rounded_down, rounded_up
 from copa.bounds.ball_problem import BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
@@ -80,6 +81,13 @@ class ValidityBounds:
     message: npt.NDArray[np.str_]
     seconds: Array
     certificate: Certificate | Certificates | None
+
+    def __repr__(self) -> str:
+        if np.ndim(self.lower):
+            return f"ValidityBounds({counted(len(self), 'plan')}, {counted(int(self.counts.sum()), 'option')})"
+        least = f"all at least {rounded_down(float(self.lower))}, any at least {rounded_down(float(self.any_lower))}"
+        most = f"all at most {rounded_up(float(self.upper))}"
+        return f"ValidityBounds({counted(int(self.counts), 'option')}: {least}, {most}; {self.status})"
 
     @classmethod
     def vacuous(cls, n_plans: int, n_options: int) -> "ValidityBounds":

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.representation import short_repr
 from copa.bounds.canonical import CanonicalPlan, score_moments, witness_matrices
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.gelbrich import gelbrich_distance
@@ -73,6 +74,8 @@ class WorstCase:
     >>> worst.mass.round(3), round(worst.distance, 3)
     (array([0.186]), 0.1)
     """
+
+    __repr__ = short_repr
 
     mass: Array
     location: Array

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
+from copa._core.representation import short_repr
 from copa.bounds.canonical import read_plans
 from copa.bounds.validity import bound_batch
 from copa.exceptions import InvalidInputError
@@ -35,6 +36,8 @@ class CorrectionEffect:
     >>> effect.moved, effect.changed
     (array([0.5]), array([ True]))
     """
+
+    __repr__ = short_repr
 
     lower_before: Array
     lower_after: Array

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
+from copa._core.representation import short_repr
 from copa.exceptions import DataError
 from copa.schema import FeatureSchema
 
@@ -37,6 +38,8 @@ class Dataset:
     >>> data.schema["G2"].direction
     'increase'
     """
+
+    __repr__ = short_repr
 
     features: "pd.DataFrame"
     favourable: "pd.Series[bool]"

@@ -8,6 +8,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.reading import read_count, read_number
+from copa._core.representation import short_repr
 from copa._core.words import shown
 from copa.datasets.dataset import Dataset
 from copa.exceptions import InvalidInputError
@@ -91,6 +92,8 @@ class DatedLoans:
     >>> data.features.shape, data.favourable.dtype.name
     ((200, 9), 'bool')
     """
+
+    __repr__ = short_repr
 
     weights: Array
     weight_names: tuple[str, ...]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from copa._core.representation import short_repr
 from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.tables.casting import cast_like
@@ -111,6 +112,8 @@ class ExternalPlans:
     >>> plans.owner.tolist(), plans.options["debt"].tolist()
     ([1, 0, 1], [9, 5, 4])
     """
+
+    __repr__ = short_repr
 
     factuals: "pd.DataFrame"
     options: "pd.DataFrame"

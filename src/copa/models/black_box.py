@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
 
@@ -45,6 +46,8 @@ class BlackBox(Model):
     typical : DataFrame or None
         Rows by which it can be told from other models, see `typical_rows`; None where nobody needs them.
     """
+
+    __repr__ = short_repr
 
     sharpest: float = COARSEST
     calls: Calls = field(default_factory=Calls, repr=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.bins import Bins, find_bins
 from copa.models.linear import LinearModel
@@ -56,6 +57,8 @@ class Encoding:
     irregular : mapping of str to ndarray of shape (K, D)
         From a numeric column to the change of the encoded vector from an irregular entry to a value of zero.
     """
+
+    __repr__ = short_repr
 
     numeric: Mapping[str, Array]
     categorical: Mapping[str, Array]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, as_floats, as_vector, require_finite
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
 
@@ -184,6 +185,8 @@ class LinearModel(Model):
     cutoff : float
         Oriented decision value from which on the model accepts.
     """
+
+    __repr__ = short_repr
 
     classifier: Any
     transformers: tuple[Any, ...]

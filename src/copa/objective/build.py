@@ -10,6 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import LARGEST, Array, as_floats
 from copa._core.box import Box
 from copa._core.reading import read_count, read_number
+from copa._core.representation import short_repr
 from copa._core.solve_time import require_few_options
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
@@ -50,6 +51,8 @@ class PlanArrays:
     >>> print(plans.message[1].split(";")[0])
     the largest mean score within the bounds is -8.5, below the margin 0.1
     """
+
+    __repr__ = short_repr
 
     points: Array
     objective: Array

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.representation import short_repr
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
 from copa.bounds.worst_option import breaks_first
 from copa.external import ExternalPlans
@@ -174,6 +175,8 @@ class CorrectedPlans:
     >>> corrected.before.status.tolist(), corrected.after.status.tolist()
     (['fragile', 'fragile'], ['ok', 'ok'])
     """
+
+    __repr__ = short_repr
 
     before: PlanBatch
     after: PlanBatch

@@ -369,6 +369,7 @@ def assemble(
         status=status.astype(str),
         message=message.astype(str),
         effort=options.effort,
+        change_effort=options.change_effort,
         relaxed_effort=options.relaxed_effort,
         plausibility=options.plausibility,
         accepted=options.accepted,

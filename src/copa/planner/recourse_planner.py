@@ -24,6 +24,7 @@ from copa.planner.labels import read_favourable, warn_if_weak
 from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
+from copa.planner.representation import planner_html, planner_line
 from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
@@ -237,6 +238,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return planner_line(self)
+
+    def _repr_html_(self) -> str:
+        return planner_html(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_clone__(self) -> "RecoursePlanner":
         """A planner that is not fitted, for the same model: the model in force is a fact, not something to refit."""

@@ -54,6 +54,8 @@ class Plan(PlanRecord):
         At least one option is accepted with at least this probability.
     gap : float
         The exact value of `lower` is at most this much higher; one minus `lower` where nothing better is known.
+    change_effort : ndarray of shape (J, number of columns)
+        Effort of each change by itself; see `PlanBatch`.
     relaxed_lower : float
         `lower` before rounding to real rows.
     highest_level : float
@@ -191,11 +193,16 @@ class PlanBatch(BatchRecord[Plan]):
     intervals : Intervals, optional
         Intervals of the changed numbers within which the options stay as sure, where they are known.
     backend : str
-        Library of the tables that `to_frame` and `summary` return, "pandas", "polars" or "pyarrow": that of the
-        applicants that a planner was given. The tables in the batch are pandas'; a batch from a file returns pandas.
+        Library of the tables that `to_frame`, `options_frame` and `summary` return, "pandas", "polars" or "pyarrow":
+        that of the applicants that a planner was given. The tables in the batch are pandas'; a batch from a file
+        returns pandas.
     plausibility : ndarray of shape (M,), optional
         Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
         is not known.
+    change_effort : ndarray of shape (M, number of columns), optional
+        Effort of each change by itself, by the cost that was planned with; 0 where a cell stays, NaN where it is not
+        known (files of earlier versions). Of a cost whose prices add up ("l1"), the changes of an option add up to its
+        `effort`; of one whose squares do ("l2"), `effort` is the root of the sum of their squares.
 
     Notes
     -----
@@ -219,6 +226,8 @@ class PlanBatch(BatchRecord[Plan]):
     [0, 0, 1]
     >>> batch.summary()["n_options"].tolist()
     [2, 2, 1]
+    >>> batch.options_frame()["n_changes"].tolist()
+    [1, 1, 1, 2, 1]
     """
 
     plan_type = Plan
@@ -226,8 +235,9 @@ class PlanBatch(BatchRecord[Plan]):
     def to_frame(self) -> Any:
         """One row per changed cell.
 
-        Applicant, option, feature, from, to, effort, guarantee, accepted, plausibility, and the ends of its interval,
-        at_least and at_most; NaN where these are not known.
+        Applicant, option, feature, from, to, the effort of this change (`change_effort`), the option's guarantee,
+        accepted and plausibility, and the ends of the change's interval, at_least and at_most; NaN where these are not
+        known. `options_frame` has the effort of whole options.
 
         Returns
         -------
@@ -236,6 +246,20 @@ class PlanBatch(BatchRecord[Plan]):
             they hold values of several kinds.
         """
         return as_backend(tables.changes_table(self), self.backend)
+
+    def options_frame(self) -> Any:
+        """One row per option, in the order of `options`, which has the rows themselves.
+
+        Applicant, option, the status of the plan, the option's guarantee, expected rate (the share of held-out refits
+        that accept it), effort, number of changes, whether it is accepted today, plausibility, and whether it is the
+        one of its plan that breaks first. NaN, or null, where a number is not known.
+
+        Returns
+        -------
+        DataFrame
+            Of the library that the applicants came in (`backend`).
+        """
+        return as_backend(tables.options_table(self), self.backend)
 
     def summary(self) -> Any:
         """One row per applicant: status, message, number of options, guarantees and least effort.

@@ -227,23 +227,24 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
     intervals = batch.intervals
     features = {feature.name: feature for feature in batch.basis.schema.features}
     ends = [{} if intervals is None else intervals.of(i) for i in range(len(batch.owner))]
+    efforts = batch.change_effort
     for k, name in enumerate(factuals):
         rows = np.flatnonzero(flags[:, k])
         for row, cell in zip(rows.tolist(), cells_of(batch.options.iloc[rows, k]), strict=True):
             before = factuals[name][batch.owner[row]]
-            change = {"feature": name, "from": before, "to": as_json(cell)}
+            change = {"feature": name, "from": before, "to": as_json(cell), "effort": as_json(efforts[row, k])}
             if name in ends[row]:
                 least, most = (as_number(features.get(name), end) for end in ends[row][name])
                 change |= {"at_least": least, "at_most": most}
             changes[row].append(change)
-    efforts, weights = batch.effort.tolist(), batch.option_weights.tolist()
+    totals, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
     plausibility = batch.plausibility.tolist()
     return [
         {
             "option": numbers[i],
             "changes": changes[i],
-            "effort": as_json(efforts[i]),
+            "effort": as_json(totals[i]),
             "guarantee": guarantees[i],
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),

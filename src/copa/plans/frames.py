@@ -35,7 +35,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
             "feature": batch.options.columns.take(column),
             "from": pd.Series(before, dtype=object),
             "to": pd.Series(after, dtype=object),
-            "effort": batch.effort[option],
+            "effort": batch.change_effort[option, column],
             "guarantee": batch.option_lower[option],
             "accepted": batch.accepted[option],
             "at_least": at_least,
@@ -54,6 +54,29 @@ def _ends(batch: "BatchRecord[PlanRecord]", option: Positions, column: Positions
     place = np.array([positions.get(name, -1) for name in batch.options.columns], dtype=np.intp)[column]
     lower, upper = (np.where(place < 0, np.nan, ends[option, place]) for ends in (known.lower, known.upper))
     return lower, upper
+
+
+def options_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
+    """One row per option: what is said of it, without its cells."""
+    import pandas as pd
+
+    numbers = option_numbers(batch)
+    first = np.array([plan.breaks_first or 0 for plan in batch], dtype=np.intp)
+    rates = np.full(len(batch.owner), np.nan) if batch.held_out is None else batch.held_out.option_share
+    return pd.DataFrame(
+        {
+            "applicant": labels(batch.applicants.index, batch.owner),
+            "option": numbers,
+            "status": batch.status[batch.owner].astype(object),
+            "guarantee": batch.option_lower,
+            "expected_rate": rates,
+            "effort": batch.effort,
+            "n_changes": batch.changed.sum(axis=1),
+            "accepted": batch.accepted,
+            "plausibility": batch.plausibility,
+            "breaks_first": numbers == first[batch.owner],
+        }
+    )
 
 
 def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":

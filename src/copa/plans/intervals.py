@@ -9,6 +9,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.reading import read_word
 from copa._core.records import Positions
+from copa._core.representation import short_repr
 from copa._core.words import listed
 from copa.exceptions import InvalidInputError
 from copa.plans.columns import OPTION, Columns, per_option, read_numbers
@@ -54,6 +55,8 @@ class Intervals(Columns):
     >>> found.of(0)
     {'income': (2400.0, 9000.0)}
     """
+
+    __repr__ = short_repr
 
     columns: tuple[str, ...]
     lower: Array = field(metadata=per_option(_read_ends))

@@ -9,6 +9,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_exports
 from copa._core.records import Positions
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.plans.columns import APPLICANT, OPTION, Columns, per_applicant, per_option, read_numbers
 
@@ -40,6 +41,8 @@ class HeldOutRates(Columns):
     >>> rates.option_share.tolist(), rates.all_share.tolist(), rates.any_share.tolist()
     ([1.0, 0.5], [0.5], [1.0])
     """
+
+    __repr__ = short_repr
 
     n_models: int
     option_share: Array = field(metadata=per_option(read_numbers))

@@ -129,6 +129,7 @@ class PlanRecord:
     certificate = _Entry[Certificate | None](lambda proof: proof, "certificates")
     effort = _OwnRows[Array]()
     relaxed_effort = _OwnRows[Array]()
+    change_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
     plausibility = _OwnRows[Array]()
@@ -236,6 +237,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     intervals: Intervals | None = None
     backend: str = PANDAS
     plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
+    change_effort: Array = field(default=None, metadata=per_option(read.read_points))  # type: ignore[arg-type]  # so is this
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):
@@ -245,6 +247,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                 )
         for name in ("applicants", "options"):
             read.require_table(getattr(self, name), name)
+        if self.change_effort is None:  # a file of an earlier version
+            object.__setattr__(self, "change_effort", np.full(self.options.shape, np.nan))
         self.read_columns(len(self.applicants), len(self.options))
         names, others = list(self.applicants.columns), list(self.options.columns)
         if names != others:
@@ -260,6 +264,11 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
             raise InvalidInputError(
                 f"points must have one row per option and one column per parameter, shape {shape}, "
                 f"got {self.points.shape}"
+            )
+        if self.change_effort.shape != self.options.shape:
+            raise InvalidInputError(
+                f"change_effort must have a number for each cell of the options, shape {self.options.shape}, "
+                f"got {self.change_effort.shape}"
             )
         if self.intervals is not None:
             self.intervals.require_options(len(self.options))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from copa._core.reading import is_number, is_whole, read_word
+from copa._core.representation import short_repr
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
@@ -120,6 +121,8 @@ class PlanBasis:
     'parameters'
     """
 
+    __repr__ = short_repr
+
     favourable: str | int | float | bool
     threshold: float | None
     radius_source: str
@@ -177,6 +180,8 @@ class PlanTerms(PlanBasis, PlanRequest):
     >>> PlanTerms.of(request, basis).parts() == (request, basis)
     True
     """
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         PlanRequest.__post_init__(self)

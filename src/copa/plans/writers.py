@@ -14,6 +14,7 @@ from copa.exceptions import DataError
 from copa.plans.changes import range_words
 from copa.plans.document import DocumentWriter
 from copa.plans.frames import changes_table, option_numbers
+from copa.plans.frames import options_table as options_table_of
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -35,6 +36,7 @@ OWN_COLUMNS = (
     "plan_status",
     "plan_message",
     "option_guarantee",
+    "option_expected_rate",
     "any_guarantee",
     "all_guarantee",
     "option_effort",
@@ -116,6 +118,7 @@ def options_table(batch: "PlanBatch") -> "pd.DataFrame":
     none = np.flatnonzero(batch.counts == 0)
     owner = np.concatenate([batch.owner, none])
     option = np.concatenate([option_numbers(batch), np.zeros(len(none), dtype=np.intp)])
+    told = options_table_of(batch)
     order = np.lexsort((option, owner))
     place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
     owner, option = owner[order], option[order]
@@ -126,12 +129,13 @@ def options_table(batch: "PlanBatch") -> "pd.DataFrame":
             "option": pd.array(option, dtype="Int64"),
             "plan_status": pd.array(batch.status[owner].tolist(), dtype="string"),
             "plan_message": pd.array(batch.message[owner].tolist(), dtype="string"),
-            "option_guarantee": _where(has, batch.option_lower, place),
+            "option_guarantee": _where(has, told["guarantee"], place),
+            "option_expected_rate": _where(has, told["expected_rate"], place),
             "any_guarantee": np.where(has, batch.any_lower[owner], np.nan),
             "all_guarantee": np.where(has, batch.lower[owner], np.nan),
-            "option_effort": _where(has, batch.effort, place),
+            "option_effort": _where(has, told["effort"], place),
             "option_accepted": pd.array([bool(batch.accepted[k]) if k >= 0 else None for k in place], dtype="boolean"),
-            "option_plausibility": _where(has, batch.plausibility, place),
+            "option_plausibility": _where(has, told["plausibility"], place),
             "option_changes": pd.array(_change_words(batch, place), dtype="string"),
         }
     )

@@ -11,6 +11,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
 from copa._core.reading import read_flag, read_word
+from copa._core.representation import short_repr
 from copa._core.words import listed, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.field_readers import (
@@ -125,6 +126,8 @@ class Feature:
     >>> grade.replace(allowed=["high"]).stated()["allowed"]
     ('high',)
     """
+
+    __repr__ = short_repr
 
     name: str
     kind: Kind

@@ -15,6 +15,7 @@ from copa.schema.feature import Feature
 from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
 from copa.schema.region import FeasibleRegion
+from copa.schema.representation import schema_html, schema_line
 from copa.schema.rules import LinearRule
 from copa.schema.support import range_fields, support_fields
 from copa.schema.verdicts import count_cells, obeying
@@ -102,6 +103,12 @@ class FeatureSchema:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def __repr__(self) -> str:
+        return f"FeatureSchema({schema_line(self)})"
+
+    def _repr_html_(self) -> str:
+        return schema_html(self)
 
     @classmethod
     def infer(

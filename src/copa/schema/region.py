@@ -11,6 +11,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
 from copa._core.records import FrozenMap
+from copa._core.representation import short_repr
 from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells
 from copa.schema.feature import Feature
 from copa.schema.field_readers import MaxChange
@@ -54,6 +55,8 @@ class FeasibleRegion:
     >>> region.categorical["home"].tolist()
     [[True, False], [False, True]]
     """
+
+    __repr__ = short_repr
 
     numeric: Mapping[str, tuple[Array, Array]]
     categorical: Mapping[str, Flags]

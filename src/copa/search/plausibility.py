@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.representation import short_repr
 from copa.exceptions import DataError
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers, irregular_cells, special_cells
@@ -54,6 +55,8 @@ class Plausibility:
     >>> plausible.scores(pd.DataFrame({"rooms": [2, 1], "size": [50, 110]})).tolist()  # one room of 110 square metres
     [1.0, 0.0]
     """
+
+    __repr__ = short_repr
 
     schema: FeatureSchema
     rows: Indices

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.representation import short_repr
 from copa.models import Encoding, LinearModel
 from copa.models.bins import bins_within
 from copa.models.encoding import n_levels
@@ -58,6 +59,8 @@ class ActionSpace:
     plausibility : Plausibility, optional
         How plausible rows are; None where that is not known.
     """
+
+    __repr__ = short_repr
 
     schema: FeatureSchema
     columns: tuple[Feature, ...]
@@ -179,12 +182,24 @@ class ActionSpace:
 
     def effort(self, regions: Regions, rows: Array) -> Array:
         """Effort of rows (M, F) for the applicants of the regions, without penalties: as the search counts it."""
-        n, prices = len(self.numeric), self.prices
+        steps, levels = self._steps(regions, rows), self._level_prices(regions, rows)
+        total: Array = (steps**self.prices.power).sum(axis=1) + levels.sum(axis=1)
+        return np.sqrt(total) if self.prices.power == 2 else total
+
+    def change_efforts(self, regions: Regions, rows: Array) -> Array:
+        """Effort of each column's change by itself, (M, F): they add up to that of the row, or their squares do."""
+        levels = self._level_prices(regions, rows)
+        return np.hstack([self._steps(regions, rows), np.sqrt(levels) if self.prices.power == 2 else levels])
+
+    def _steps(self, regions: Regions, rows: Array) -> Array:
+        """What changes of the numeric columns cost, (M, L)."""
+        n = len(self.numeric)
         way = np.abs(rows[:, :n] - regions.reference) + regions.leaving
-        steps = np.where(rows[:, :n] == regions.own[:, :n], 0.0, way) * prices.per_unit
-        levels = np.take_along_axis(regions.level_prices, as_levels(rows[:, n:]), axis=1)
-        total: Array = (steps**prices.power).sum(axis=1) + levels.sum(axis=1)
-        return np.sqrt(total) if prices.power == 2 else total
+        return np.asarray(np.where(rows[:, :n] == regions.own[:, :n], 0.0, way) * self.prices.per_unit)
+
+    def _level_prices(self, regions: Regions, rows: Array) -> Array:
+        """What changes of the other columns cost, to the power of the prices, (M, F - L)."""
+        return np.take_along_axis(regions.level_prices, as_levels(rows[:, len(self.numeric) :]), axis=1)
 
     def plausibility_of(self, table: "pd.DataFrame") -> Array:
         """Plausibility of rows, (M,); NaN where it is not known."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
+from copa._core.representation import short_repr
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
@@ -74,6 +75,8 @@ class AmbiguitySet(ABC):
     >>> known.option_guarantees(np.array([[1.0, 2.0]])).round(3)
     array([0.962])
     """
+
+    __repr__ = short_repr
 
     has_form: ClassVar[bool] = True
     """Whether a family may say something of the form of the distributions."""
@@ -308,6 +311,8 @@ class MomentBall(AmbiguitySet):
     >>> round(b, 3), round(c, 3)
     (1.0, 1.414)
     """
+
+    __repr__ = short_repr
 
     @property
     def in_ball(self) -> bool:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.reading import read_count
+from copa._core.representation import short_repr
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.versions import refit_versions, version_scores
@@ -44,6 +45,8 @@ class Drift:
     >>> print(drift.in_words())
     2 older versions show moves over 1 and 2 retrainings; nothing was seen over 3 or 4
     """
+
+    __repr__ = short_repr
 
     quantiles: Array
     n_versions: int

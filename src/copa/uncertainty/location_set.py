@@ -7,6 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.reading import read_flag
+from copa._core.representation import short_repr
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 
@@ -48,6 +49,8 @@ class LocationSet(AmbiguitySet):
     >>> round(b, 3), c
     (1.856, 1.0)
     """
+
+    __repr__ = short_repr
 
     simultaneous: bool = True
 

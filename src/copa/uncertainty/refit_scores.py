@@ -7,6 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.reading import read_count
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -62,6 +63,8 @@ class RefitScores(AmbiguitySet):
     >>> round(known.highest, 3)
     0.984
     """
+
+    __repr__ = short_repr
 
     has_form: ClassVar[bool] = False
 

@@ -8,6 +8,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.progress import stage
 from copa._core.reading import read_count
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
 from copa.uncertainty.batched_refits import fit_together
@@ -56,6 +57,8 @@ class Refits:
     >>> refits.halves.shape, refits.n_rows
     ((4, 4), 100)
     """
+
+    __repr__ = short_repr
 
     halves: Array
     thirds: Array

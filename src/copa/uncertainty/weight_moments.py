@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, as_floats, as_symmetric, as_vector, require_finite, semidefinite_root
+from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.linear import parameter_history, parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, information, inverse_information
@@ -80,6 +81,8 @@ class WeightMoments:
     (array([1., 2.]), array([[1., 0.],
            [0., 3.]]))
     """
+
+    __repr__ = short_repr
 
     mean: Array
     cov: Array

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.planner.strategies.obstacles import out_of_reach
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Strategy(ABC):
     """The fitted state of one kind of model, and how plans are built with it.
 
@@ -95,6 +96,9 @@ class Strategy(ABC):
     reliability: float | None = None
     n_rows: int | None = None
     accepted_row: "pd.DataFrame | None" = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kind}, {counted(len(self.space.columns), 'column')}, {self.model!r})"
 
     @classmethod
     @abstractmethod

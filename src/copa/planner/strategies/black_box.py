@@ -44,7 +44,7 @@ ARRAYS = ("scores",)
 CHANGED = 1e-5  # difference of a score from which on it is another model's: beyond what single precision loses
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BlackBoxStrategy(Strategy):
     """The base of strategies for models that are only queried, with a surrogate in their place.
 

@@ -70,7 +70,7 @@ N_CHECKED = 500  # rows of an option's box that all models are queried about in 
 BATCH_SIZE = 256  # applicants whose rows the models are queried about in one call
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Boundary(BlackBoxStrategy):
     """A black box whose guarantees rest on refits.
 

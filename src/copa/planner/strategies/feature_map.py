@@ -43,7 +43,7 @@ SEED = 0  # of these draws: the same for everyone
 BATCH_SIZE = 128  # applicants at a time
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FeatureMap(Parametric):
     """A model that is linear in features which are no sums over the columns (products, splines).
 

@@ -42,7 +42,7 @@ PERTURBED = 500  # rows around the applicant
 WIDTH = 0.75  # of the neighbourhood, times the square root of the number of columns, as LIME has it
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Lime(BlackBoxStrategy):
     """A black box whose guarantees rest on one surrogate for each applicant."""
 

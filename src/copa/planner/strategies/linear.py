@@ -44,7 +44,7 @@ NOT_FOUND = {
 }
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Linear(Parametric):
     """A model whose encoded rows are sums over the columns: the search knows its score and moments exactly."""
 

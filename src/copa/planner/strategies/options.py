@@ -37,6 +37,8 @@ class Options:
     points : ndarray of shape (M, D)
         Points of the ambiguity set.
     effort : ndarray of shape (M,)
+    change_effort : ndarray of shape (M, C)
+        Effort of each column's change by itself, in the columns of the table.
     relaxed_effort : ndarray of shape (M,)
         Before the values were rounded to steps.
     space : ActionSpace
@@ -48,6 +50,7 @@ class Options:
     owner: Indices
     points: Array
     effort: Array
+    change_effort: Array
     relaxed_effort: Array
     space: ActionSpace
 
@@ -63,7 +66,8 @@ class Options:
 
     def take(self, flags: Flags) -> "Options":
         """Some of the rows."""
-        arrays = {name: getattr(self, name)[flags] for name in ("owner", "points", "effort", "relaxed_effort")}
+        names = ("owner", "points", "effort", "change_effort", "relaxed_effort")
+        arrays = {name: getattr(self, name)[flags] for name in names}
         table = self.table[flags].reset_index(drop=True)
         taken = Options(model=self.model, table=table, space=self.space, **arrays)
         for name in {"accepted", "plausibility"} & vars(self).keys():  # known already
@@ -103,11 +107,11 @@ def write_options(
     owner, option = plans.positions
     space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
     table = write_rows(space, applicants.table, applicants.regions, owner, rows)
-    effort = space.effort(regions, rows)
+    effort, of_changes = space.effort(regions, rows), _in_table(space, table, space.change_efforts(regions, rows))
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
     relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
-    return Options(strategy.model, table, owner, points, effort, relaxed_effort, space)
+    return Options(strategy.model, table, owner, points, effort, of_changes, relaxed_effort, space)
 
 
 def read_options(
@@ -122,6 +126,14 @@ def read_options(
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
     space = strategy.space
     regions = read_regions(space, origins).take(owner)
-    effort = space.effort(*as_written(space, regions, table))
+    written = as_written(space, regions, table)
+    effort, of_changes = space.effort(*written), _in_table(space, table, space.change_efforts(*written))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, effort, space)
+    return Options(strategy.model, table, owner, points, effort, of_changes, effort, space)
+
+
+def _in_table(space: ActionSpace, table: "pd.DataFrame", efforts: Array) -> Array:
+    """Efforts of the columns of a space (M, F) in the columns of a table, (M, C): 0 where a column is not in it."""
+    placed = np.zeros((len(table), table.shape[1]))
+    placed[:, [table.columns.get_loc(feature.name) for feature in space.columns]] = efforts
+    return placed

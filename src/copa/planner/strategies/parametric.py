@@ -50,7 +50,7 @@ ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Parametric(Strategy):
     """The state of a model that is linear in its encoded columns: an ambiguity set of its next parameters.
 

@@ -110,12 +110,7 @@ def _taken_back(
     """The rows without the changes that are not needed, the dearest taken back first; of numbers half, if not all."""
     regions, rows = applicants.regions.take(owner), rows.copy()
     own, everyone = regions.own, np.arange(len(rows))
-    efforts = np.empty_like(rows)
-    for f in range(rows.shape[1]):
-        alone = own.copy()
-        alone[:, f] = rows[:, f]
-        efforts[:, f] = space.effort(regions, alone)
-    order = np.argsort(-efforts, axis=1, kind="stable")
+    order = np.argsort(-space.change_efforts(regions, rows), axis=1, kind="stable")
     for column in order.T:
         for share in (0.0, 0.5):
             trial = rows.copy()

@@ -22,7 +22,7 @@ from copa.search.rows import left_entries
 BATCH_SIZE = 64  # applicants between two looks at the clock
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Weighted(Linear):
     """The fitted state of a linear model under objective="paper"."""
 

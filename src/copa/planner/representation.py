@@ -1,0 +1,59 @@
+"""A planner in one line, and as a short table for a notebook: what it plans for, and what its guarantees rest on."""
+
+from typing import TYPE_CHECKING, Any
+
+from copa._core.html import facts_html
+from copa._core.words import counted, shown
+from copa.schema import FeatureSchema
+
+if TYPE_CHECKING:
+    from copa.planner.recourse_planner import RecoursePlanner
+
+ASKED = ("guarantee", "guarantee_for", "n_options")  # shown in the line, whatever their values are
+
+
+def planner_line(planner: "RecoursePlanner") -> str:
+    """The model's kind, what is asked for, and what was fitted."""
+    parts = [model_words(planner.model), *(f"{name}={shown(getattr(planner, name))}" for name in ASKED)]
+    fitted = getattr(planner, "fitted_", None)
+    parts.append("not fitted" if fitted is None else f"fitted: {fitted.kind}")
+    return f"{type(planner).__name__}({', '.join(parts)})"
+
+
+def planner_html(planner: "RecoursePlanner") -> str:
+    """What is asked for, of which model, and what is known of the next ones."""
+    whom = {"each": "each option", "any": "at least one option", "all": "all options together"}
+    rows = [
+        ("model", model_words(planner.model)),
+        (
+            "asked for",
+            f"{shown(planner.guarantee)} for {whom.get(planner.guarantee_for, shown(planner.guarantee_for))}",
+        ),
+        ("options", f"up to {shown(planner.n_options)} per applicant"),
+    ]
+    fitted = getattr(planner, "fitted_", None)
+    if fitted is None:
+        return facts_html("RecoursePlanner, not fitted", [*rows, *_schema(planner.schema)])
+    ambiguity = fitted.ambiguity(int(planner.n_options))
+    rows += [
+        ("favourable answer", shown(fitted.model.favourable)),
+        *_schema(fitted.schema),
+        ("next models", f"a distribution {ambiguity.in_words()}"),
+        ("radius", fitted.radius_source),
+    ]
+    if fitted.n_rows is not None:
+        rows.append(("training data", counted(fitted.n_rows, "row")))
+    return facts_html(f"RecoursePlanner, fitted ({fitted.kind} model)", rows)
+
+
+def model_words(model: Any) -> str:
+    """What a model is, by the name of its classifier."""
+    steps = getattr(model, "steps", None)
+    return type(model).__name__ if not steps else f"{type(model).__name__} with {type(steps[-1][1]).__name__}"
+
+
+def _schema(schema: Any) -> list[tuple[str, str]]:
+    if schema is None:
+        return [("schema", "inferred when fitted")]
+    told = repr(schema) if isinstance(schema, FeatureSchema) else f"from {shown(schema)}"
+    return [("schema", told.removeprefix("FeatureSchema(").removesuffix(")"))]
