@@ -232,7 +232,9 @@ def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -
         rows = np.flatnonzero(flags[:, k])
         for row, cell in zip(rows.tolist(), cells_of(batch.options.iloc[rows, k]), strict=True):
             before = factuals[name][batch.owner[row]]
-            change = {"feature": name, "from": before, "to": as_json(cell), "effort": as_json(efforts[row, k])}
+            change = {"feature": name, "from": before, "to": as_json(cell)}
+            if not np.isnan(efforts[row, k]):
+                change["effort"] = float(efforts[row, k])
             if name in ends[row]:
                 least, most = (as_number(features.get(name), end) for end in ends[row][name])
                 change |= {"at_least": least, "at_most": most}

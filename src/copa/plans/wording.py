@@ -148,7 +148,7 @@ def option_words(plan: "PlanRecord", option: int) -> str:
 
 def guarantee_words(least: float) -> str:
     """Say what is guaranteed for one option."""
-    if not least > 0.0:
+    if not says_something(least):
         return "No probability can be guaranteed for it under the assumption made."
     return (
         f"The next model accepts it with probability at least {rounded_down(least)} if the assumption below is right."
@@ -158,6 +158,11 @@ def guarantee_words(least: float) -> str:
 def unusual_words(plausibility: float) -> str:
     """Say that an option is an unusual combination of values, where it is; "" where not, or where that is not known."""
     return f"unusual combination: plausibility {rounded_down(plausibility)}" if plausibility < UNUSUAL else ""
+
+
+def says_something(least: float) -> bool:
+    """Whether a lower bound is more than 0 with the three digits that are shown."""
+    return float(rounded_down(least)) > 0.0
 
 
 def change_words(change: Change) -> str:
@@ -225,26 +230,31 @@ def _rises(change: Change) -> bool | None:
 
 def guarantees_words(plan: "PlanRecord") -> str:
     """Say with which probability the options are accepted, each, any and all of them; not what is 0."""
-    kinds = [("its option", plan.lower)]
-    if plan.n_options > 1:
-        least = float(plan.option_lower.min())
-        kinds = [("each option", least), ("at least one option", plan.any_lower), ("all options together", plan.lower)]
-    known = [f"{whom} with probability at least {rounded_down(bound)}" for whom, bound in kinds if bound >= 0.001]
-    if not known:
-        return f"No probability can be guaranteed for {'its option' if plan.n_options == 1 else 'these options'}."
-    return f"The next model accepts {', '.join(known)}."
+    if plan.n_options == 1:
+        return _accepts([("its option", plan.lower)]) or "No probability can be guaranteed for its option."
+    return _accepts([("each option", float(plan.option_lower.min())), *_together(plan)]) or (
+        "No probability can be guaranteed for these options."
+    )
+
+
+def _together(plan: "PlanRecord") -> list[tuple[str, float]]:
+    """Lower bounds on what becomes of several options together."""
+    return [("at least one option", plan.any_lower), ("all of them together", plan.lower)]
+
+
+def _accepts(bounds: list[tuple[str, float]]) -> str:
+    """Say whom the next model accepts with which probability; "" where every bound is 0."""
+    known = [f"{whom} with at least {rounded_down(bound)}" for whom, bound in bounds if says_something(bound)]
+    return f"The next model accepts {', '.join(known)}.".replace("with at", "with probability at", 1) if known else ""
 
 
 def whole_words(plan: "PlanRecord") -> str:
     """Say with which probability the plan as a whole is accepted."""
     sentences = []
     if plan.n_options > 1 and plan.request.aim == "guarantee":
-        sentences.append(
-            f"The next model accepts at least one option with probability at least {rounded_down(plan.any_lower)}, "
-            f"all of them together with at least {rounded_down(plan.lower)}."
-        )
-    if plan.upper < 1.0:
-        most = rounded_up(plan.upper)
+        sentences.append(_accepts(_together(plan)))
+    most = rounded_up(plan.upper)
+    if float(most) < 1.0:
         sentences.append(f"In the best case, the next model accepts all of them with probability {most} at most.")
     if plan.breaks_first is not None:
         sentences.append(f"Option {plan.breaks_first} is the one that a change of the model breaks first.")
@@ -260,8 +270,8 @@ def tried_words(plan: "PlanRecord") -> str:
     rates = plan.held_out
     if rates is None or plan.n_options == 0:
         return ""
-    shares = [f"{share:.0%} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
-    both = f"; {float(rates.all_share[0]):.0%} accept all of them" if plan.n_options > 1 else ""
+    shares = [f"{_percent_down(share)} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
+    both = f"; {_percent_down(rates.all_share[0])} accept all of them" if plan.n_options > 1 else ""
     words = (
         f"Expected rate: of {counted(rates.n_models, 'refit')} that the search did not go by, "
         f"{', '.join(shares)}{both}. This is a frequency, not a guarantee."
@@ -286,8 +296,13 @@ def _fidelity_words(rates: HeldOutRates) -> str:
         return ""
     return (
         f" Near these options the local surrogate used by the search agrees with the model on "
-        f"{float(rates.fidelity[0]):.0%} of rows."
+        f"{_percent_down(rates.fidelity[0])} of rows."
     )
+
+
+def _percent_down(share: float) -> str:
+    """A share as a percentage with one decimal at most, never a larger one."""
+    return f"{100.0 * float(rounded_down(share)):.4g}%"
 
 
 def request_words(request: PlanRequest) -> str:

@@ -77,7 +77,11 @@ def as_backend(table: "pd.DataFrame", backend: str) -> Any:
     import narwhals.stable.v1 as nw
 
     library: Any = backend  # one of the names that `backend_of` returns
-    return nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=library).to_native()
+    made = nw.from_dict({str(name): _plain(table[name]) for name in table.columns}, backend=library)
+    empty = [str(name) for name in table.columns if table[name].dtype.kind == "f" and table[name].isna().all()]
+    return made.with_columns(
+        nw.col(name).cast(nw.Float64) for name in empty
+    ).to_native()  # numbers, though none is known
 
 
 def _wrapped(value: Any) -> Any:

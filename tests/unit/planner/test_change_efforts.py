@@ -1,5 +1,6 @@
 """Effort of each change: by the cost that was planned with, kept by files, and unknown in older ones."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -63,6 +64,8 @@ def test_efforts_of_changes_are_kept_by_selections_files_and_documents(batch, tm
     parts = PlanBatch.concat([batch[:3], batch[3:]])
     np.testing.assert_array_equal(parts.change_effort, batch.change_effort)
     np.testing.assert_array_equal(batch[2].change_effort, batch[2:3].change_effort)
+    told = [option["changes"] for entry in json.loads(batch.to_json())["applicants"] for option in entry["options"]]
+    assert [change["effort"] for changes in told for change in changes] == batch.to_frame()["effort"].tolist()
 
 
 def test_an_audit_finds_the_same_efforts(planner, batch):

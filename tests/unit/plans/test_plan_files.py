@@ -106,7 +106,7 @@ def test_column_labels_need_not_be_text(tmp_path):
     batch = german_batch()
     tables = {"applicants": batch.applicants.assign(**{"7": 1}), "options": batch.options.assign(**{"7": 1})}
     tables = {name: table.rename(columns={"7": 7}).rename_axis(columns="what") for name, table in tables.items()}
-    replace(batch, **tables).save(tmp_path / "labels.copa")
+    replace(batch, **tables, change_effort=None).save(tmp_path / "labels.copa")
     loaded = PlanBatch.load(tmp_path / "labels.copa")
     assert loaded.applicants.columns[-1] == 7
     assert loaded.options.columns.name == "what"
