@@ -22,7 +22,9 @@ FIT = ("--target", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
-    return write_bank(tmp_path_factory.mktemp("bank"))
+    folder = write_bank(tmp_path_factory.mktemp("bank"))
+    pd.read_csv(folder / "people.csv").head(24).to_csv(folder / "people.csv", index=False)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,11 @@ N_INSTANCES = 320
 CHUNKS = 16
 
 
+def some_quick(n_quick: int) -> list[object]:
+    """Numbers of the chunks, of which a few are tried by every run and the others by the slow one."""
+    return [*range(n_quick), *(pytest.param(index, marks=pytest.mark.slow) for index in range(n_quick, CHUNKS))]
+
+
 def bounds_of(instance: Instance) -> copa.ValidityBounds:
     return copa.validity_bounds(instance.points, instance.mean, instance.cov, instance.radius, instance.drift)
 
@@ -51,7 +56,7 @@ def differences(index: int) -> dict[str, list[float]]:
     return found
 
 
-@pytest.mark.parametrize("index", range(CHUNKS))
+@pytest.mark.parametrize("index", some_quick(4))
 def test_bounds_agree_with_the_papers_programs(index):
     found = differences(index)
     assert {kind: max(map(abs, values)) for kind, values in found.items() if max(map(abs, values)) > AGREE} == {}
@@ -60,9 +65,7 @@ def test_bounds_agree_with_the_papers_programs(index):
     assert solved >= 3 * len(chunk(index)) - 3, "the solver must reach nearly all programs to be a test"
 
 
-@pytest.mark.parametrize(
-    "index", [*range(4), *(pytest.param(index, marks=pytest.mark.slow) for index in range(4, CHUNKS))]
-)
+@pytest.mark.parametrize("index", some_quick(1))
 def test_bounds_agree_with_the_programs_exactly_as_printed(index):
     # The printed programs are badly conditioned: the solver reaches about half of them, and now and then calls a value
     # optimal that is off by 1e-6 to 1e-4. Where ours differs, the same program in better coordinates must side with it.

@@ -57,7 +57,7 @@ def build(problem, n_options, **settings):
     )
 
 
-@pytest.mark.parametrize("seed", [*range(16), *(pytest.param(s, marks=pytest.mark.slow) for s in range(16, 120))])
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(s, marks=pytest.mark.slow) for s in range(6, 120))])
 def test_no_plan_of_a_general_solver_is_better(seed):
     problem, n_options = draw(seed)
     plans = build(problem, n_options, n_starts=64)  # at 32, one of the 120 problems ends 0.15 % above the solver's
@@ -69,8 +69,10 @@ def test_no_plan_of_a_general_solver_is_better(seed):
     assert plans.objective[0] <= least + 1e-5 * (1.0 + abs(least))
 
 
-@pytest.mark.parametrize("cost", ["l2", "l1"])
-@pytest.mark.parametrize("weight", [0.3, 3.0])
+@pytest.mark.parametrize(
+    ("weight", "cost"),
+    [(0.3, "l2"), (3.0, "l1"), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((0.3, "l1"), (3.0, "l2")))],
+)
 def test_no_point_of_a_grid_is_a_better_single_option(weight, cost):
     cov = np.array([[0.3, 0.1, 0.0], [0.1, 0.2, -0.1], [0.0, -0.1, 0.4]])
     problem = Construction(

@@ -1,5 +1,6 @@
 """A pipeline cloned and fitted again, encoder included, one subset of the rows at a time."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 Scaling = tuple[Array, Array]  # slopes and offsets of the columns (p,)
 
+Chunk = list[tuple[Indices, dict[str, Any], Scaling | None]]  # rows, settings and scaling of each refit
+Refitted = list[tuple[Array, bool]]  # parameters of each, and whether they are exactly those
+
 AT_ONCE = 8  # refits that a process is sent at a time
+WORTH_PROCESSES = 2.0  # seconds of refits here before others are started, which takes about as long
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +150,7 @@ class PipelineRefits:
         seed : int
             For estimators whose own `random_state` is None.
         n_jobs : int, optional
+            Processes; None starts as many as there are cores if a few seconds are not enough.
 
         Returns
         -------
@@ -153,14 +159,12 @@ class PipelineRefits:
         bool
             Whether all are exactly those of the refits.
         """
-        from joblib import Parallel, delayed
-
         seeds = np.random.default_rng(seed).spawn(3)[2].integers(2**31, size=len(subsets))
         seeded = [key for key, value in self.pipeline.get_params().items() if _is_random(key) and value is None]
 
         kept = cache(lambda n_rows: keep_penalty_per_row(self.pipeline, n_rows / subsets.n_rows))
 
-        def tasks() -> Iterator[Any]:
+        def chunks() -> Iterator[Chunk]:
             # Subsets and seeds are fixed here: the order of the workers cannot matter.
             for first in range(0, some.size, AT_ONCE):
                 chunk = []
@@ -168,21 +172,37 @@ class PipelineRefits:
                     rows = subsets.rows(k)
                     settings = kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))
                     chunk.append((rows, settings, scalings.get(int(k))))
-                yield delayed(_refit_chunk)(self, chunk)
+                yield chunk
 
-        fitted: list[tuple[Array, bool]] = []
+        fitted: Refitted = []
         if some.size > 0:
             with stage("refitting the model", some.size, "refits") as advance:
-                for chunk in Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks()):
-                    fitted += chunk
-                    advance(len(chunk))
+                for found in _refit_chunks(self, chunks(), n_jobs):
+                    fitted += found
+                    advance(len(found))
         thetas = np.array([theta for theta, _ in fitted]).reshape(some.size, self.coordinates.encoded.shape[1])
         return thetas, all(exact for _, exact in fitted)
 
 
-def _refit_chunk(
-    refits: PipelineRefits, chunk: list[tuple[Indices, dict[str, Any], Scaling | None]]
-) -> list[tuple[Array, bool]]:
+def _refit_chunks(refits: PipelineRefits, chunks: Iterator[Chunk], n_jobs: int | None) -> Iterator[Refitted]:
+    """Parameters of refits, in order; in this process as long as starting others would take longer.
+
+    How many there are is the choice of whoever names a number.
+    """
+    from joblib import Parallel, delayed
+
+    end = time.monotonic() + WORTH_PROCESSES
+    for chunk in chunks:
+        yield _refit_chunk(refits, chunk)
+        if n_jobs != 1 and (n_jobs is not None or time.monotonic() > end):
+            break
+    else:
+        return
+    tasks = (delayed(_refit_chunk)(refits, chunk) for chunk in chunks)
+    yield from Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks)
+
+
+def _refit_chunk(refits: PipelineRefits, chunk: Chunk) -> Refitted:
     with one_thread_no_warnings():
         return [_refit(refits, *item) for item in chunk]
 

@@ -115,10 +115,20 @@ def test_every_kind_of_linear_classifier_is_refitted_and_planned_for(classifier)
     assert len(batch.options) > 50
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("threshold", [None, 0.6])
-@pytest.mark.parametrize("base", [LinearSVC(), LogisticRegression()], ids=["svc", "logistic"])
-def test_a_calibrated_classifier_accepts_every_option(ensemble, threshold, base):
+CALIBRATED = {
+    f"{name}-{threshold}-{ensemble}": (base, threshold, ensemble)
+    for name, base in (("svc", LinearSVC()), ("logistic", LogisticRegression()))
+    for threshold in (None, 0.6)
+    for ensemble in (True, False)
+}
+QUICK = ("svc-None-True", "svc-0.6-False", "logistic-0.6-True")
+
+
+@pytest.mark.parametrize(
+    "case", [*QUICK, *(pytest.param(c, marks=pytest.mark.slow) for c in CALIBRATED if c not in QUICK)]
+)
+def test_a_calibrated_classifier_accepts_every_option(case):
+    base, threshold, ensemble = CALIBRATED[case]
     model = loans.fitted_pipeline(CalibratedClassifierCV(base, ensemble=ensemble, cv=3, method="sigmoid"))
     planner = loans.planner(model, threshold=threshold, guarantee=0.6)
     batch = planner.plan(PEOPLE)

@@ -198,7 +198,7 @@ def test_the_random_state_decides_the_result(credit):
     ],
 )
 def test_a_bad_argument_gets_an_immediate_typed_error(credit, changes, message):
-    arguments = {"estimator": LogisticRegression(), "X": credit[0], "y": credit[1], **changes}
+    arguments = {"estimator": LogisticRegression(), "X": credit[0], "y": credit[1], "n_jobs": 1, **changes}
     with pytest.raises(InvalidInputError, match=message):
         retrained_parameters(**arguments)
 
@@ -206,7 +206,7 @@ def test_a_bad_argument_gets_an_immediate_typed_error(credit, changes, message):
 @pytest.mark.parametrize("settings", [{"C": -1.0}, {"solver": "newton"}, {"dual": True}, {"C": np.nan}], ids=str)
 def test_settings_that_scikit_learn_refuses_are_refused_in_its_words(credit, settings):
     with pytest.raises(ValueError, match=r"'C' parameter|'solver' parameter|dual=False"):
-        retrained_parameters(LogisticRegression(**settings), *credit, n_models=2)
+        retrained_parameters(LogisticRegression(**settings), *credit, n_models=2, n_jobs=1)
 
 
 def test_separable_classes_without_a_penalty_are_an_error_that_says_what_to_do():
