@@ -10,7 +10,9 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
 
-test: lint types contract docs unit
+test: $(VENV)/.test
+	$(MAKE) -j2 lint types contract docs
+	$(MAKE) unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -402,7 +402,7 @@ def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguit
 def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
     """Least atan2(mean, std) over the disc of radius `reach` around (mean, std); zero where mean <= reach."""
     length = np.hypot(mean, std)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         tilt = np.arcsin(np.minimum(1.0, np.where(length > 0.0, reach / length, 1.0)))
     return np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
 

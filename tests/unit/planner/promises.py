@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -62,7 +63,7 @@ class Judge:
         """Bounds of the rows as one plan."""
         return copa.validity_bounds(self.encode(rows), ambiguity=self.ambiguity)
 
-    @property
+    @cached_property
     def ambiguity(self) -> AmbiguitySet:
         """The distributions that guarantees hold for."""
         if self.reliability is None:
@@ -77,31 +78,55 @@ def broken_promises(judge: Judge, applicants: pd.DataFrame, batch: copa.PlanBatc
     pd.testing.assert_frame_equal(batch.applicants, applicants, check_exact=True)
     if not batch.options.dtypes.equals(applicants.dtypes):
         found.append(f"types {batch.options.dtypes.to_dict()} of options, {applicants.dtypes.to_dict()} of applicants")
+    said = Said.of(judge, applicants, batch)
     for i, plan in enumerate(batch):
-        own = applicants.iloc[[i]]
+        own, rows = applicants.iloc[[i]], np.flatnonzero(batch.owner == i)
         pd.testing.assert_frame_equal(plan.factual, own, check_exact=True)
-        found += [f"applicant {i}: {fault}" for fault in _plan_faults(judge, own, plan)]
+        alike = plan.options.reset_index(drop=True).equals(batch.options.iloc[rows].reset_index(drop=True))
+        found += [] if alike else [f"applicant {i}: other options in the plan than in the batch"]
+        found += [f"applicant {i}: {fault}" for fault in _plan_faults(judge, own, plan, said.take(rows))]
     return found
 
 
-def _plan_faults(judge: Judge, own: pd.DataFrame, plan: copa.Plan) -> list[str]:
+@dataclass(frozen=True)
+class Said:
+    """What the pipeline and the schema say of options, asked about all of a batch at once."""
+
+    points: Any
+    accepted: Any
+    violations: list[list[str]]
+
+    @classmethod
+    def of(cls, judge: Judge, applicants: pd.DataFrame, batch: copa.PlanBatch) -> "Said":
+        rows = batch.options
+        if len(rows) == 0:
+            return cls(np.zeros((0, len(judge.mean))), np.zeros(0, dtype=bool), [])
+        violations = judge.schema.violations(applicants.iloc[batch.owner], rows)
+        return cls(judge.encode(rows), np.asarray(judge.accepts(rows), dtype=bool), violations)
+
+    def take(self, rows: Any) -> "Said":
+        """What they say of some of the options."""
+        return Said(self.points[rows], self.accepted[rows], [self.violations[k] for k in rows])
+
+
+def _plan_faults(judge: Judge, own: pd.DataFrame, plan: copa.Plan, said: Said) -> list[str]:
     if plan.status not in ("ok", "fragile"):
         return [] if plan.n_options == 0 else [f"{plan.status} with {plan.n_options} options"]
     if plan.n_options == 0:
         return [f"{plan.status} without options"] if plan.status == "ok" or plan.highest_level > 0.0 else []
     nothing = plan.request.level is not None and not (plan.option_lower > 0.0).all()
     found = ["an option without any guarantee"] if nothing else []
-    found += [f"breaks the schema: {faults}" for faults in judge.schema.violations(own, plan.options) if faults]
+    found += [f"breaks the schema: {faults}" for faults in said.violations if faults]
     found += _cell_faults(judge, own, plan.options)
     if plan.options.duplicated().any():
         found.append("the same option twice")
-    if not np.all(judge.accepts(plan.options)):
+    if not said.accepted.all():
         found.append("an option that today's model refuses")
     if plan.request.objective == "level":
         found += _choice_faults(plan)
     if (plan.plausibility < plan.request.plausibility).any():
         found.append(f"plausibilities {plan.plausibility}, {plan.request.plausibility} is asked for")
-    return found + _bound_faults(judge, plan)
+    return found + _bound_faults(judge, plan, said.points)
 
 
 def _choice_faults(plan: copa.Plan) -> list[str]:
@@ -149,10 +174,10 @@ def _bits(column: pd.Series) -> list[Any]:
     return [(type(entry), np.float64(entry).tobytes() if isinstance(entry, float) else entry) for entry in column]
 
 
-def _bound_faults(judge: Judge, plan: copa.Plan) -> list[str]:
+def _bound_faults(judge: Judge, plan: copa.Plan, points: Any) -> list[str]:
     found = []
-    again = judge.bounds(plan.options)
-    if not np.allclose(plan.points, judge.encode(plan.options), rtol=ROUNDING, atol=ROUNDING):
+    again = copa.validity_bounds(points, ambiguity=judge.ambiguity)
+    if not np.allclose(plan.points, points, rtol=ROUNDING, atol=ROUNDING):
         found.append("bounds about other points than the rows delivered")
     for name, said, value in (
         ("each", plan.option_lower, again.option_lower),
