@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "command_line.md"
 TABLE = re.compile(r"(<!-- progress -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FIRST, GAP = 2.0, 10.0  # seconds: what is promised
 ROWS, MORE_ROWS = 50_000, 150_000
-SMALL = "--n-options 2 --n-starts 2"
+SMALL = "--n-options 1 --n-starts 1 --plausibility 0"
 FIT = "--target paid --favourable yes --schema loans.yaml --guarantee 0.8 --n-models 64"
 PLANS = "loans.bundle plans.csv --applicants loans.csv"
 COMMANDS = {
@@ -33,10 +33,11 @@ COMMANDS = {
     "schema validate": "loans.yaml loans.csv",
     "fit": f"loans.csv {FIT} --drop quarter -o loans.bundle",
     "plan": f"loans.bundle loans.csv -o plans.csv --certificates proofs.zip --report report.html {SMALL}",
+    "letter": f"loans.bundle loans.csv -o letters --force {SMALL}",
     "verify": "proofs.zip",
     "audit": f"{PLANS} -o audited.csv --report audit.html",
     "correct": f"{PLANS} -o corrected.csv --report corrected.html --guarantee 0.85",
-    "backtest": f"loans.csv {FIT} --by quarter --n-refits 10 {SMALL}",
+    "backtest": f"loans.csv {FIT} --by quarter --n-refits 10 --n-options 1 --n-starts 1",
     "demo": "-o demo",
 }
 HEADS = (

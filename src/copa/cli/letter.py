@@ -133,7 +133,6 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     if plans is not None:
         _require_unasked(asked | {"id": label, "resume": resume or None})
     opened = open_bundle(bundle, **asked, n_jobs=n_jobs)
-    opened.planner.progress = False
     limits = read_max_change(max_change, opened.planner.schema_)
     opened.planner.fitted_ = opened.planner.fitted_.limited(limits)
     if plans is not None:

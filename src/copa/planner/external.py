@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.progress import stage
 from copa._core.representation import short_repr
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
 from copa.bounds.worst_option import breaks_first
@@ -89,10 +90,12 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     factuals, n = given.plans.factuals, len(given.plans.factuals)
     owner = given.plans.owner.astype(np.int64)
     table, n_options = given.plans.options, given.n_options
-    options = read_options(strategy, factuals, table, owner, n_options, n_jobs, given.encoded_options)
+    with stage("reading what the model says of the options"):
+        options = read_options(strategy, factuals, table, owner, n_options, n_jobs, given.encoded_options)
     sized = replace(request, n_options=n_options)
     made = deliver(strategy, factuals, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
-    violations = _violations(strategy, given.origins, options.table)
+    with stage("checking the options against the schema"):
+        violations = _violations(strategy, given.origins, options.table)
     status, message = _verdicts(made, violations, n, request)
     if strategy.shortage and request.aim == "guarantee":
         message[status == FRAGILE] = strategy.shortage
@@ -229,7 +232,8 @@ def correct_plans(
     and where nothing that is allowed is accepted today. If the schema or the model refuses it as it is, it is left out.
     """
     strategy.require_method(correction.method)
-    readable = ReadablePlans.read(strategy, given)
+    with stage("checking the plans as they are"):
+        readable = ReadablePlans.read(strategy, given)
     audit = audit_plans(strategy, readable, request, run.n_jobs)
     before, plans = audit.batch, readable.plans
     people, owner = np.unique(plans.owner, return_inverse=True)  # those with options, whose own rows are good
@@ -250,7 +254,8 @@ def correct_plans(
         least = np.where(audit.sound, reached, -1.0)
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
-    rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
+    with stage("writing the corrected rows"):
+        rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
     good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])
