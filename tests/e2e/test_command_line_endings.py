@@ -105,7 +105,7 @@ def test_a_run_that_is_terminated_keeps_what_is_finished(bank, bundle, tmp_path,
 
 
 def test_a_run_that_fails_before_its_first_block_leaves_nothing(bank, bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr("copa.cli.plan._plan_blocks", lambda *_: 1 / 0)
+    monkeypatch.setattr("copa.cli.plan.plan_blocks", lambda *_: 1 / 0)
     refused("plan", bundle, bank / "people.csv", *outputs(tmp_path), code=1)
     assert names(tmp_path) == []
 
