@@ -1,6 +1,7 @@
 """Why a model declines someone: what separates an applicant from those whom it accepts, column by column."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
+from copa.planner.accepted import FEWEST, is_accepted
 from copa.schema import FeatureSchema
 from copa.schema.recognition import why_protected
 from copa.schema.typical import typical_row
@@ -25,6 +27,7 @@ LEAST_SHARE = 0.02  # of what the applicant lacks to the reference; what contrib
 EXACT, REPLACEMENT = "exact", "replacement"
 ACCEPTED, NEIGHBOURS = "accepted", "neighbours"
 N_NEIGHBOURS = (10, 50, 250)  # accepted rows whose typical values stand for the neighbours; more where it is declined
+N_GROUPS = 50  # accepted rows whose own neighbours are tried where nothing is typical of all
 BLOCK = 100  # applicants whose rows are held at once
 
 
@@ -61,7 +64,7 @@ class Reasons:
     values, references : tuple
         The applicant's cells, and those of the reference: of a linear model, what is typical of the training rows that
         it accepts (median, most frequent level); of others, what is typical of the accepted rows nearest to the
-        applicant.
+        applicant. The model accepts every reference.
     contributions : ndarray of shape (C,)
         By how much the score rises with the reference's cell; negative where the applicant's is the better one.
     together : float
@@ -169,7 +172,8 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     references, found = _References(fitted), []
     for first in range(0, len(table), BLOCK):
         people = table.iloc[first : first + BLOCK]
-        found += _compare(fitted, people[list(fitted.model.columns)], references.of_each(people), references.word)
+        rows, words = references.of_each(people)
+        found += _compare(fitted, people[list(fitted.model.columns)], rows, words)
     return found
 
 
@@ -181,39 +185,58 @@ class _References:
         columns = list(fitted.model.columns)
         self._known: Plausibility | None = None
         if known is not None and not fitted.additive and set(columns) <= set(known.schema.names):
-            self._rows = known.table()[columns]
-            self._accepted: Indices = np.flatnonzero(fitted.model.accepts(self._rows))
+            self._rows = known.table()
+            self._accepted: Indices = np.flatnonzero(fitted.model.accepts(self._rows[columns]))
             self._known = known if len(self._accepted) >= N_NEIGHBOURS[0] else None
-        if self._known is None and fitted.accepted_row is None:
-            raise InvalidInputError(
-                "reasons compare an applicant with those accepted, and this planner knows none: no training row is "
-                "accepted, or it was saved by an earlier version of copa. Fit it again to the training data"
-            )
 
-    @property
-    def word(self) -> str:
-        """Whose typical values they are."""
-        return ACCEPTED if self._known is None else NEIGHBOURS
-
-    def of_each(self, people: "pd.DataFrame") -> "pd.DataFrame":
-        """What is typical of the accepted rows near each applicant, or of all of them, a row for each."""
+    def of_each(self, people: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+        """What is typical of the accepted rows near each applicant, or of all of them, and whose values they are."""
         import pandas as pd
 
         if self._known is None:
-            return cast("pd.DataFrame", self._fitted.accepted_row).iloc[np.zeros(len(people), dtype=np.intp)]
-        return pd.concat([self._near(people.iloc[[i]]) for i in range(len(people))])
+            return self._all.iloc[np.zeros(len(people), dtype=np.intp)], [ACCEPTED] * len(people)
+        near = [self._near(people.iloc[[i]]) for i in range(len(people))]
+        words = [ACCEPTED if row is None else NEIGHBOURS for row in near]
+        return pd.concat([self._all if row is None else row for row in near]), words
 
-    def _near(self, row: "pd.DataFrame") -> "pd.DataFrame":
-        """What is typical of as few accepted neighbours as are together accepted, as one row."""
+    def _near(self, row: "pd.DataFrame") -> "pd.DataFrame | None":
+        """What is typical of as few neighbours as are together accepted, as one row; None where none are."""
         fitted, near = self._fitted, cast("Plausibility", self._known).nearest(row, self._accepted)
         for size in N_NEIGHBOURS:
             found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
-            if fitted.model.accepts(found)[0]:
-                break
+            if is_accepted(fitted.model, found):
+                return found
+        return None
+
+    def _alike(self) -> "pd.DataFrame | None":
+        """What is typical of accepted rows that are like each other, and is accepted; the best scores come first."""
+        fitted, accepted = self._fitted, self._rows.iloc[self._accepted]
+        scores = scores_of(fitted.model, accepted[list(fitted.model.columns)])
+        for i in np.argsort(-scores, kind="stable")[:N_GROUPS].tolist():
+            near = cast("Plausibility", self._known).nearest(accepted.iloc[[i]], self._accepted)
+            for size in (N_NEIGHBOURS[0], FEWEST):
+                found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
+                if is_accepted(fitted.model, found):
+                    return found
+        return None
+
+    @cached_property
+    def _all(self) -> "pd.DataFrame":
+        """What is typical of all accepted rows, and accepted itself, as one row."""
+        fitted, found = self._fitted, self._fitted.accepted_row
+        if found is not None and is_accepted(fitted.model, found):
+            return found
+        found = None if self._known is None else self._alike()
+        if found is None:
+            raise InvalidInputError(
+                "reasons compare an applicant with those accepted, and this planner knows nobody to compare with: no "
+                "training row is accepted, what is typical of the accepted ones is declined itself, or it was saved by "
+                "an earlier version of copa. Fit it again to the training data"
+            )
         return found
 
 
-def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", word: str) -> list[Reasons]:
+def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", words: list[str]) -> list[Reasons]:
     """Split the differences of N applicants from their references."""
     columns, n = fitted.model.columns, len(people)
     # Of each column one row with the reference's cell in the applicant's row, and one the other way round; then the two
@@ -237,7 +260,7 @@ def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFra
                 score=score,
                 reference_score=reference_score,
                 found_by=EXACT if fitted.additive else REPLACEMENT,
-                compared_with=word,
+                compared_with=words[i],
             )
         )
     return found

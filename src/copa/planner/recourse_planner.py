@@ -16,6 +16,7 @@ from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
+from copa.planner.accepted import accepted_row
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
@@ -32,7 +33,6 @@ from copa.planner.strategies.weighted import Weighted
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
-from copa.schema.typical import typical_row
 from copa.search.plausibility import Plausibility
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
@@ -297,8 +297,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
         with stage("comparing the training rows with each other"):
             known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
-        accepted = table[fitted.model.accepts(table)]
-        typical = typical_row(schema, accepted, model.columns) if len(accepted) else None
+        typical = accepted_row(fitted.model, schema, table)
         return replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:

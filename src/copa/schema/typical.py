@@ -19,8 +19,10 @@ DIGIT = 0.1  # of the power of ten of a column's spread: typical numbers are tol
 SPREAD_QUANTILES = (0.16, 0.84)  # half of what lies between is a standard deviation of a normal law
 
 
-def typical_row(schema: FeatureSchema, table: "pd.DataFrame", columns: Sequence[str]) -> "pd.DataFrame":
-    """Medians of numbers and most frequent levels, as one row.
+def typical_row(
+    schema: FeatureSchema, table: "pd.DataFrame", columns: Sequence[str], *, average: bool = False
+) -> "pd.DataFrame":
+    """Medians (or averages) of numbers and most frequent levels, as one row.
 
     Each cell is about its own column, and numbers are rounded: it is nobody's row. Where most cells of a column of
     numbers are missing or special codes, the most frequent of these is the typical one.
@@ -32,6 +34,8 @@ def typical_row(schema: FeatureSchema, table: "pd.DataFrame", columns: Sequence[
         At least one row.
     columns : sequence of str
         Columns of the table that are wanted, also such as the schema does not know.
+    average : bool
+        Whether numbers are averaged; otherwise their median is taken.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def typical_row(schema: FeatureSchema, table: "pd.DataFrame", columns: Sequence[
     import pandas as pd
 
     features = {feature.name: feature for feature in schema.features}
-    cells = {name: _typical(features.get(name), table[name]) for name in columns}
+    cells = {name: _typical(features.get(name), table[name], average=average) for name in columns}
     return pd.DataFrame({name: pd.Series([cell], dtype=_dtype(table[name], cell)) for name, cell in cells.items()})
 
 
@@ -62,7 +66,7 @@ def _dtype(column: "pd.Series[Any]", cell: Any) -> Any:
     return np.float64 if whole else column.dtype
 
 
-def _typical(feature: Feature | None, column: "pd.Series[Any]") -> Any:
+def _typical(feature: Feature | None, column: "pd.Series[Any]", *, average: bool) -> Any:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     counted = is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype)
@@ -71,7 +75,7 @@ def _typical(feature: Feature | None, column: "pd.Series[Any]") -> Any:
     irregular = column.isna().to_numpy() if feature is None else irregular_cells(feature, column)
     if 2 * irregular.sum() > len(column):
         return _most_frequent(column[irregular])
-    return _median(feature, column_numbers(column[~irregular])[0])
+    return _middle(feature, column_numbers(column[~irregular])[0], average=average)
 
 
 def _most_frequent(column: "pd.Series[Any]") -> Any:
@@ -83,15 +87,16 @@ def _most_frequent(column: "pd.Series[Any]") -> Any:
     return min(found, key=str) if found else next(cell for cell in column if is_missing(cell))
 
 
-def _median(feature: Feature | None, numbers: Array) -> float | int:
-    """The median of numbers, on the step of their column and no finer than their spread tells."""
+def _middle(feature: Feature | None, numbers: Array, *, average: bool) -> float | int:
+    """The median or average of numbers, on the step of their column and no finer than their spread tells."""
     low, middle, high = np.quantile(numbers, [SPREAD_QUANTILES[0], 0.5, SPREAD_QUANTILES[1]]).tolist()
     spread = 0.5 * (high - low) or float(np.std(numbers))
-    median = float(np.quantile(numbers, 0.5, method="lower"))
+    found = float(np.quantile(numbers, 0.5, method="lower"))
     if spread > 0.0 and math.isfinite(spread):
-        median = float(snap(middle, DIGIT * 10.0 ** math.floor(math.log10(spread))))
+        middle = float(np.mean(numbers)) if average else middle
+        found = float(snap(middle, DIGIT * 10.0 ** math.floor(math.log10(spread))))
     step = None if feature is None else feature.step
     if step is not None:
-        median = float(snap(median, step))
-    median = float(np.clip(median, numbers.min(), numbers.max()))
-    return int(median) if median.is_integer() else median
+        found = float(snap(found, step))
+    found = float(np.clip(found, numbers.min(), numbers.max()))
+    return int(found) if found.is_integer() else found

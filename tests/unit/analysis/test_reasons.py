@@ -249,3 +249,39 @@ def test_protected_columns_are_known_by_name_and_by_title():
         "age": "looks like an age",
         "religion": "looks like a protected attribute",
     }
+
+
+def skewed(n=600, columns=6):
+    """Columns that are rarely high together, of which a tenth of the rows is accepted."""
+    draw = np.random.default_rng(3)
+    table = pd.DataFrame({f"x{k}": (draw.exponential(1.0, n) ** 2).round(2) for k in range(columns)})
+    total = table.sum(axis=1)
+    return table, (total > np.quantile(total, 0.9)).to_numpy()
+
+
+def test_every_reference_is_accepted_also_where_the_medians_of_the_accepted_are_declined():
+    table, y = skewed()
+    model = LogisticRegression(max_iter=5000).fit(table, y)
+    medians = table[model.predict(table)].median().to_frame().T
+    assert not model.predict(medians)[0]
+    planner = copa.RecoursePlanner(model, **QUICK).fit(table, y)
+    people = table[~model.predict(table)]
+    found = find_reasons(planner.fitted_, people)
+    assert min(r.reference_score for r in found) >= 0.0
+    assert all(r.principal() for r in found)
+    assert not (table == planner.fitted_.accepted_row.iloc[0]).all(axis=1).any()
+
+
+def test_where_what_is_typical_of_neighbours_is_declined_all_accepted_stand_in():
+    table, y = skewed(300, 3)
+    model = RandomForestClassifier(20, max_depth=5, random_state=0).fit(table, y)
+    planner = copa.RecoursePlanner(model, radius=0.1, n_models=4, plausibility=0.05).fit(table, y)
+    found = find_reasons(planner.fitted_, table[~model.predict(table)].head(60))
+    assert min(r.reference_score for r in found) >= 0.0
+    assert {r.compared_with for r in found} >= {"accepted"}
+
+
+def test_a_reference_that_is_declined_is_refused(bank):
+    declined_row = declined(bank)[list(bank.fitted_.model.columns)].head(1)
+    with pytest.raises(InvalidInputError, match="knows nobody to compare with"):
+        find_reasons(replace(bank.fitted_, accepted_row=declined_row), PEOPLE.head(1))

@@ -1,0 +1,75 @@
+"""Whom declined applicants are compared with: what is typical of those whom a model accepts, and accepted itself."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copa.models.base import Model
+from copa.schema import FeatureSchema
+from copa.schema.typical import typical_row
+from copa.uncertainty.versions import scores_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 5  # rows of a part of the accepted ones: what is typical of fewer is too near to a person's own row
+
+
+def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> "pd.DataFrame | None":
+    """What is typical of the rows that a model accepts, and is itself accepted.
+
+    Of columns that rarely are high together, the medians of the accepted rows may be declined. Then it is what is
+    typical of the half of them with the highest scores, of a quarter, and so on; and where that is declined too, the
+    averages of all, of a half, and so on.
+
+    Parameters
+    ----------
+    model : Model
+    schema : FeatureSchema
+    table : DataFrame
+        Rows, also such as the model declines.
+
+    Returns
+    -------
+    DataFrame or None
+        One row; None where fewer than two rows are accepted, or nothing that is typical of them is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa import Feature, FeatureSchema
+    >>> from copa.models.linear import LinearModel
+    >>> from copa.planner.accepted import accepted_row
+    >>> table = pd.DataFrame({"income": [10, 20, 30, 40, 50, 60]})
+    >>> model = LogisticRegression().fit(table, table["income"] > 25)
+    >>> schema = FeatureSchema([Feature("income", "integer")])
+    >>> accepted_row(LinearModel.read(model, table.columns), schema, table).to_dict("records")
+    [{'income': 45}]
+    """
+    accepted = table[model.accepts(table)]
+    if len(accepted) < 2:
+        return None
+    found = typical_row(schema, accepted, model.columns)
+    if is_accepted(model, found):
+        return found
+    best = accepted.iloc[np.argsort(-scores_of(model, accepted), kind="stable")]
+    for average in (False, True):
+        for size in _sizes(len(best)):
+            found = typical_row(schema, best.iloc[:size], model.columns, average=average)
+            if is_accepted(model, found):
+                return found
+    return None
+
+
+def is_accepted(model: Model, row: "pd.DataFrame") -> bool:
+    """Whether a model accepts one row, by its answer and by its score."""
+    return bool(model.accepts(row)[0]) and bool(scores_of(model, row)[0] >= 0.0)
+
+
+def _sizes(n: int) -> Iterator[int]:
+    """All of n rows, half of them, a quarter, and so on."""
+    yield n
+    while (n := n // 2) >= FEWEST:
+        yield n
