@@ -108,14 +108,12 @@ class Reasons:
     found_by: str
     compared_with: str = ACCEPTED
 
-    def principal(self, most: int = MOST_REASONS, *, without: tuple[str, ...] = ()) -> list[Reason]:
+    def principal(self, most: int = MOST_REASONS) -> list[Reason]:
         """The reasons that count most, the most important first.
 
         Parameters
         ----------
         most : int
-        without : tuple of str
-            Columns that are left out.
 
         Returns
         -------
@@ -127,7 +125,7 @@ class Reasons:
             Reason(*parts)
             for parts in zip(self.columns, self.values, self.references, self.contributions.tolist(), strict=True)
         ]
-        counted = [r for r in found if r.contribution > 0.0 and r.contribution >= least and r.column not in without]
+        counted = [r for r in found if r.contribution > 0.0 and r.contribution >= least]
         return counted[:most]
 
 

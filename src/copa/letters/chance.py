@@ -7,6 +7,7 @@ import numpy as np
 from copa.plans import Plan
 from copa.uncertainty.reliability import LEAST_RELIABILITY
 
+LEAST_TOLD = 0.1  # a bound below it says nothing, an expected rate below it is said to be less
 ABOUT_THE_MODEL = ("parameters", "scores")  # the other subjects are a surrogate, or a covariance that is assumed
 
 
@@ -23,7 +24,8 @@ def chance(plan: Plan, option: int) -> float | None:
     -------
     float or None
         A lower bound where a guarantee was asked for, else the expected rate. None where none can be told: the data are
-        too few, the number is about a surrogate or rests on an assumed covariance, or it is next to nothing.
+        too few, the number is about a surrogate or rests on an assumed covariance, or it is a bound that says next to
+        nothing. An expected rate is told however small it is.
     """
     reliability = plan.basis.reliability
     if plan.basis.subject not in ABOUT_THE_MODEL or (reliability is not None and reliability < LEAST_RELIABILITY):
@@ -33,11 +35,10 @@ def chance(plan: Plan, option: int) -> float | None:
     ranged = known is not None and not np.isnan(known.lower[j]).all()
     if plan.request.aim == "expected":
         asked = plan.request.guarantee if plan.status == "ok" and plan.request.guarantee_for == "each" else None
-        found = float(known.levels[j]) if ranged and known is not None else asked
-    else:
-        own = float(plan.option_lower[j])
-        found = min(own, float(known.levels[j])) if ranged and known is not None else own
-    return found if found is not None and found >= 0.1 else None
+        return float(known.levels[j]) if ranged and known is not None else asked
+    own = float(plan.option_lower[j])
+    found = min(own, float(known.levels[j])) if ranged and known is not None else own
+    return found if found >= LEAST_TOLD else None
 
 
 def out_of(probability: float) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from copa._core.words import visible
 from copa.analysis.reasons import Reason
-from copa.letters.chance import chance, out_of, tenths
+from copa.letters.chance import LEAST_TOLD, chance, out_of, tenths
 from copa.letters.letter import LetterSettings
 from copa.plans import Change, Plan
 from copa.plans.intervals import SEARCH
@@ -38,18 +38,19 @@ def letter_facts(
         Whether there are further reasons that the letter keeps to itself.
     settings : LetterSettings
     neighbours : bool
-        Whether the applicant is compared with similar applications, and not with all that were accepted.
+        Whether the applicant is compared with similar applications, and not with all that the model accepts.
     """
     features = {feature.name: feature for feature in plan.basis.schema.features}
     chances = {number: chance(plan, number) for number in offered}
     told_once = len({None if p is None else tenths(p) for p in chances.values()}) == 1
     lowest = min((p for p in chances.values() if p is not None), default=None)
+    average = plan.request.aim == "expected"
     sampled = plan.intervals is not None and plan.intervals.found_by == SEARCH
     options: list[Facts] = [
         {
             "number": str(number),
             "changes": [_change(change, sampled=sampled) for change in plan.changes(number)],
-            "chance": "" if told_once else _chance_words(chances[number]),
+            "chance": "" if told_once else _chance_words(chances[number], average=average),
         }
         for number in offered
     ]
@@ -64,16 +65,22 @@ def letter_facts(
         "reasons_left_out": left_out,
         "reasons_from_similar": neighbours,
         "options": options,
-        "chance": _chance_words(lowest) if told_once else "",
-        "chances_known": bool(chances) and None not in chances.values(),
-        "chance_is_average": plan.request.aim == "expected",
+        "chance": _chance_words(lowest, average=average) if told_once else "",
+        "chances_known": lowest is not None,
+        "chances_missing": None in chances.values(),
+        "chance_is_average": average,
         "ranges_are_sampled": sampled
         and any(PROBABLY in change["target"] for option in options for change in option["changes"]),
     }
 
 
-def _chance_words(probability: float | None) -> str:
-    return "" if probability is None else "{} of {}".format(*out_of(probability))
+def _chance_words(probability: float | None, *, average: bool) -> str:
+    """A chance as a letter says it, "" where it is not known: a bound from below, or an average."""
+    if probability is None:
+        return ""
+    if probability < LEAST_TOLD:
+        return "fewer than 1 of 10"
+    return "{} {} of {}".format("about" if average else "at least", *out_of(probability))
 
 
 def _reason(feature: Feature | None, reason: Reason) -> Facts:

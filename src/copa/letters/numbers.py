@@ -14,7 +14,7 @@ from typing import Any
 from copa._core.words import listed, shown, visible
 from copa.analysis.reasons import Reason
 from copa.exceptions import DataError
-from copa.letters.chance import chance
+from copa.letters.chance import LEAST_TOLD, chance
 from copa.letters.letter import LetterSettings
 from copa.letters.template import Block
 from copa.plans import Plan
@@ -140,9 +140,11 @@ def _cells(plan: Plan, column: str, values: Iterable[Any]) -> Numbers:
 
 
 def _chances(known: float | None) -> list[Numbers]:
-    """How a chance may be told: of 10 or of 100, rounded down."""
+    """How a chance may be told: of 10 or of 100, rounded down; or as fewer than 1 of 10."""
     if known is None:
         return []
+    if known < LEAST_TOLD:
+        return [frozenset({"1", "10"})]
     parts = [(n, int((n * Decimal(repr(known))).to_integral_value(ROUND_FLOOR))) for n in (10, 100)]
     return [frozenset({str(n), str(min(k, n - 1))}) for n, k in parts]
 

@@ -103,9 +103,10 @@ class LetterWriter:
 
     def _letter(self, plan: Plan, offered: list[int], reasons: Reasons) -> Letter:
         settings = self._settings
-        without = tuple(self._protected) if settings.without_protected else ()
-        told = reasons.principal(without=without)
-        left_out = bool(without) and {r.column for r in reasons.principal()} != {r.column for r in told}
+        without = self._protected if settings.without_protected else {}
+        principal = reasons.principal()
+        told = [reason for reason in principal if reason.column not in without]
+        left_out = len(told) < len(principal)
         near = reasons.compared_with == NEIGHBOURS
         facts = letter_facts(plan, offered, told, left_out=left_out, settings=settings, neighbours=near)
         blocks = self._template.blocks(facts)

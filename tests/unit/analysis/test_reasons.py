@@ -138,7 +138,6 @@ def test_principal_reasons_are_at_most_four_and_speak_against_the_applicant():
     )
     assert [reason.column for reason in found.principal()] == ["a", "b", "c", "d"]
     assert [reason.column for reason in found.principal(9)] == ["a", "b", "c", "d", "e"]
-    assert [reason.column for reason in found.principal(2, without=("a",))] == ["b", "c"]
     tiny = Reasons(("a", "b"), (1, 1), (2, 2), np.array([1.0, 0.001]), 0.0, -1.0, 0.001, "exact")
     assert [reason.column for reason in tiny.principal()] == ["a"]
 

@@ -58,11 +58,11 @@ def other_todays_value(facts):
 
 
 def better_chance(facts):
-    facts["chance"] = "9 of 10"
+    facts["chance"] = "at least 9 of 10"
 
 
 def percent_chance(facts):
-    facts["chance"] = "80 of 10"
+    facts["chance"] = "at least 80 of 10"
 
 
 def other_reason(facts):

@@ -108,12 +108,40 @@ def test_the_lowest_chance_is_told_of_all_options(full_plan, settings):
     levels = replace(full_plan.intervals, levels=np.array([0.83, 0.81, 0.89]))
     alone = replace(full_plan.batch[full_plan.row : full_plan.row + 1], intervals=levels, option_lower=np.full(3, 0.95))
     facts = letter_facts(alone[0], [1, 2, 3], [], left_out=False, settings=settings)
-    assert facts["chance"] == "81 of 100"
+    assert facts["chance"] == "at least 81 of 100"
     apart = replace(alone, intervals=replace(levels, levels=np.array([0.83, 0.5, 0.89])))
     facts = letter_facts(apart[0], [1, 2, 3], [], left_out=False, settings=settings)
     assert (facts["chance"], [option["chance"] for option in facts["options"]]) == (
-        "", ["83 of 100", "5 of 10", "89 of 100"],
+        "", ["at least 83 of 100", "at least 5 of 10", "at least 89 of 100"],
     )  # fmt: skip
+
+
+def with_levels(plan, levels):
+    """A plan whose options have these guarantees."""
+    known = replace(plan.intervals, levels=np.array(levels))
+    return replace(plan.batch[plan.row : plan.row + 1], intervals=known, option_lower=np.array(levels))[0]
+
+
+@pytest.mark.parametrize(
+    ("levels", "all_unknown", "some_unknown"),
+    [((0.93, 0.93, 0.93), False, False), ((0.93, 0.0, 0.5), False, True), ((0.0, 0.0, 0.0), True, False)],
+)
+def test_what_cannot_be_said_is_said_of_the_options_without_a_chance_only(
+    written, full_plan, levels, all_unknown, some_unknown
+):
+    text = said(written(with_levels(full_plan, levels)))
+    assert ("How likely an updated model is to accept these options we cannot say." in text) == all_unknown
+    assert ("For the options without such a number we cannot say how likely" in text) == some_unknown
+    assert ("at least 93 of 100" in text) == (not all_unknown)
+
+
+def test_a_small_expected_rate_is_said_to_be_small_and_a_small_bound_says_nothing(written, full_plan):
+    small = with_levels(full_plan, (0.03, 0.06, 0.0))
+    assert "we cannot say" in said(written(small))
+    request = replace(full_plan.request, guarantee=0.03, aim="expected")
+    text = said(written(replace(small.batch, request=request)[0]))
+    assert "we expect each of these options to be accepted by fewer than 1 of 10 updated models" in text
+    assert "we cannot say" not in text
 
 
 @pytest.mark.parametrize("change", [{"subject": "surrogate"}, {"subject": "assumed"}, {"reliability": 0.01}])
@@ -199,8 +227,17 @@ def test_protected_reasons_are_never_given_silently(bank, letters, loan_plans):
     quiet = bank.letter(loan_plans[aged], without_protected=True)
     assert "Age:" not in quiet.text
     assert quiet.protected == ()
-    assert "Other facts counted as well, which are not listed here." in said(quiet)
-    assert "which are not listed here" not in said(letters[aged])
+    assert [r.column for r in quiet.told] == [r.column for r in letters[aged].told if r.column != "age"]  # no others
+    assert "These facts counted against your application; not all that counted are listed here." in said(quiet)
+    assert "most important first" not in said(quiet)
+    assert "most important first" in said(letters[aged])
+    assert "listed here" not in said(letters[aged])
+
+
+def test_where_all_reasons_are_left_out_the_letter_says_so(full_plan, settings):
+    facts = letter_facts(full_plan, [], [], left_out=True, settings=settings)
+    words = " ".join(block.text for block in Template().blocks(facts))
+    assert "Why The facts that counted most against your application are not listed here." in words
 
 
 def test_hostile_cells_labels_titles_and_fields_stay_text():
@@ -307,8 +344,8 @@ def test_who_is_compared_with_neighbours_is_told_so(full_plan, settings):
     for near in (False, True):
         facts = letter_facts(full_plan, [], told, left_out=False, settings=settings, neighbours=near)
         words = " ".join(block.text for block in Template().blocks(facts))
-        assert ("typical of similar applications that were accepted: 35" in words) == near
-        assert ("typical of applications that were accepted: 35" in words) == (not near)
+        assert ("typical of similar applications that the model accepts: 35" in words) == near
+        assert ("typical of applications that the model accepts: 35" in words) == (not near)
 
 
 def test_a_number_that_is_not_in_the_plan_never_leaves(written, full_plan, tmp_path):
