@@ -181,6 +181,8 @@ def _folder(opened: "Bundle", output: Path, settings: "LetterSettings", labels: 
 
     if not output.absolute().parent.is_dir():
         raise MisuseError(f"the folder {output.absolute().parent} for {output.name} does not exist; make it first")
+    if output.exists() and not output.is_dir():
+        raise MisuseError(f"{output} is a file; letters need a folder")
     with misuse():
         return LetterFolder(output, LetterWriter(opened.fitted, settings), list(labels))
 

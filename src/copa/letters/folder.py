@@ -14,7 +14,7 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.letters.letter import Letter
 from copa.letters.names import safe_names
-from copa.letters.writer import LetterWriter
+from copa.letters.writer import UNFINISHED, LetterWriter
 from copa.plans import Plan, PlanBatch
 from copa.tables.cells import as_text
 from copa.tables.files import quoted
@@ -58,8 +58,6 @@ class LetterFolder:
 
     def require_free(self) -> None:
         """Raise if the folder holds letters already."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise InvalidInputError(f"{self.folder} is a file; letters need a folder")
         there = next((path for path in self._paths() if path.exists()), None)
         if there is not None:
             raise InvalidInputError(
@@ -68,23 +66,28 @@ class LetterFolder:
 
     @contextmanager
     def opened(self, *_: Any) -> Iterator[list["LetterFolder"]]:
-        """Take plans (`add`), and write the list in the end; where something goes wrong no new letter stays.
+        """Take plans (`add`), and complete the list in the end; where something goes wrong no new letter stays.
 
-        Letters of an earlier run that its list names are removed first.
+        Letters of an earlier run that its list names are removed first. The list names all files before the first is
+        written, so that those of a run that was killed are found, too.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_earlier()
+        self._write_list([["", name, UNFINISHED, "", "", ""] for name in self._names])
         try:
             yield [self]
-            text = io.StringIO()
-            table = csv.writer(text, lineterminator="\n")
-            table.writerow(COLUMNS)
-            table.writerows([quoted(cell) for cell in row] for row in self._rows)
-            write_atomically(self.folder / INDEX, text.getvalue().encode("utf-8"))
+            self._write_list(self._rows)
         except BaseException:
-            for path in self._written:
+            for path in (*self._written, self.folder / INDEX):
                 path.unlink(missing_ok=True)
             raise
+
+    def _write_list(self, rows: list[list[Any]]) -> None:
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(COLUMNS)
+        table.writerows([quoted(cell) for cell in row] for row in rows)
+        write_atomically(self.folder / INDEX, text.getvalue().encode("utf-8"))
 
     def add(self, batch: PlanBatch) -> None:
         """Write the letters of the next plans."""
@@ -99,7 +102,7 @@ class LetterFolder:
             self.counts[found] += 1
             return ["", found, plan.status, plan.n_options, ""]
         name = self._names[len(self._rows)]
-        self._written += found.save(self.folder, name)
+        self._written += found.write(self.folder, name)
         self.counts["letters"] += 1
         self.protected.update(found.protected)
         self.n_protected += bool(found.protected)
@@ -121,7 +124,7 @@ class LetterFolder:
             raise InvalidInputError(f"{index} is not a list of letters ({shown(str(error))}); remove it") from error
         for name in filter(None, names):
             for path in (self.folder / f"{name}{ending}" for ending in ENDINGS):
-                if path.parent == self.folder and safe_names([name]) == [name]:  # a name, and no path
+                if path.parent == self.folder and path.name == f"{name}{path.suffix}":  # a name, and no path
                     path.unlink(missing_ok=True)
                     remove_abandoned_parts(path)
         index.unlink(missing_ok=True)

@@ -164,8 +164,11 @@ class Letter:
         """
         base = Path(folder)
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stem = safe_names([self.applicant if name is None else name])[0]
-        paths = base / f"{stem}.html", base / f"{stem}.txt"
+        return self.write(base, safe_names([self.applicant if name is None else name])[0])
+
+    def write(self, folder: Path, stem: str) -> tuple[Path, Path]:
+        """Write the two files into a folder that is there, under a name that is safe already (`safe_names`)."""
+        paths = folder / f"{stem}.html", folder / f"{stem}.txt"
         for path, content in zip(paths, (self.html, self.text), strict=True):
             write_atomically(path, content.encode("utf-8"))
         return paths

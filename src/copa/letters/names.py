@@ -7,9 +7,8 @@ from typing import Any
 from copa.tables.cells import as_text, plain
 
 LONGEST = 100  # bytes, which leaves room for endings and for the name of a part
-DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))]
-)
+NAMELESS = "applicant"  # where a label has nothing that a name may have
+DEVICES = frozenset(["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in "0123456789¹²³")])
 
 
 def safe_names(labels: Sequence[Any], taken: Iterable[str] = ()) -> list[str]:
@@ -28,12 +27,14 @@ def safe_names(labels: Sequence[Any], taken: Iterable[str] = ()) -> list[str]:
     ['Ann', 'ann-2', 'etc_passwd', '_nul', 'Jörg_M']
     """
     used, names = {_folded(name) for name in taken}, []
+    last: dict[str, int] = {}  # number that was given last for a name
     for label in labels:
         base = name = _safe(label)
-        number = 1
+        number = last.get(_folded(base), 1)
         while _folded(name) in used:
             number += 1
             name = f"{base}-{number}"
+        last[_folded(base)] = number
         used.add(_folded(name))
         names.append(name)
     return names
@@ -45,7 +46,7 @@ def _safe(label: Any) -> str:
     while "__" in kept or ".." in kept:
         kept = kept.replace("__", "_").replace("..", ".")
     kept = kept.strip("._-")
-    kept = kept.encode("utf-8", "ignore")[:LONGEST].decode("utf-8", "ignore").rstrip("._-") or "_"
+    kept = kept.encode("utf-8", "ignore")[:LONGEST].decode("utf-8", "ignore").rstrip("._-") or NAMELESS
     return f"_{kept}" if kept.partition(".")[0].casefold() in DEVICES else kept
 
 

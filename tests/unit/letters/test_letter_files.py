@@ -1,7 +1,10 @@
 """Names, folders and templates of letters."""
 
+import contextlib
 import csv
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from copa import DataError, InvalidInputError
@@ -37,6 +40,41 @@ def test_names_are_safe_on_every_file_system_and_distinct():
     assert names[6] == "_nul"
     assert safe_names(["index"], taken=["index"]) == ["index-2"]
     assert safe_names(["a", "a-2", "a"]) == ["a", "a-2", "a-3"]
+
+
+def test_many_equal_names_are_numbered_one_after_another():
+    assert safe_names(["x"] * 20_000)[-1] == "x-20000"
+    assert safe_names(["🎉", "🎊", "COM¹"]) == ["applicant", "applicant-2", "_COM¹"]
+
+
+def test_every_letter_has_the_files_that_the_list_names(bank, loan_plans, tmp_path):
+    odd = ["2", "🎉", "🎊", "王" * 40, "王" * 40 + "x", "CON", "con", "A" * 300, "A" * 300]
+    some = loan_plans.select(np.zeros(len(odd), dtype=np.intp))
+    plans = replace(some, applicants=some.applicants.set_axis(odd))
+    made = LetterFolder(tmp_path / "odd", LetterWriter(bank.fitted_), odd)
+    with made.opened():
+        made.add(plans)
+    with (made.folder / "index.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(list(made.folder.iterdir())) == 2 * len(odd) + 1
+    for row, label in zip(rows, odd, strict=True):
+        words = (made.folder / f"{row['letter']}.txt").read_text(encoding="utf-8").split()
+        assert words[:2] == ["Reference:", label]
+
+
+def test_letters_of_a_run_that_was_killed_are_replaced(folder, loan_plans):
+    killed = folder()
+    with contextlib.suppress(ZeroDivisionError), killed.opened():
+        killed.add(loan_plans[:3])
+        left = {path.name: path.read_bytes() for path in killed.folder.iterdir()}
+        _ = 1 // 0
+    for name, content in left.items():  # as a run leaves them that cannot clean up
+        (killed.folder / name).write_bytes(content)
+    fewer = folder(plans=loan_plans[3:4])
+    with fewer.opened():
+        fewer.add(loan_plans[3:4])
+    assert len(left) == 7
+    assert len(list(fewer.folder.iterdir())) == 3
 
 
 @pytest.fixture
