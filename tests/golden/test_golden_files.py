@@ -9,6 +9,7 @@ import pytest
 
 import copa
 from copa import FeatureSchema, PlanBatch
+from copa.letters import LetterWriter
 from copa.planner.bundle import load_bundle
 from copa.plans.document import claims_of_batch, claims_of_document, require_document
 from copa.plans.storage import read_parts
@@ -113,3 +114,5 @@ def test_reasons_from_an_old_planner_say_what_it_lacks():
     plans = planner.plan(expected_plans("linear").applicants.iloc[:3])
     with pytest.raises(copa.InvalidInputError, match=r"saved by an earlier version of copa\. Fit it again"):
         planner.letter(plans.select(plans.counts > 0)[0])
+    with pytest.raises(copa.InvalidInputError, match="saved by an earlier version"):  # before anything is planned
+        LetterWriter(planner.fitted_)

@@ -175,6 +175,11 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     return found
 
 
+def require_reference(fitted: "Strategy") -> None:
+    """Raise where a planner knows nobody to compare applicants with, before any work is done for them."""
+    _ = _References(fitted).everybody
+
+
 class _References:
     """Whom applicants are compared with."""
 
@@ -192,10 +197,10 @@ class _References:
         import pandas as pd
 
         if self._known is None:
-            return self._all.iloc[np.zeros(len(people), dtype=np.intp)], [ACCEPTED] * len(people)
+            return self.everybody.iloc[np.zeros(len(people), dtype=np.intp)], [ACCEPTED] * len(people)
         near = [self._near(people.iloc[[i]]) for i in range(len(people))]
         words = [ACCEPTED if row is None else NEIGHBOURS for row in near]
-        return pd.concat([self._all if row is None else row for row in near]), words
+        return pd.concat([self.everybody if row is None else row for row in near]), words
 
     def _near(self, row: "pd.DataFrame") -> "pd.DataFrame | None":
         """What is typical of as few neighbours as are together accepted, as one row; None where none are."""
@@ -219,7 +224,7 @@ class _References:
         return None
 
     @cached_property
-    def _all(self) -> "pd.DataFrame":
+    def everybody(self) -> "pd.DataFrame":
         """What is typical of all accepted rows, and accepted itself, as one row."""
         fitted, found = self._fitted, self._fitted.accepted_row
         if found is not None and is_accepted(fitted.model, found):

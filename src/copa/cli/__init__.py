@@ -4,7 +4,8 @@ import sys
 
 __all__ = ["main"]
 
-_QUIET = frozenset({"--quiet", "-q"})
+_QUIET = frozenset({"--quiet", "-q", "--help", "-h"})
+_GROUPS = ("schema",)  # of commands, whose second word is the command
 _NEEDED = ("typer", "rich", "skops", "pyarrow")
 
 
@@ -13,7 +14,8 @@ def main() -> int:
     from copa._core.progress import showing
 
     arguments = sys.argv[1:]
-    words = [word for word in arguments[:2] if word.isalpha()]  # the command, which begins before it is loaded
+    n_words = 2 if arguments[:1] in ([group] for group in _GROUPS) else 1
+    words = [word for word in arguments[:n_words] if word.isalpha()]  # the command, which begins before it is loaded
     with showing(bool(words) and _QUIET.isdisjoint(arguments), " ".join(["copa", *words])):
         return _run(arguments)
 

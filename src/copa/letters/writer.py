@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.words import ERROR, TIME_LIMIT, listed
-from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns
+from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
 from copa.exceptions import InvalidInputError, ProtectedReasonWarning
 from copa.letters.facts import letter_facts
 from copa.letters.letter import Letter, LetterSettings
@@ -59,6 +59,7 @@ class LetterWriter:
         self._settings = LetterSettings() if settings is None else settings
         self._template = Template(self._settings.template)
         self._protected = protected_columns(fitted.schema, fitted.model.columns)
+        require_reference(fitted)
 
     def write(self, batch: PlanBatch) -> Iterator[Letter | str]:
         """Yield for every applicant a letter, or why there is none: "accepted", "unreadable" or "unfinished".
