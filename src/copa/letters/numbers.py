@@ -6,10 +6,11 @@ template was handed.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, NamedTuple
 
 from copa._core.words import listed, shown, visible
 from copa.analysis.reasons import Reason
@@ -18,7 +19,7 @@ from copa.letters.chance import LEAST_TOLD, chance
 from copa.letters.letter import LetterSettings
 from copa.letters.template import Block
 from copa.plans import Plan
-from copa.tables.cells import as_text, is_missing, plain
+from copa.tables.cells import alone, as_text, is_missing, plain
 
 # A number with a sign of its own, thousands separated by commas, decimals, an exponent; and other signs for numbers.
 NUMBER = re.compile(r"(?:(?<![\w.,)-])[-\u2212])?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+(?![\w]))?")
@@ -38,8 +39,10 @@ def check_numbers(
 ) -> None:
     """Raise unless every number of a letter is in the plan, and each number of an option stands under that option.
 
-    A line may hold numbers of one change, of one reason or of one chance, beside those of the sender and of the
-    applicant's label; inside an option only those of its own changes and its own chance.
+    A line may hold numbers of one change (what it asks for before what is there today), of one reason or of one chance
+    (so many of so many); inside an option only those of its own changes and its own chance. Elsewhere what the sender
+    says and the applicant's label may stand beside them as they are; where they are a bare number, on a line of their
+    own.
 
     Parameters
     ----------
@@ -78,12 +81,15 @@ def check_numbers(
     ...     print(str(error).partition(";")[0])
     the number 123,456 in 'You need 123,456 more.' is not in the plan
     """
-    common = _tokens(visible(text, lines=False) for text in (as_text(plan.label), *settings.texts))
-    groups: dict[int | None, list[Numbers]] = {None: [_cells(plan, r.column, (r.value, r.reference)) for r in told]}
+    common = [" ".join(visible(text, lines=False).split()) for text in (alone(plan.label), *settings.texts)]
+    groups: dict[int | None, list[_Group]] = {
+        None: [_Group(_cells(plan, r.column, (r.value, r.reference))) for r in told]
+    }
     chances = {number: chance(plan, number) for number in range(1, plan.n_options + 1)}
     for number, own in chances.items():
         changes = [_change(plan, number, k) for k in range(len(plan.changes(number)))]
-        groups[number] = [group | {str(number)} for group in (*changes, *_chances(own), frozenset[str]())]
+        own_groups = (*changes, *_chances(own), _Group(frozenset()))
+        groups[number] = [group._replace(number=str(number)) for group in own_groups]
     pieces = [(block.option, block.text) for block in blocks]
     told_of = {option for option, _ in pieces if option is not None}
     if not told_of <= set(chances):
@@ -94,33 +100,77 @@ def check_numbers(
     for option, text in [*pieces, *_PageText.read(html)]:
         if option is not None and option not in told_of:
             raise DataError(f"the page of a letter speaks of option {option}, and its text does not")
-        _check_line(text, groups[option], common if option is None else frozenset(), option)
+        _check_line(text, groups[option], common if option is None else [], option)
 
 
-def _check_line(text: str, groups: list[Numbers], common: Numbers, option: int | None) -> None:
+class _Group(NamedTuple):
+    """Numbers that may stand on a line together.
+
+    Attributes
+    ----------
+    numbers : frozenset of str
+    before, after : frozenset of str
+        Those of them that tell today's value alone, and those that tell alone what is asked for: these come first.
+    pair : tuple of str
+        "8" and "10" of a chance, which stand in this order and not without each other.
+    number : str
+        That of the option, which may stand beside all of its numbers.
+    """
+
+    numbers: Numbers
+    before: Numbers = frozenset()
+    after: Numbers = frozenset()
+    pair: tuple[str, ...] = ()
+    number: str = ""
+
+    def explains(self, found: list[str]) -> bool:
+        """Whether numbers, in the order in which a line has them, are of this group."""
+        if self.pair:
+            rest = found[1:] if len(found) % 2 and found[0] == self.number else found
+            return list(self.pair) * (len(rest) // 2) == rest
+        if not set(found) <= self.numbers | {self.number}:
+            return False
+        today = next((i for i, token in enumerate(found) if token in self.before), len(found))
+        return not any(token in self.after for token in found[today:])
+
+
+def _check_line(text: str, groups: list[_Group], common: list[str], option: int | None) -> None:
     """Raise unless the numbers of a line belong together, and here."""
-    found = _tokens([text]) - common
-    if not found or any(found <= group for group in groups):
+    line = " ".join(text.split())
+    for said in sorted(filter(_is_more_than_a_number, common), key=len, reverse=True):
+        line = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", " ", line)
+    found = [_canonical(written) for written in _written(line)]
+    own = [Counter(map(_canonical, _written(said))) for said in common]
+    if not found or any(group.explains(found) for group in groups) or any(Counter(found) <= said for said in own):
         return
-    known, line = frozenset[str]().union(*groups, common), shown(" ".join(text.split()))
-    wrong = next((written for written in _written(text) if _canonical(written) not in known), None)
+    known = frozenset[str]().union(*(group.numbers | {*group.pair, group.number} for group in groups), *own)
+    wrong = next((written for written in _written(line) if _canonical(written) not in known), None)
+    told = shown(" ".join(text.split()))
     if wrong is None:
         raise DataError(
-            f"the numbers {listed(sorted(found))} in {line} do not belong together in the plan; the letter was not "
-            "written"
+            f"the numbers {listed(sorted(set(found)))} in {told} do not belong together in the plan, or not in this "
+            "order (what is asked for comes before today's value); the letter was not written"
         )
     where = "is not in the plan" if option is None else f"is not one of option {option} of the plan"
     raise DataError(
-        f"the number {wrong} in {line} {where}; the letter was not written. A number of the sender's own is given as a "
+        f"the number {wrong} in {told} {where}; the letter was not written. A number of the sender's own is given as a "
         "field (fields, --field NAME=TEXT), and what is said of an option stands between [option ...] and [end]"
     )
 
 
-def _change(plan: Plan, option: int, k: int) -> Numbers:
+def _is_more_than_a_number(text: str) -> bool:
+    """Whether a text with numbers can be told from a number that stands on a line for another reason."""
+    written = _written(text)
+    return len(written) > 1 or (bool(written) and written[0] != text)
+
+
+def _change(plan: Plan, option: int, k: int) -> _Group:
     """Numbers of one change: before, after, ends of its interval, and what its title and labels hold."""
     change = plan.changes(option)[k]
-    ends = [] if change.interval is None else list(change.interval)
-    return _cells(plan, change.column, (change.before, change.after, *ends))
+    targets = (change.after, *(() if change.interval is None else change.interval))
+    title = _cells(plan, change.column, ())
+    before, after = (_cells(plan, change.column, values) - title for values in ((change.before,), targets))
+    return _Group(title | before | after, before=before - after, after=after - before)
 
 
 def _cells(plan: Plan, column: str, values: Iterable[Any]) -> Numbers:
@@ -139,14 +189,14 @@ def _cells(plan: Plan, column: str, values: Iterable[Any]) -> Numbers:
     return frozenset(found) | _tokens(visible(text, lines=False) for text in texts)
 
 
-def _chances(known: float | None) -> list[Numbers]:
+def _chances(known: float | None) -> list[_Group]:
     """How a chance may be told: of 10 or of 100, rounded down; or as fewer than 1 of 10."""
     if known is None:
         return []
     if known < LEAST_TOLD:
-        return [frozenset({"1", "10"})]
+        return [_Group(frozenset(), pair=("1", "10"))]
     parts = [(n, int((n * Decimal(repr(known))).to_integral_value(ROUND_FLOOR))) for n in (10, 100)]
-    return [frozenset({str(n), str(min(k, n - 1))}) for n, k in parts]
+    return [_Group(frozenset(), pair=(str(min(k, n - 1)), str(n))) for n, k in parts]
 
 
 def _tokens(texts: Iterable[str]) -> Numbers:

@@ -2,11 +2,12 @@
 
 import copy
 import re
+from dataclasses import replace
 
 import pytest
 
 from copa import DataError
-from copa.letters import LetterWriter, check_numbers
+from copa.letters import LetterSettings, LetterWriter, check_numbers
 from copa.letters.facts import letter_facts
 from copa.letters.numbers import _canonical, _PageText, _tokens
 from copa.letters.template import Block, Template, as_plain_text
@@ -57,6 +58,20 @@ def other_todays_value(facts):
     facts["options"][j]["changes"][k]["today"] = "77"
 
 
+def swapped_change(facts):
+    change = next(
+        change
+        for option in facts["options"]
+        for change in option["changes"]
+        if re.search(r"\d", change["target"]) and re.search(r"\d", change["today"])
+    )
+    change["target"], change["today"] = change["today"], change["target"]
+
+
+def certain(facts):
+    facts["chance"] = "at least 10 of 10"
+
+
 def better_chance(facts):
     facts["chance"] = "at least 9 of 10"
 
@@ -98,6 +113,8 @@ def another_day(facts):
         raise_target,
         swap_options,
         other_todays_value,
+        swapped_change,
+        certain,
         better_chance,
         percent_chance,
         other_reason,
@@ -146,6 +163,18 @@ def test_what_the_sender_says_may_stand_anywhere_but_under_an_option(full_plan, 
     check_numbers([Block("line", "Market Street 12, 5 January 2999")], "", full_plan, [], settings)
     with pytest.raises(DataError, match=r"2999 .* is not one of option 1"):
         check_numbers([Block("entry", "2999", 1)], "", full_plan, [], settings)
+
+
+@pytest.mark.parametrize("label", [9, "9", 10])
+def test_the_applicants_label_explains_no_chance(full_plan, label):
+    batch = full_plan.batch[full_plan.row : full_plan.row + 1]
+    plan = replace(batch, applicants=batch.applicants.set_axis([label]))[0]
+    settings, options = LetterSettings(sender="Market Street 10"), [Block("entry", "x", k) for k in (1, 2, 3)]
+    for line in (f"Reference: {label}", "at least 8 of 10", "Market Street 10", f"Market Street 10, {label}"):
+        check_numbers([*options, Block("line", line)], "", plan, [], settings)
+    for line in (f"at least {label} of 10", f"at least {label} of {label}", f"8 of 10, {label}"):
+        with pytest.raises(DataError, match="do not belong together"):
+            check_numbers([*options, Block("line", line)], "", plan, [], settings)
 
 
 def test_numbers_are_read_as_people_write_them():
