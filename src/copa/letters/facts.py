@@ -10,7 +10,7 @@ from copa.plans import Change, Plan
 from copa.plans.intervals import SEARCH
 from copa.plans.units import amount_text, name_and_unit
 from copa.schema import Feature
-from copa.tables.cells import as_text, is_missing, plain
+from copa.tables.cells import alone, as_text, is_missing, plain
 
 Facts = dict[str, Any]
 NOT_STATED, NO_AMOUNT = "not stated", "no amount"
@@ -55,7 +55,7 @@ def letter_facts(
         for number in offered
     ]
     return {
-        "applicant": as_text(plan.label).strip("'"),
+        "applicant": alone(plan.label),
         "sender": settings.sender,
         "contact": settings.contact,
         "date": settings.day("date"),

@@ -93,7 +93,7 @@ class LetterFolder:
         """Write the letters of the next plans."""
         with stage(WRITING, len(batch), "letters") as advance:
             for plan, found in zip(batch, self._writer.write(batch), strict=True):
-                self._rows.append([as_text(plan.label).strip("'"), *self._kept(plan, found)])
+                self._rows.append([_name(plan.label), *self._kept(plan, found)])
                 advance(1)
 
     def _kept(self, plan: Plan, found: Letter | str) -> list[Any]:
@@ -128,3 +128,8 @@ class LetterFolder:
                     path.unlink(missing_ok=True)
                     remove_abandoned_parts(path)
         index.unlink(missing_ok=True)
+
+
+def _name(label: Any) -> str:
+    """A label as the file of applicants has it, so that the two can be joined."""
+    return label if isinstance(label, str) else as_text(label)

@@ -101,6 +101,20 @@ def test_a_folder_holds_two_files_for_each_and_a_list(folder, loan_plans):
     assert made.folder.stat().st_mode & 0o077 == 0
 
 
+def test_the_list_and_the_letters_name_applicants_as_the_input_does(bank, loan_plans, tmp_path):
+    names = ["Jones'", "'t Hooft", "Mary Ann ", "O\u2019Neill"]
+    plans = replace(loan_plans[:4], applicants=loan_plans[:4].applicants.set_axis(names))
+    made = LetterFolder(tmp_path / "letters", LetterWriter(bank.fitted_), names)
+    with made.opened():
+        made.add(plans)
+    with (made.folder / "index.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["applicant"] for row in rows] == names
+    for row in rows:
+        text = (made.folder / f"{row['letter']}.txt").read_text(encoding="utf-8")
+        assert f"Reference: {row['applicant'].strip()}\n" in text
+
+
 def test_letters_of_another_run_are_not_overwritten_unless_asked_for(folder, loan_plans):
     first = folder()
     with first.opened():
