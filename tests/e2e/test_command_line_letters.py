@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from copa import PlanBatch
+from copa._core.progress import Stage
 from copa.planner import RecoursePlanner
 from copa.planner.bundle import load_bundle
-from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
+from e2e.command_runs import FIT, copa, fit_bank, json_of, refused, write_bank
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +177,27 @@ def test_plans_take_no_options_of_planning_and_must_be_of_the_bundle(bundle, peo
     )
     saved = ("letter", bundle, "--plans", tmp_path / "p.copa", "-o", tmp_path / "l")
     assert "--n-options has no effect" in refused(*saved, "--n-options", "2", code=2)
-    assert "these plans are not of this planner" in refused(*saved, code=1)
-    copa(*saved, "--max-change", "debt=0.5", "--force")
+    same = "made with another --max-change of 'debt'; give exactly the --max-change that they were made with"
+    assert same in refused(*saved, code=2)
+    assert same in refused(*saved, "--max-change", "debt=0.4", code=2)
+    copa(*saved, "--max-change", "debt=0.5")
     assert ".copa or .zip" in refused("letter", bundle, "--plans", bank / "bank.csv", "-o", tmp_path / "m", code=2)
+
+
+def test_plans_of_another_bundle_are_refused(bundle, people, bank, tmp_path):
+    pd.read_csv(bank / "bank.csv").head(200).to_csv(tmp_path / "fewer.csv", index=False)
+    trained = (tmp_path / "fewer.csv", "--target", "paid", "--schema", bank / "schema.yaml")
+    copa("fit", *trained, "-o", tmp_path / "other.bundle", *FIT)
+    copa("plan", tmp_path / "other.bundle", people, "-o", tmp_path / "p.csv", "--certificates", tmp_path / "p.zip")
+    saved = ("letter", bundle, "--plans", tmp_path / "p.zip", "-o", tmp_path / "l")
+    assert "these plans are not of this planner" in refused(*saved, code=1)
+
+
+def test_the_count_of_planning_is_part_of_what_the_command_shows(bundle, people, tmp_path, monkeypatch):
+    counts = []
+    monkeypatch.setattr(Stage, "advance", lambda self, n: counts.append((self.what, n)))
+    copa("letter", bundle, people, "--id", "name", "-o", tmp_path / "l")
+    assert sum(n for what, n in counts if what == "planning") == 20
 
 
 def test_applicants_without_an_answer_are_counted(bundle, people, tmp_path):

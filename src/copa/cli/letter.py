@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from copa._core.progress import stage
-from copa._core.words import counted
+from copa._core.words import counted, listed
 from copa.cli.messages import FAILED, FINE, MisuseError, exit_code, misuse, say, show, show_json
 from copa.cli.options import (
     AsJson,
@@ -53,7 +53,10 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     ] = None,
     plans: Annotated[
         Path | None,
-        typer.Option(help="Saved plans (.copa), in place of APPLICANTS: letters of exactly these.", metavar="FILE"),
+        typer.Option(
+            help="Saved plans (.copa or .zip) in place of APPLICANTS; if made with --max-change, give the same here.",
+            metavar="FILE",
+        ),
     ] = None,
     label: Id = None,
     sender: Annotated[str, typer.Option(help="Who writes: the first line of each letter.", metavar="TEXT")] = "",
@@ -166,6 +169,7 @@ def _from_plans(
     if not plans.is_file():
         raise MisuseError(f"the plans {plans} do not exist (looked for {plans.absolute()})")
     batch = PlanBatch.load(plans)
+    _require_same_limits(batch, opened)
     folder = _folder(opened, output, settings, batch.applicants.index)
     if not force:
         _require_free(folder)
@@ -197,6 +201,19 @@ def _require_unasked(asked: dict[str, Any]) -> None:
     for name, value in asked.items():
         if value is not None:
             raise MisuseError(f"--{name.replace('_', '-')} has no effect on plans that are there already; leave it out")
+
+
+def _require_same_limits(batch: PlanBatch, opened: "Bundle") -> None:
+    """Raise for plans that differ from the bundle only in their largest changes, which the command line gives."""
+    own, theirs = opened.planner.schema_, batch.basis.schema
+    if own.names != theirs.names:
+        return
+    other = [name for name in own.names if own[name].max_change != theirs[name].max_change]
+    if other and own.replace({name: {"max_change": theirs[name].max_change} for name in other}) == theirs:
+        raise MisuseError(
+            f"these plans were made with another --max-change of {listed(other)}; give exactly the --max-change that "
+            "they were made with, and none if they were made without"
+        )
 
 
 def _read_fields(texts: list[str] | None) -> dict[str, str]:
