@@ -227,7 +227,7 @@ class PlanBatch(BatchRecord[Plan]):
     >>> batch.summary()["n_options"].tolist()
     [2, 2, 1]
     >>> batch.options_frame()["n_changes"].tolist()
-    [1, 1, 1, 2, 1]
+    [1, 2, 1, 2, 1]
     """
 
     plan_type = Plan

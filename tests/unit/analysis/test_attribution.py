@@ -50,6 +50,15 @@ def test_the_probability_is_that_of_the_option_alone_not_its_part_of_the_joint_w
         assert f"with probability at most {rounded_up(split.probability)}." in split.in_words()
 
 
+def test_in_the_papers_ball_too_where_options_share_the_joint_worst_case(bank, german):
+    for plan in (german[0], german[2]):
+        split = attribute(plan, bank.fitted_)
+        alone = copa.validity_bounds(plan.points[[split.option - 1]], ambiguity=plan.ambiguity)
+        assert split.probability == pytest.approx(alone.certificate.worst_case().mass[0], abs=1e-6)
+        assert split.probability > plan.weights[split.option - 1] + 0.001
+        assert split.broken.sum() <= 1e-6
+
+
 def test_every_column_of_the_model_has_its_own_share(found):
     assert {column for column in found[0].columns if column} == {"income", "debt", "age", "job", "grade", "married"}
     assert [part for part, own in zip(found[0].parts, found[0].is_column, strict=True) if not own] == [GENERAL]
