@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import IO, TypeVar
 
 FIRST_LINE = 0.8  # seconds before the first line of a log; shorter work says nothing
-EVERY = 6.0  # seconds between two lines of a log: one in any ten, also if a library does not let go for some
+EVERY = 5.0  # seconds between two lines of a log: one in any ten, also if a library does not let go for some
 FIRST_DRAWING = 0.3  # seconds before the live line appears
 REDRAW = 0.2  # seconds between two drawings of it
 SETTLED = 1.0  # seconds from which on a stage is worth an estimate, and one within another is worth showing

@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -48,7 +49,7 @@ def hasty(monkeypatch):
 
 def test_promised_times_are_kept_with_room_to_spare():
     assert progress.FIRST_DRAWING <= progress.FIRST_LINE <= 1.0
-    assert progress.REDRAW <= progress.EVERY <= 6.0
+    assert progress.REDRAW <= progress.EVERY <= 5.0
 
 
 def test_before_any_stage_the_command_is_starting_and_later_it_is_working(display):
@@ -166,17 +167,27 @@ def test_without_a_display_stages_cost_nothing_and_say_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def wait_for_lines(stream, n):
+    """Wait, as in one long call, until lines have been written."""
+    end = time.perf_counter() + 30.0
+    while stream.getvalue().count("\n") < n and time.perf_counter() < end:
+        time.sleep(0.01)
+
+
 @pytest.mark.usefixtures("hasty")
-def test_a_log_gets_a_first_line_and_then_one_in_time_while_one_call_runs(capsys):
+def test_a_log_gets_a_first_line_and_then_one_after_another_while_one_call_runs(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
     with showing(True, "copa plan"), stage("planning", 100, "applicants") as advance:
-        time.sleep(0.08)
+        wait_for_lines(stream, 1)
+        time.sleep(0.1)  # so long that there is an estimate
         advance(40)
-        time.sleep(1.0)  # one long call, in which nothing is counted
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "copa plan [0:00] planning, 0 of 100 applicants"
-    assert 2 <= len(lines) <= 4
-    assert lines[-1].startswith("copa plan [0:00] planning, 40 of 100 applicants, about ")
-    assert not any("\r" in line for line in lines)
+        wait_for_lines(stream, 4)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) >= 4
+    assert re.fullmatch(r"copa plan \[0:\d\d\] planning, 0 of 100 applicants", lines[0])
+    assert re.fullmatch(r"copa plan \[0:\d\d\] planning, 40 of 100 applicants, about \d+ s left", lines[-1])
+    assert "\r" not in stream.getvalue()
 
 
 def test_short_work_says_nothing_in_a_log(capsys):
@@ -200,10 +211,12 @@ def test_a_block_that_is_silenced_stays_silent_whatever_is_in_it(capsys):
 
 
 @pytest.mark.usefixtures("hasty")
-def test_what_is_shown_already_shows_the_stages_of_a_planner_too(capsys):
+def test_what_is_shown_already_shows_the_stages_of_a_planner_too(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
     with showing(True, "copa plan"), showing(None, "other"), stage("planning"):
-        time.sleep(0.1)
-    assert capsys.readouterr().err == "copa plan [0:00] planning\n"
+        wait_for_lines(stream, 1)
+    assert re.fullmatch(r"(copa plan \[0:\d\d\] planning\n)+", stream.getvalue())
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError, ValueError("I/O operation on closed file")])
@@ -266,19 +279,34 @@ def test_a_terminal_gets_one_live_line_that_is_gone_in_the_end():
     os.close(ours)
     assert "\n" not in shown
     drawn = [line for line in shown.split("\r") if line.strip()]
-    assert len(drawn) > 3
-    assert all(line.startswith("copa plan [0:00] planning, ") for line in drawn)
+    assert len(drawn) > 1
+    assert all(re.match(r"copa plan \[0:\d\d\] planning, ", line) for line in drawn)
     assert shown.endswith("\r")
     assert shown.split("\r")[-2].strip() == ""
 
 
-def test_a_full_pipe_that_nobody_reads_holds_nothing_up():
+def full_pipe():
+    """Both ends of a pipe that takes nothing more."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with suppress(BlockingIOError):
         while os.write(writing, b"x" * 4096):
             pass
     os.set_blocking(writing, True)
+    return reading, writing
+
+
+def test_a_full_pipe_takes_no_line_until_someone_reads():
+    reading, writing = full_pipe()
+    assert not progress._takes_a_line(writing)
+    os.read(reading, 1 << 16)
+    assert progress._takes_a_line(writing)
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_full_pipe_that_nobody_reads_holds_nothing_up():
+    reading, writing = full_pipe()
     assert run(stderr=writing).stdout == "a result\ndone\n"
     os.close(reading)
     os.close(writing)
@@ -302,6 +330,8 @@ def test_a_notebook_gets_the_live_line_through_its_own_stream(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     monkeypatch.setattr(sys, "stderr", stream)
     with showing(None), stage("planning", 3, "applicants"):
-        time.sleep(0.1)
-    assert "\rcopa [0:00] planning, 0 of 3 applicants" in stream.getvalue()
+        end = time.perf_counter() + 30.0
+        while not stream.getvalue() and time.perf_counter() < end:
+            time.sleep(0.01)
+    assert re.search(r"\rcopa \[0:\d\d\] planning, 0 of 3 applicants", stream.getvalue())
     assert "\n" not in stream.getvalue()
