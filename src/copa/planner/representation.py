@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.html import facts_html
 from copa._core.words import counted, shown
+from copa.plans.wording import WHOM
 from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ def planner_line(planner: "RecoursePlanner") -> str:
 
 def planner_html(planner: "RecoursePlanner") -> str:
     """What is asked for, of which model, and what is known of the next ones."""
-    whom = {"each": "each option", "any": "at least one option", "all": "all options together"}
     rows = [
         ("model", model_words(planner.model)),
         (
             "asked for",
-            f"{shown(planner.guarantee)} for {whom.get(planner.guarantee_for, shown(planner.guarantee_for))}",
+            f"{shown(planner.guarantee)} for {WHOM.get(planner.guarantee_for, shown(planner.guarantee_for))}",
         ),
         ("options", f"up to {shown(planner.n_options)} per applicant"),
     ]

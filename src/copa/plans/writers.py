@@ -13,8 +13,7 @@ from copa._core.words import listed
 from copa.exceptions import DataError
 from copa.plans.changes import range_words
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import changes_table, option_numbers
-from copa.plans.frames import options_table as options_table_of
+from copa.plans.frames import changes_table, option_numbers, options_table
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -70,7 +69,7 @@ class CsvWriter:
 
     def add(self, batch: "PlanBatch") -> None:
         """Write the options of a batch."""
-        table = options_table(batch) if self._raw_cells else quoted_table(options_table(batch))
+        table = written_table(batch) if self._raw_cells else quoted_table(written_table(batch))
         table.to_csv(self._file, index=False, header=not self._begun, lineterminator="\n")
         self._begun = True
 
@@ -90,7 +89,7 @@ class ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        frame = options_table(batch)
+        frame = written_table(batch)
         for name in frame.columns:
             if frame[name].dtype == object:  # numbers beside text: a file of columns holds one kind
                 frame[name] = frame[name].map(str, na_action="ignore").astype("string")
@@ -107,7 +106,7 @@ class ParquetWriter:
             self._writer = None
 
 
-def options_table(batch: "PlanBatch") -> "pd.DataFrame":
+def written_table(batch: "PlanBatch") -> "pd.DataFrame":
     """One row per option, with what is said of it and its whole row; a row without option for those who have none.
 
     Columns of the row have nullable dtypes, the same for every batch of the same applicants.
@@ -118,7 +117,7 @@ def options_table(batch: "PlanBatch") -> "pd.DataFrame":
     none = np.flatnonzero(batch.counts == 0)
     owner = np.concatenate([batch.owner, none])
     option = np.concatenate([option_numbers(batch), np.zeros(len(none), dtype=np.intp)])
-    told = options_table_of(batch)
+    told = options_table(batch)
     order = np.lexsort((option, owner))
     place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
     owner, option = owner[order], option[order]

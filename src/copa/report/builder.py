@@ -21,8 +21,8 @@ from copa.bounds import ValidityBounds
 from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
-from copa.plans.card_data import card_data
 from copa.report import views
+from copa.report.card_data import card_data
 from copa.report.rows import ALL, MOST_SHOWN, KeptPlans, ReportRows
 from copa.report.validators import validators
 

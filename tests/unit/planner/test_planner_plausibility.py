@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.plans.writers import options_table
+from copa.plans.writers import written_table
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -98,7 +98,7 @@ def test_an_audit_reports_it_and_judges_nothing_by_it(picky, careless):
 def test_tables_and_documents_have_it(plausible):
     frame = plausible.to_frame()
     assert frame["plausibility"].between(HIGH, 1.0).all()
-    assert options_table(plausible)["option_plausibility"].dropna().tolist() == plausible.plausibility.tolist()
+    assert written_table(plausible)["option_plausibility"].dropna().tolist() == plausible.plausibility.tolist()
     content = json.loads(plausible.to_json())
     told = [option["plausibility"] for entry in content["applicants"] for option in entry["options"]]
     assert told == plausible.plausibility.tolist()

@@ -10,7 +10,7 @@ from copa.exceptions import DataError, InvalidInputError
 from copa.plans import Change, PlanBatch
 from copa.plans.intervals import Intervals
 from copa.plans.wording import change_words, ranges_words
-from copa.plans.writers import options_table
+from copa.plans.writers import written_table
 from copa.schema import Feature
 from unit.plans.plan_batches import german_batch
 
@@ -155,9 +155,9 @@ def test_json_has_both_ends_as_numbers_and_how_they_were_found(batch):
 
 
 def test_the_table_of_options_words_the_ranges(batch):
-    words = options_table(batch)["option_changes"]
+    words = written_table(batch)["option_changes"]
     assert words[0] == "duration: 48 -> 18 (between 10 and 18)"
-    assert options_table(german_batch())["option_changes"][0] == "duration: 48 -> 18"
+    assert written_table(german_batch())["option_changes"][0] == "duration: 48 -> 18"
 
 
 def test_parts_of_a_batch_keep_their_intervals(batch):

@@ -8,7 +8,7 @@ import pytest
 
 import copa
 from copa.plans import PlanBatch
-from copa.plans.writers import OWN_COLUMNS, CsvWriter, options_table, plans_into, require_free_names
+from copa.plans.writers import OWN_COLUMNS, CsvWriter, plans_into, require_free_names, written_table
 from copa.tables.files import begins_formula, read_options
 from unit.plans.plan_batches import german_batch
 
@@ -19,7 +19,7 @@ def batch():
 
 
 def test_there_is_a_row_per_option_and_one_for_who_has_none(batch):
-    table = options_table(batch)
+    table = written_table(batch)
     assert table.columns.tolist() == [*OWN_COLUMNS, *batch.options.columns]
     expected = [max(count, 1) for count in batch.counts]
     assert table.groupby("applicant", sort=False).size().tolist() == expected
@@ -30,7 +30,7 @@ def test_there_is_a_row_per_option_and_one_for_who_has_none(batch):
 
 
 def test_numbers_and_rows_are_those_of_the_batch(batch):
-    table = options_table(batch).dropna(subset="option").reset_index(drop=True)
+    table = written_table(batch).dropna(subset="option").reset_index(drop=True)
     np.testing.assert_array_equal(table["option_guarantee"], batch.option_lower)
     np.testing.assert_array_equal(table["all_guarantee"], batch.lower[batch.owner])
     for name in batch.options.columns:
@@ -39,7 +39,7 @@ def test_numbers_and_rows_are_those_of_the_batch(batch):
 
 
 def test_dtypes_do_not_depend_on_who_is_in_the_batch(batch):
-    without, full = options_table(batch[3:4]), options_table(batch[:1])
+    without, full = written_table(batch[3:4]), written_table(batch[:1])
     assert without.dtypes.tolist() == full.dtypes.tolist()
     assert str(full["age"].dtype) == "Int64"
 
@@ -60,8 +60,8 @@ def test_parts_written_to_a_file_are_the_whole(batch, tmp_path, ending):
         for part in (batch[:3], batch[3:4], batch[4:]):
             writer.add(part)
     read = {
-        "csv": lambda: len(pd.read_csv(path)) == len(options_table(batch)),
-        "parquet": lambda: pd.read_parquet(path)["age"].tolist() == options_table(batch)["age"].tolist(),
+        "csv": lambda: len(pd.read_csv(path)) == len(written_table(batch)),
+        "parquet": lambda: pd.read_parquet(path)["age"].tolist() == written_table(batch)["age"].tolist(),
         "json": lambda: path.read_text(encoding="utf-8") == batch.to_json(),
         "copa": lambda: PlanBatch.load(path).to_json() == batch.to_json(),
     }

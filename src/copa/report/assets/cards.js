@@ -1,5 +1,5 @@
 "use strict";
-// Plans as cards, from the JSON of copa.plans.card_data. Depends on nothing else of the page; text is only ever set as
+// Plans as cards, from the JSON of copa.report.card_data. Depends on nothing else of the page; text is only ever set as
 // text. `CopaCards.reader(data)` reads plan i as `view(i)`, what Python's `plan_view` says; `CopaCards.draw(view)`
 // returns an element with the classes of card.css.
 const CopaCards = (function () {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from copa.plans.card import plan_view
-from copa.plans.card_data import card_data
+from copa.report.card_data import card_data
 from unit.plans.plan_batches import german_batch
 
 
