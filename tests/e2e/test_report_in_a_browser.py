@@ -318,6 +318,25 @@ def test_the_slider_shows_at_each_radius_what_python_computes_there(browser, in_
     assert least() == before
 
 
+def test_the_slider_of_options_that_are_certain_at_every_radius_still_names_the_radius(report):
+    """The page has no bounds of such applicants: those of the table stay."""
+    with opened(report, DESK) as browser:
+        script = """
+            const slider = CopaFigures.page.slider, proof = document.querySelector(".proof");
+            const input = proof.querySelector(".slider input"), least = proof.querySelector(".least").textContent;
+            const failed = [];
+            window.addEventListener("error", (event) => failed.push(event.message));
+            slider.lower[0] = slider.upper[0] = null;
+            input.value = "0";
+            input.dispatchEvent(new Event("input"));
+            const now = [proof.querySelector(".at").textContent, proof.querySelector(".least").textContent];
+            return {failed: failed, said: now, expected: [slider.names[0], least]};
+        """
+        found = browser.execute_script(script)
+    assert found["failed"] == []
+    assert found["said"] == found["expected"]
+
+
 def test_the_list_is_searched_by_name_column_value_and_status(report, in_order):
     def rows_found(page, words, status=""):
         enter(page, "#status", status, "change")

@@ -10,8 +10,10 @@
 
   // Bars and numbers of one applicant at one of the radii that were computed.
   function showRadius(proof, k, position) {
-    const lower = slider.lower[k][position], upper = slider.upper[k] && slider.upper[k][position];
+    // None of them where all are 1, whatever the radius: then the table is right as it is.
+    const lower = slider.lower[k] && slider.lower[k][position], upper = slider.upper[k] && slider.upper[k][position];
     proof.querySelectorAll(".bounds tbody tr").forEach((row, line) => {
+      if (!lower) { return; }
       row.querySelector(".least").textContent = proven(lower[line]);
       row.querySelector(".sure").style.width = (lower[line] / 10) + "%";
       if (!upper) { return; }
