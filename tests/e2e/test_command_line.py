@@ -193,6 +193,7 @@ def test_audit_tells_in_words_what_breaks_first(bank, bundle, plans):
             f"Option {found['option']} fails first: the next model refuses it with probability at most {most}." in text
         )
         assert " - ".join(found["causes"]) in text
+    assert text.count(content["comparison"]) == 1
     assert "Assumption: the parameters of the next model" in text
 
 

@@ -179,6 +179,14 @@ class Attributor:
         return "an average applicant of the training data" if known else "a row whose encoded columns are 0"
 
     @property
+    def comparison(self) -> str:
+        """What the causes and the probabilities of all attributions are to be read against, in two sentences."""
+        return (
+            f"What a model counts, gives or rates is said in comparison with {self.reference}. A probability of "
+            "refusal is an upper bound: the worst case that the assumption allows, for this option alone."
+        )
+
+    @property
     def _knows_columns(self) -> bool:
         return self._fitted.additive and self._fitted.space.directions.shape[1] == len(self._theta)
 

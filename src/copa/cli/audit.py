@@ -138,10 +138,6 @@ VERDICTS = {
     INFEASIBLE: "the plan cannot be offered as it is",
     ERROR: "the plan cannot be audited as it is",
 }
-COMPARISON = (
-    "What a model counts, gives or rates is said in comparison with {}. A probability of refusal is an upper bound: "
-    "the worst case that the assumption allows, for this option alone."
-)
 
 
 def audit(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -202,6 +198,7 @@ def _content(batch: "PlanBatch", totals: AuditTotals, attributor: Attributor) ->
     return {
         "totals": totals.to_dict(),
         "assumption": assumption(batch.ambiguity, batch.basis),
+        "comparison": attributor.comparison,
         "applicants": entries,
     }
 
@@ -215,7 +212,7 @@ def _show(batch: "PlanBatch", totals: AuditTotals, attributor: Attributor) -> No
         show(f"\nAnd {counted(len(concerned) - SHOWN, 'more applicant')}: --json has all of them.")
     if len(concerned) < len(batch):
         show(f"\n{counted(len(batch) - len(concerned), 'applicant')} without options.")
-    show(f"\n{COMPARISON.format(attributor.reference)}")
+    show(f"\n{attributor.comparison}")
     show(f"\n{assumption(batch.ambiguity, batch.basis)}")
 
 
