@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, counted
 from copa.plans import PlanBatch
-from copa.plans.wording import WHOM
+from copa.plans.wording import NOT_ASKED, WHOM
 
 if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
@@ -84,9 +84,10 @@ class AuditTotals:
         if self.at_level is not None:
             options += f", {self.at_level:,} with a guarantee of at least {request.guarantee:g} each"
         what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
+        level = f"{what} of {request.guarantee:g} for {whom}{f', {NOT_ASKED}' if request.objective == 'paper' else ''}"
         people = (
             f"Of the {counted(self.n_declined, 'applicant')} whom today's model declines, {self.reached:,} "
-            f"{'has' if self.reached == 1 else 'have'} a plan with {what} of {request.guarantee:g} for {whom}; "
+            f"{'has' if self.reached == 1 else 'have'} a plan with {level}; "
             f"{self.below:,} {'has' if self.below == 1 else 'have'} a plan below it, {self.refused:,} no plan that "
             f"today's model and the schema accept in full"
         )

@@ -19,7 +19,7 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.options import Flags, read_options
 from copa.plans import PlanBatch, PlanRequest
-from copa.plans.wording import WHOM
+from copa.plans.wording import NOT_ASKED, WHOM
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
 from copa.tables.frames import as_backend
@@ -141,11 +141,11 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
             weights = made.bounds.weights[own] * (made.bounds.lower[i] > 0.0)
             weakest = breaks_first(made.bounds.option_lower[own], weights)
             what = "guarantee" if request.aim == "guarantee" else "expected rate"
+            asked = f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]},"
+            if request.objective == "paper":
+                asked = f"a guarantee of {request.guarantee:g} for {WHOM[request.guarantee_for]}, {NOT_ASKED},"
             status[i] = FRAGILE
-            message[i] = (
-                f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]}, is not reached"
-                f"{'' if weakest is None else f'; option {weakest + 1} breaks first'}"
-            )
+            message[i] = f"{asked} is not reached{'' if weakest is None else f'; option {weakest + 1} breaks first'}"
     return status, message
 
 

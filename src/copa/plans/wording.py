@@ -49,10 +49,12 @@ UNUSUAL = 0.1  # plausibility below which a person is told of it
 # Options that a guarantee is about.
 WHOM = {"each": "each option", "any": "at least one option", "all": "all options together"}
 
+NOT_ASKED = "which was not asked for"
+OUT_OF_REACH = "accepted today, but the guarantee asked for is out of reach; the plan shows the best that was found"
 MEANINGS = {
     "ok": "a plan at the guarantee asked for",
     "already_valid": "today's model accepts the applicant as is; nothing needs to change",
-    "fragile": "accepted today, but the guarantee asked for is out of reach; the plan shows the best that was found",
+    "fragile": OUT_OF_REACH,
     "infeasible": "no allowed option is accepted today, or a given option asks for what is not allowed",
     "time_limit": "the time limit ended before this applicant's turn",
     "error": "the row could not be used; the message names column and value",
@@ -127,7 +129,15 @@ def obstacle_words(message: str) -> str:
 
 
 def as_asked(words: str, request: PlanRequest) -> str:
-    """What is said of the guarantee asked for; of an expected rate where that was asked for."""
+    """What is said of the guarantee asked for: of an expected rate where that was, of the planner's own where none was.
+
+    Plans by the paper's objective are compared with the planner's guarantee, though they were not made to reach it.
+    """
+    if request.objective == "paper":
+        own = f"a guarantee of {request.guarantee:g}"
+        if words == OUT_OF_REACH:
+            return f"accepted today, but below {own}, {NOT_ASKED}"
+        return words.replace("the guarantee asked for", own)
     return words if request.aim == "guarantee" else words.replace("guarantee asked for", "expected rate asked for")
 
 

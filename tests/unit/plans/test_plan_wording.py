@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from copa.analysis.audit_totals import AuditTotals
+from copa.cli.audit import VERDICTS
 from copa.plans import Change, PlanBatch
-from copa.plans.wording import change_words
+from copa.plans.card import STATUS_SIGNS
+from copa.plans.wording import MEANINGS, WITH_OPTIONS, as_asked, change_words
 from copa.schema import Feature, FeatureSchema
 from copa.uncertainty.ambiguity import MomentBall
 from unit.bounds.unimodal import UnimodalMeanSet
@@ -222,3 +225,14 @@ def test_a_ball_with_another_guarantee_is_no_moment_ball_in_words_either():
 def test_an_assumed_covariance_is_called_one():
     plan = german_batch(subject="assumed")[0]
     assert "the scores that the next model gives these rows (with an assumed covariance) come from" in plan.explain()
+
+
+def test_what_nobody_asked_for_is_not_called_asked_for():
+    paper, expected = (german_batch(**asked).request for asked in ({"objective": "paper"}, {"aim": "expected"}))
+    said = [*MEANINGS.values(), *WITH_OPTIONS.values(), *STATUS_SIGNS.values(), *VERDICTS.values()]
+    assert not [words for words in said if "guarantee asked for" in as_asked(words, paper)]
+    assert not [words for words in said if "guarantee asked for" in as_asked(words, expected)]
+    assert as_asked(VERDICTS["fragile"], paper) == "the plan does not reach a guarantee of 0.6"
+    counts = dict.fromkeys(AuditTotals.__dataclass_fields__, 1) | {"at_level": None}
+    people = AuditTotals(**counts).in_words(german_batch(objective="paper"))[1]
+    assert "a plan with a guarantee of 0.6 for each option, which was not asked for; 1 has a plan below it" in people
