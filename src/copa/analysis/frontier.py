@@ -36,6 +36,9 @@ class Frontier:
         holds at every lower one: the attribute has the least effort at this level or a higher one.
     complete : bool
         Whether the time was enough for all levels.
+    tried : ndarray of bool of shape (N, L), optional
+        Whether there was time to plan for each applicant at each level; None where there was for all of them. Where
+        there was not, NaN says nothing.
 
     Examples
     --------
@@ -54,10 +57,17 @@ class Frontier:
     levels: Array
     effort: Array
     complete: bool
+    tried: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         least = np.fmin.accumulate(self.effort[:, ::-1], axis=1)[:, ::-1]
         object.__setattr__(self, "effort", least)
+
+    def only_tried(self) -> "Frontier":
+        """The levels at which there was time to plan for everybody."""
+        if self.tried is None:
+            return self
+        return Frontier(self.levels[some := self.tried.all(axis=0)], self.effort[:, some], self.complete)
 
     @property
     def n_reached(self) -> npt.NDArray[np.intp]:
@@ -129,17 +139,16 @@ def frontier(
     own = float(planner.guarantee)
     wanted = np.unique([*levels, own])
     effort = np.full((len(applicants), len(wanted)), np.nan)
-    complete = True
+    tried = np.zeros(effort.shape, dtype=np.bool_)
     # The level asked for first: where time runs out, it is the one that must be there.
     order = sorted(range(len(wanted)), key=lambda k: abs(wanted[k] - own))
     for k in counting(order, "planning at other levels", len(order), "levels"):
         left = seconds - (perf_counter() - started)
         if left <= 0.0:
-            complete = False
             break
         asking = copy.copy(planner).set_params(guarantee=float(wanted[k]), time_limit=left)
         batch = asking.plan(applicants)
-        complete = complete and not (batch.status == "time_limit").any()
+        tried[:, k] = batch.status != "time_limit"
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)
         effort[:, k] = np.where(batch.status == "ok", cheapest, np.nan)
-    return Frontier(levels=wanted, effort=effort, complete=complete)
+    return Frontier(levels=wanted, effort=effort, complete=bool(tried.all()), tried=tried)

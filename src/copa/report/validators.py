@@ -50,7 +50,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
     proven = kept.select(places)
     attributor = None if planner is None else Attributor(planner.fitted_)
     curves = batch_curves(proven, n_jobs=None if planner is None else planner.n_jobs)
-    efforts = {} if cost is None else {int(i): (cost.levels, own) for i, own in zip(tried, cost.effort, strict=True)}
+    efforts = {} if cost is None else dict(zip(tried.tolist(), _own_frontiers(cost), strict=True))
     people, level = [], kept.request.level
     for i, plan, curve in zip(places.tolist(), proven, curves, strict=True):
         lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
@@ -63,6 +63,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
         "radius": f"{ambiguity.radius:.3g}",
         "radius_source": basis.radius_source,
         "applicants": people,
+        "comparison": attributor.comparison if attributor and any("attribution" in it for it in people) else "",
         "n_more": int((kept.counts > 0).sum()) - len(people),
         "slider": slider(curves, ambiguity.radius),
         "figures": {key: figure for person in people for key, figure in person["figures"].items()},
@@ -133,6 +134,12 @@ def life_words(kind: str, life: ShelfLife, assumed: float, *, single: bool = Fal
     if life.radius < assumed:
         return f"{sentence} only: {times:.2f} times as far as assumed."
     return f"{sentence}: the next models may drift {more}{times:.2f} times as far as assumed."
+
+
+def _own_frontiers(cost: Frontier) -> list[tuple[Array, Array]]:
+    """Of each applicant, the levels at which there was time to plan, and the efforts."""
+    tried = np.ones(cost.effort.shape, dtype=np.bool_) if cost.tried is None else cost.tried
+    return [(cost.levels[some], own[some]) for own, some in zip(cost.effort, tried, strict=True)]
 
 
 def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.Figure]:

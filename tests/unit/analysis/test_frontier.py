@@ -32,6 +32,8 @@ def test_a_higher_level_never_costs_less_and_is_never_in_reach_alone(found):
 def test_without_time_nothing_is_claimed(bank, loan_plans):
     late = frontier(bank, loan_plans.applicants.iloc[:2], seconds=0.0)
     assert not late.complete
+    assert not late.tried.any()
+    assert len(late.only_tried().levels) == 0
     assert np.isnan(late.effort).all()
 
 
