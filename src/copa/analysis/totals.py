@@ -143,6 +143,8 @@ class Totals:
     n_accepted : int
         Those whom today's model accepts as they are; nothing else counts them.
     n_options : int
+    n_with_options : int
+        Applicants who have options.
     statuses : Counter
         From a status to the number of its applicants.
     options_changing, applicants_changing : Counter
@@ -153,7 +155,7 @@ class Totals:
 
     def __init__(self, group: str | None = None) -> None:
         self.group = group
-        self.n_applicants = self.n_accepted = self.n_options = 0
+        self.n_applicants = self.n_accepted = self.n_options = self.n_with_options = 0
         self.statuses: Counter[str] = Counter()
         self.options_changing: Counter[str] = Counter()
         self.applicants_changing: Counter[str] = Counter()
@@ -184,6 +186,7 @@ class Totals:
         self.n_accepted += int(accepted.sum())
         batch = batch.select(~accepted) if accepted.any() else batch
         self.n_options += len(batch.options)
+        self.n_with_options += int((batch.counts > 0).sum())
         self.statuses.update(batch.status.tolist())
         self._count_changes(batch)
         summary = summary_table(batch)

@@ -11,7 +11,7 @@ from copa.analysis.totals import LEAST_GROUP, Corrections, Totals, compare_group
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.plans.card import LEAST_SHOWN, STATUS_SIGNS, plan_view
 from copa.plans.units import effort_words, heading, value_text
-from copa.plans.wording import MEANINGS, WHOM, as_asked, favourable, percent, request_fact
+from copa.plans.wording import MEANINGS, WHOM, as_asked, favourable, percent, request_fact, request_words
 from copa.report import figures
 from copa.schema import FeatureSchema
 from copa.search.cost import COSTS, Cost
@@ -25,20 +25,36 @@ if TYPE_CHECKING:
 
 MOST_FEATURES = 15
 MOST_DRAWN = 30  # corrected plans
-SAID_OF = 0.9  # a guarantee to explain the word by, where none was asked for
+SAID_OF = 0.9  # a guarantee whose share of menus is told, where none was asked for
+PROVEN = "This is proven if the assumption at the end holds."
+GUARANTEE_MEANS = (
+    "A guarantee that stands beside an option is the least probability with which a later model that is trained like "
+    f"this one accepts it. {PROVEN}"
+)
+# What the assumption takes for granted, by what it is about.
+RESERVATIONS = {
+    "surrogate": "It takes the model for a linear one around the applicant; of the model itself nothing is proven.",
+    "assumed": "How much the scores of later models vary was assumed for it, not estimated.",
+}
 
 View = dict[str, Any]  # what a template shows; "figures" are drawn by the page's script
 
 
 def promise(batch: PlanBatch) -> list[str]:
-    """What the numbers of an option mean, in plain sentences."""
-    level = SAID_OF if batch.request.level is None else batch.request.level
-    later = f"of 100 later models that are trained like this one, at least {100.0 * level:g} accept the option"
-    sentences = [
-        f"A guarantee of at least {level:g} means: {later}. This is proven if the assumption at the end holds."
-    ]
+    """What was asked for and what the numbers of an option mean, in plain sentences."""
+    request, level = batch.request, batch.request.level
+    if level is None:
+        sentences = [request_words(request), GUARANTEE_MEANS]
+    else:
+        whom = "the option" if request.guarantee_for == "each" else WHOM[request.guarantee_for]
+        later = f"on average at least {100.0 * level:g} of 100 later models that are trained like this one"
+        sentences = [f"A guarantee of at least {level:g} means: {later} accept {whom}. {PROVEN}"]
+    if batch.basis.subject in RESERVATIONS:
+        sentences.append(RESERVATIONS[batch.basis.subject])
     if batch.held_out is not None:
-        sentences.append("The expected rate is the share of models retrained as a test that accept it: a frequency.")
+        sentences.append(
+            "The expected rate is the share of models retrained as a test that accept an option: a frequency."
+        )
     if batch.basis.reliability is not None and batch.basis.reliability < LEAST_RELIABILITY:
         sentences.append("The training data are too few for these probabilities to be relied on.")
     return sentences
@@ -57,9 +73,11 @@ def asked(batch: PlanBatch, totals: Totals) -> list[tuple[str, str, str]]:
 
 def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner | None") -> str:
     """What effort 1 is in this table, the columns that change most often first; "" where nobody knows the cost."""
-    cost: Cost | None = COSTS[batch.request.cost]() if batch.request.cost in COSTS else None
-    if cost is None and planner is not None:
+    cost: Cost | None = None
+    if planner is not None:  # a cost of its own may have the name of a known one
         cost = planner.fitted_.space.cost
+    elif batch.request.cost in COSTS:
+        cost = COSTS[batch.request.cost]()
     columns = [column for column, _ in totals.options_changing.most_common()]
     return "" if cost is None else effort_words(batch.basis.schema, columns, cost)
 
@@ -87,8 +105,7 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
     view: View = {
         "n_declined": n,
         "n_accepted": totals.n_accepted,
-        "level": level,
-        "ok": _status("ok", totals.statuses["ok"], totals.statuses["ok"] / max(n, 1), batch.request),
+        "served": _served(totals, batch.request),
         "statuses": statuses,
         "sampled": "" if totals.sample.is_complete else f"{len(totals.sample):,}",
         "figures": {},
@@ -107,13 +124,23 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
         n_people, n_more = totals.applicants_changing[frequent[0][0]], len(totals.options_changing) - len(frequent)
         view["features"] = {"first": names[0], "share": percent(shares[0]), "n_people": n_people, "n_more": n_more}
         view["figures"]["features"] = figures.features_figure(names, shares)
+    frontier = None if frontier is None else frontier.only_tried()
     if frontier is not None and frontier.n_drawn <= 1:
-        view["too_few"] = len(frontier.effort)
+        view["too_few"] = (len(frontier.effort), frontier.complete)
     elif frontier is not None and level is not None:
         view["frontier"] = _followed(frontier)
         view["figures"]["frontier"] = figures.overall_frontier_figure(frontier, level)
     view["figures"] = {key: figure for key, figure in view["figures"].items() if figure is not None}
     return view
+
+
+def _served(totals: Totals, request: PlanRequest) -> View:
+    """How many of the declined have what was asked for: a menu at the level, or where there is none, any menu."""
+    asked = request.objective == "level"
+    count = totals.statuses["ok"] if asked else totals.n_with_options
+    words = as_asked(" at the guarantee asked for", request) if asked else ""
+    share = percent(count / max(totals.n_declined, 1))
+    return {"count": f"{count:,}", "percent": share, "words": f"have a menu{words}"}
 
 
 def _status(status: str, count: int, share: float | None, request: PlanRequest) -> View:

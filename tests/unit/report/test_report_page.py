@@ -3,6 +3,7 @@ import math
 import re
 import sys
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 import copa
 from copa._core.html import environment
 from copa._core.words import rounded_down
-from copa.analysis.attribution import attribute
+from copa.analysis.attribution import Attributor, attribute
+from copa.analysis.frontier import frontier
 from copa.plans import PlanBatch
-from copa.report import ReportBuilder
+from copa.report import ReportBuilder, builder
 from copa.report.builder import plotly_script
 from unit.plans.plan_batches import german_batch, terms
 from unit.report.pages import Page
@@ -25,9 +27,9 @@ def script_json(value):
 
 
 def page_of(batch, **settings):
-    builder = ReportBuilder(**settings)
-    builder.add(batch)
-    return Page(builder.html())
+    made = ReportBuilder(**settings)
+    made.add(batch)
+    return Page(made.html())
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,20 @@ def fragile_page(unsure):
 
 
 @pytest.fixture(scope="module")
-def bank_page(bank, loan_plans):
-    return page_of(loan_plans, planner=bank)
+def bank_costs():
+    """What a higher guarantee costs, as it was computed for `bank_page`."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def bank_page(bank, loan_plans, bank_costs):
+    def recorded(*given, **settings):
+        bank_costs.append(frontier(*given, **settings))
+        return bank_costs[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "frontier", recorded)
+        return page_of(loan_plans, planner=bank)
 
 
 def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(page):
@@ -109,7 +123,7 @@ def test_every_figure_has_its_data_and_a_text_alternative(bank_page):
 def test_the_first_screen_is_a_promise_in_plain_words_and_a_person_with_a_plan(page):
     head = page.text.partition("Option 2")[0]
     assert head.startswith("Seven people")
-    assert "of 100 later models that are trained like this one, at least 60 accept the option" in head
+    assert "on average at least 60 of 100 later models that are trained like this one accept the option" in head
     assert "Applicant 10 ✓ options found" in head
     assert "Option 1 effort 0.50 guarantee at least" in head
 
@@ -236,24 +250,35 @@ def test_the_frontier_shows_the_plan_at_hand(bank_page, loan_plans):
     assert own["y"] == pytest.approx([loan_plans[i].effort.min()], abs=1e-3)
 
 
-def test_the_cost_curve_follows_the_same_people_and_never_falls(bank_page):
+def test_the_cost_curve_follows_the_same_people_and_never_falls(bank_page, bank_costs):
     (line,) = bank_page.data["figures"]["frontier"]["data"]
     assert len(line["y"]) > 1
     assert (np.diff(line["y"]) >= 0.0).all()
     told = re.search(r"(\d+) applicants with a menu, from all over the list.*? the same (\d+) at every", bank_page.text)
     assert int(told[1]) >= int(told[2]) >= 0.5 * int(told[1])
     assert line["customdata"][-1] == f"{told[2]} of {told[1]}"
+    (cost,) = bank_costs
+    highest = cost.levels.tolist().index(line["x"][-1])
+    people = [own for own in cost.effort.tolist() if math.isfinite(own[highest])]
+    assert len(people) == int(told[2])
+    assert line["x"] == cost.levels[: highest + 1].tolist()
+    assert line["y"] == pytest.approx([median(own[k] for own in people) for k in range(highest + 1)], abs=5e-4)
 
 
 def test_what_breaks_first_is_said_in_words(bank_page, bank, loan_plans):
     said = [found.in_words() for plan in loan_plans if (found := attribute(plan, bank.fitted_))]
     assert len(said) > 3
     assert all(words in bank_page.text for words in said)
+    assert bank_page.text.count(Attributor(bank.fitted_).comparison) == 1
 
 
 def test_the_papers_objective_has_no_level_and_no_shelf_life():
     page = page_of(german_batch(objective="paper"))
     assert "Guarantee asked for none" in page.text
+    assert "guarantee asked for" not in page.text
+    assert "! below a guarantee of 0.6" in page.text
+    assert "accepted today, but below a guarantee of 0.6, which was not asked for" in page.text
+    assert "3 of 6 declined (50.0 %) have a menu 0." in page.text
     assert "Shelf life" not in page.text
     assert not [f for key, f in page.data["figures"].items() if key.startswith("radius") and f["layout"]["shapes"]]
 
