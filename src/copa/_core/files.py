@@ -67,19 +67,29 @@ def remove_locked(file: IO[Any], path: Path) -> None:
         file.close()
 
 
+PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part", re.DOTALL)
 CERTAINLY_OLD = 86_400.0  # seconds; where there are no locks, a part that was not written to for so long is abandoned
 
 
 @contextmanager
-def whole_file(path: Path, *, binary: bool) -> Iterator[Any]:
+def whole_file(path: Path, *, binary: bool, swept: bool = False) -> Iterator[Any]:
     """Open a file for writing that takes its name when it is complete; where something goes wrong, nothing of it stays.
+
+    Parameters
+    ----------
+    path : Path
+    binary : bool
+    swept : bool
+        Whether abandoned parts are removed already. Looking for them reads the whole folder, which whoever writes
+        thousands of files into it does once.
 
     Raises
     ------
     DataError
         If it cannot be written.
     """
-    remove_abandoned_parts(path)
+    if not swept:
+        remove_abandoned_parts(path)
     part = None
     try:
         file, part = _new_part(path, binary=binary)
@@ -98,18 +108,20 @@ def whole_file(path: Path, *, binary: bool) -> Iterator[Any]:
             part.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, data: bytes | memoryview) -> None:
-    """Write a file so that at any moment there is either the old one or the whole new one."""
-    with whole_file(path, binary=True) as file:
+def write_atomically(path: Path, data: bytes | memoryview, *, swept: bool = False) -> None:
+    """Write a file so that at any moment there is either the old one or the whole new one; see `whole_file`."""
+    with whole_file(path, binary=True, swept=swept) as file:
         file.write(data)
 
 
-def remove_abandoned_parts(path: Path) -> None:
-    """Remove what writers of a file left beside it when they were killed; parts of living writers stay."""
-    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}\.part")
-    with suppress(OSError), os.scandir(path.parent) as entries:
-        for part in [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]:
-            _remove_if_abandoned(part)
+def remove_abandoned_parts(*paths: Path) -> None:
+    """Remove what writers of files left beside them when they were killed; parts of living writers stay."""
+    for folder in {path.parent for path in paths}:
+        names = {path.name for path in paths if path.parent == folder}
+        with suppress(OSError), os.scandir(folder) as entries:
+            found = [(entry.path, PART.fullmatch(entry.name)) for entry in entries]
+            for part in [Path(place) for place, name in found if name is not None and name[1] in names]:
+                _remove_if_abandoned(part)
 
 
 def _remove_if_abandoned(part: Path) -> None:

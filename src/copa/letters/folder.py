@@ -73,6 +73,7 @@ class LetterFolder:
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_earlier()
+        remove_abandoned_parts(*self._paths())
         self._write_list([["", name, UNFINISHED, "", "", ""] for name in self._names])
         try:
             yield [self]
@@ -102,7 +103,7 @@ class LetterFolder:
             self.counts[found] += 1
             return ["", found, plan.status, plan.n_options, ""]
         name = self._names[len(self._rows)]
-        self._written += found.write(self.folder, name)
+        self._written += found.write(self.folder, name, swept=True)
         self.counts["letters"] += 1
         self.protected.update(found.protected)
         self.n_protected += bool(found.protected)
@@ -122,11 +123,11 @@ class LetterFolder:
             return
         except (KeyError, UnicodeDecodeError, csv.Error) as error:
             raise InvalidInputError(f"{index} is not a list of letters ({shown(str(error))}); remove it") from error
-        for name in filter(None, names):
-            for path in (self.folder / f"{name}{ending}" for ending in ENDINGS):
-                if path.parent == self.folder and path.name == f"{name}{path.suffix}":  # a name, and no path
-                    path.unlink(missing_ok=True)
-                    remove_abandoned_parts(path)
+        paths = [(name, self.folder / f"{name}{ending}") for name in filter(None, names) for ending in ENDINGS]
+        own = [path for name, path in paths if path.parent == self.folder and path.name == f"{name}{path.suffix}"]
+        for path in own:  # of names, and no paths
+            path.unlink(missing_ok=True)
+        remove_abandoned_parts(*own)
         index.unlink(missing_ok=True)
 
 

@@ -166,11 +166,19 @@ class Letter:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.write(base, safe_names([self.applicant if name is None else name])[0])
 
-    def write(self, folder: Path, stem: str) -> tuple[Path, Path]:
-        """Write the two files into a folder that is there, under a name that is safe already (`safe_names`)."""
+    def write(self, folder: Path, stem: str, *, swept: bool = False) -> tuple[Path, Path]:
+        """Write the two files into a folder that is there, under a name that is safe already (`safe_names`).
+
+        Parameters
+        ----------
+        folder : Path
+        stem : str
+        swept : bool
+            Whether the folder holds nothing of writers that were killed (`remove_abandoned_parts`).
+        """
         paths = folder / f"{stem}.html", folder / f"{stem}.txt"
         for path, content in zip(paths, (self.html, self.text), strict=True):
-            write_atomically(path, content.encode("utf-8"))
+            write_atomically(path, content.encode("utf-8"), swept=swept)
         return paths
 
     def __str__(self) -> str:

@@ -146,3 +146,19 @@ def test_where_there_are_no_locks_only_old_parts_are_removed(tmp_path, monkeypat
     os.utime(old, (time.time() - 90_000, time.time() - 90_000))
     write_atomically(tmp_path / "p.csv", b"new")
     assert names(tmp_path) == [".p.csv.11111111.part", "p.csv"]
+
+
+def test_thousands_of_files_of_a_folder_are_swept_in_one_look(tmp_path, monkeypatch):
+    looks = []
+    look = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: (looks.append(folder), look(folder))[1])
+    paths = [tmp_path / f"{k}.txt" for k in range(5)]
+    abandoned, foreign = tmp_path / ".3.txt.0123abcd.part", tmp_path / ".other.txt.0123abcd.part"
+    abandoned.touch()
+    foreign.touch()
+    remove_abandoned_parts(*paths)
+    for path in paths:
+        write_atomically(path, b"whole", swept=True)
+    assert looks == [tmp_path]
+    assert not abandoned.exists()
+    assert foreign.exists()
