@@ -1,4 +1,4 @@
-"""Signs of life of every command on a large file: `python -m benchmarks.progress [rows]` writes the table of a page.
+"""Signs of life of every command on a large file: `python -m benchmarks.progress` writes the table of a page.
 
 Each command is run twice: on a pseudo-terminal, and with its messages in a pipe as in a log. Whatever it writes to
 stderr is dated as it comes: when the first of it came, and the longest time without any, to the end of the command.
@@ -129,7 +129,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--only", nargs="*", default=list(COMMANDS))
     arguments = parser.parse_args()
-    lines = [HEADS, "|---" * (HEADS.count("|") - 1) + "|"]
     late = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -137,16 +136,23 @@ def main() -> None:
             write_loans(folder, n_rows)
             for name in names:
                 found = measure(folder, name)
-                lines.append(row(name, n_rows if name != "demo" else 1000, *found))
-                print(lines[-1], flush=True)
+                line = row(name, n_rows if name != "demo" else 1000, *found)
+                print(line, flush=True)
                 print(found[1].said, file=sys.stderr, flush=True)
                 late += [name for one in found if one.code or one.first > FIRST or one.gap > GAP]
+                if arguments.rows == ROWS and name not in late:
+                    write_row(line)
     if late:
         sys.exit(f"too late, too long without a sign, or failed: {', '.join(late)}")
-    if arguments.rows == ROWS and arguments.only == list(COMMANDS):
-        table = "\n".join(lines)
-        PAGE.write_text(TABLE.sub(rf"\g<1>\n{table}\n\n", PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-        print(f"wrote {PAGE}")
+
+
+def write_row(line: str) -> None:
+    """Put a line into the table of the page, in place of that of the same command and number of rows."""
+    text = PAGE.read_text(encoding="utf-8")
+    there = [old for old in TABLE.search(text)[0].splitlines() if old.startswith("| `")]
+    key = line.split("|")[1:3]
+    lines = [HEADS, "|---" * (HEADS.count("|") - 1) + "|", *(old for old in there if old.split("|")[1:3] != key), line]
+    PAGE.write_text(TABLE.sub(lambda found: f"{found[1]}\n" + "\n".join(lines) + "\n\n", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
