@@ -205,6 +205,7 @@ def emptied(batch):
         "option_weights",
         "points",
         "plausibility",
+        "change_effort",
     )
     fields = {name: getattr(batch, name)[:0] for name in per_option}
     nothing = {"certificates": [None], "held_out": None, "intervals": None}

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
-from copa.planner.accepted import FEWEST, is_accepted
 from copa.schema import FeatureSchema
 from copa.schema.recognition import why_protected
 from copa.schema.typical import typical_row
+from copa.search.accepted import FEWEST, is_accepted
 from copa.tables.cells import cells_of
 from copa.uncertainty.versions import scores_of
 

@@ -16,7 +16,6 @@ from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
-from copa.planner.accepted import accepted_row
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
@@ -33,6 +32,7 @@ from copa.planner.strategies.weighted import Weighted
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
+from copa.search.accepted import accepted_row
 from copa.search.plausibility import Plausibility
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments

@@ -41,14 +41,17 @@ def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from copa import Feature, FeatureSchema
     >>> from copa.models.linear import LinearModel
-    >>> from copa.planner.accepted import accepted_row
+    >>> from copa.search.accepted import accepted_row
     >>> table = pd.DataFrame({"income": [10, 20, 30, 40, 50, 60]})
     >>> model = LogisticRegression().fit(table, table["income"] > 25)
     >>> schema = FeatureSchema([Feature("income", "integer")])
     >>> accepted_row(LinearModel.read(model, table.columns), schema, table).to_dict("records")
     [{'income': 45}]
     """
-    accepted = table[model.accepts(table)]
+    try:
+        accepted = table[model.accepts(table)]
+    except Exception:  # noqa: BLE001 - rows that it cannot read, whatever it says: the strategies name them
+        return None
     if len(accepted) < 2:
         return None
     found = typical_row(schema, accepted, model.columns)
