@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, counted
+from copa.analysis.totals import accepted_today
 from copa.plans import PlanBatch
 from copa.plans.wording import NOT_ASKED, WHOM
 
@@ -55,10 +54,7 @@ class AuditTotals:
             Of the planner that audited it.
         """
         own = batch.applicants.iloc[batch.owner]
-        declined = np.ones(len(batch), dtype=bool)  # whose row cannot be read was not accepted either
-        good = np.flatnonzero(batch.status != ERROR)
-        if len(good):
-            declined[good] = ~fitted.model.accepts(batch.applicants.iloc[good])
+        declined = ~accepted_today(batch, fitted.model)
         level = batch.request.level
         ends = {status: int((declined & (batch.status == status)).sum()) for status in (OK, FRAGILE, INFEASIBLE, ERROR)}
         return cls(

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
-from copa._core.words import ALREADY_VALID, require_known
+from copa._core.words import ALREADY_VALID, ERROR, require_known
+from copa.models.base import Model
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
@@ -205,6 +206,14 @@ class Totals:
         values = np.empty(len(batch), dtype=object)
         values[:] = cells_of(batch.applicants[self.group])
         return values
+
+
+def accepted_today(batch: PlanBatch, model: Model) -> npt.NDArray[np.bool_]:
+    """Whether a model accepts each applicant as is, (N,); one whose row cannot be used is not accepted."""
+    accepted, good = np.zeros(len(batch), dtype=bool), np.flatnonzero(batch.status != ERROR)
+    if len(good):
+        accepted[good] = model.accepts(batch.applicants.iloc[good])
+    return accepted
 
 
 def reached_shares(values: Any) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from copa._core.words import ERROR, TIME_LIMIT, listed
 from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
+from copa.analysis.totals import accepted_today
 from copa.exceptions import InvalidInputError, ProtectedReasonWarning
 from copa.letters.facts import letter_facts
 from copa.letters.letter import Letter, LetterSettings
@@ -90,9 +91,7 @@ class LetterWriter:
     def _without_letter(self, batch: PlanBatch) -> list[str]:
         """Why applicants get no letter, "" for those who do."""
         readable = batch.status != ERROR
-        accepted = np.zeros(len(batch), dtype=bool)
-        accepted[readable] = self._fitted.model.accepts(batch.applicants[readable])
-        verdicts = [~readable, accepted, batch.status == TIME_LIMIT]
+        verdicts = [~readable, accepted_today(batch, self._fitted.model), batch.status == TIME_LIMIT]
         return [str(word) for word in np.select(verdicts, [UNREADABLE, ACCEPTED, UNFINISHED], "")]
 
     def _sound_options(self, batch: PlanBatch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

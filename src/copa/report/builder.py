@@ -14,9 +14,9 @@ from copa._core.deprecation import warn_renamed
 from copa._core.files import write_atomically
 from copa._core.html import render
 from copa._core.reading import read_count
-from copa._core.words import ERROR, counted, rounded_down, rounded_up, shown, visible
+from copa._core.words import counted, rounded_down, rounded_up, shown, visible
 from copa.analysis.frontier import Frontier, frontier
-from copa.analysis.totals import Corrections, Totals
+from copa.analysis.totals import Corrections, Totals, accepted_today
 from copa.bounds import ValidityBounds
 from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError, MissingPackageError
@@ -158,10 +158,7 @@ class ReportBuilder:
         """Whether today's model accepts each applicant as is; None where only the statuses tell."""
         if self.planner is None:
             return None
-        accepted, good = np.zeros(len(batch), dtype=bool), np.flatnonzero(batch.status != ERROR)
-        if len(good):
-            accepted[good] = self.planner.fitted_.model.accepts(batch.applicants.iloc[good])
-        return accepted
+        return accepted_today(batch, self.planner.fitted_.model)
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept.first()
