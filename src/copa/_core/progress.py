@@ -119,7 +119,8 @@ class Display:
     def stop(self) -> None:
         """Draw no more, and leave no live line behind."""
         self._ended.set()
-        self._thread.join(PATIENCE)
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE)
         with self.cleared():
             pass
 
@@ -259,6 +260,13 @@ def aside() -> Iterator[None]:
         return
     with display.cleared():
         yield
+
+
+def show_no_more() -> None:
+    """End what is shown, for work that lasts until it is told to end."""
+    display = _current.get()
+    if display is not None:
+        display.stop()
 
 
 def clock_time(seconds: float) -> str:

@@ -31,8 +31,11 @@ os.setuid(nobody.pw_uid)
 """
 SMALL = """
 from copa._core._kernels.compiling import options
-from copa._core._kernels.small_matrices import dot
-print(options["cache"], dot(numpy.ones(3), numpy.ones(3)))
+from copa._core._kernels.projection import project_moves
+moves, bound = numpy.ones((1, 3)), numpy.full((1, 3), 3.0)
+projected = numpy.empty((1, 3))
+project_moves(moves, -bound, bound, 9.0, projected)
+print(options["cache"], projected.sum())
 """
 BOUND = """
 print(copa.validity_bounds([[1.0, 2.0]], [0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]).status)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import copa
 from copa.exceptions import DataError, InvalidInputError
@@ -227,3 +228,16 @@ def test_a_file_is_plain_data_and_leaves_nothing_beside_it(saved):
 def test_a_file_that_is_not_there_is_named_in_one_line(tmp_path, model):
     with pytest.raises(DataError, match=r"^the file .*nowhere\.copa cannot be read: No such file or directory$"):
         copa.RecoursePlanner.load(tmp_path / "nowhere.copa", model)
+
+
+def test_fit_uses_one_thread_of_blas_and_gives_back_the_others(monkeypatch, model):
+    def blas_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    loans.planner(model)  # loads every library that a fit loads
+    seen = []
+    learn = copa.RecoursePlanner._learn
+    monkeypatch.setattr(copa.RecoursePlanner, "_learn", lambda *given: (seen.append(blas_threads()), learn(*given))[1])
+    with threadpool_limits(2, user_api="blas"):
+        loans.planner(model)
+        assert (seen, blas_threads()) == ([{1}], {2})

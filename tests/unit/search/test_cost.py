@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import copa
+from compiled_kernels import callable_from_python
 from copa.exceptions import InvalidInputError
 from copa.schema import Feature
 from copa.search._kernels.arguments import Regions
@@ -11,7 +12,6 @@ from copa.search._kernels.cost import effort, row_distance
 from copa.search.cost import L1, L2, Cost, read_cost, spread_prices
 from copa.search.run import choose_options
 from oracle.tiny_problems import tiny_problems
-from unit.objective.kernels.planning_kernels import callable_from_python
 from unit.search.search_problems import Searcher, by_hand
 
 SEED, N_DRAWS = 3, 40

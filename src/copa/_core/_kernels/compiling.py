@@ -72,9 +72,18 @@ class Announcement(event.Listener):
 event.register("numba:compile", Announcement())
 
 
-# No wrapper for calls from Python, which takes longer to compile than the function where many arrays are passed, and no
-# file of their own: the entry points' machine code contains them.
-inner: dict[str, Any] = {**options, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Functions below the entry points. They have no wrapper for calls from Python, which takes longer to compile than the
+# function where many arrays are passed, and no file of their own: the entry points' machine code contains them.
+allocating: dict[str, Any] = {**options, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Most of them also do not count references to arrays, which took half of the search's time. That is right only where
+# arrays come as arguments and stay the caller's: the function makes no array, returns none, and calls none that does.
+# Otherwise memory is lost or freed twice, and nothing says so but `tests/unit/_core/test_reference_counts.py`.
+inner: dict[str, Any] = {**allocating, "_nrt": False}
+
+
+def entry_point(signature: Any) -> Any:
+    """Decorate a function that Python calls: compiled for one signature, when its module is imported."""
+    return njit(signature, **options)
 
 
 def signature(*records: type[tuple[Any, ...]]) -> Any:

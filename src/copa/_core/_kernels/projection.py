@@ -4,7 +4,7 @@ import math
 
 from numba import njit
 
-from copa._core._kernels.compiling import inner, options
+from copa._core._kernels.compiling import entry_point, inner
 
 MAX_TRIALS = 200  # of the multiplier; a Newton step lands on the root as soon as it is on the root's linear piece
 ROUNDING = 2e-15  # relative to the terms that the score is summed from
@@ -90,14 +90,14 @@ PROJECT_SIGNATURE = (
 )
 
 
-@njit(PROJECT_SIGNATURE, **options)
+@entry_point(PROJECT_SIGNATURE)
 def project_points(points, normal, needed, lower, upper, projected):
     """Project every point (M, F) onto its half-space {normal'x >= needed} and its box."""
     for m in range(points.shape[0]):
         project(points[m], normal, needed[m], lower[m], upper[m], projected[m])
 
 
-@njit(**options)
+@njit(**inner)
 def farthest_on_ray(direction, low, high, budget, longest, out):
     """Write clip(t * direction, low, high) for the largest t up to `longest` at which its length is within the budget.
 
@@ -135,7 +135,7 @@ def farthest_on_ray(direction, low, high, budget, longest, out):
 SIGNATURE = "void(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])"
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def project_moves(moves, low, high, budget, projected):
     """Project every move (M, F) onto the ball of the budget and the box [low, high] (M, F) around no move at all."""
     for m in range(moves.shape[0]):

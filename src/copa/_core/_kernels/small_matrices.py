@@ -7,14 +7,14 @@ import math
 
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import inner
 
 LARGE = 40  # rows from which a Cholesky factorisation goes by blocks
 BLOCK = 64  # rows that a Cholesky factorisation updates together
 STRIP = 256  # columns that it updates at a time: so many of both fit into a core's own cache
 
 
-@njit(**options)
+@njit(**inner)
 def dot(left, right):
     """Inner product of two vectors, with four accumulators that are added in a fixed order."""
     n = left.shape[0]
@@ -30,7 +30,14 @@ def dot(left, right):
     return (first + second) + (third + fourth)
 
 
-@njit(**options)
+@njit(**inner)
+def copy_vector(source, out):
+    """Copy entry by entry (see `copy_matrix`)."""
+    for k in range(source.shape[0]):
+        out[k] = source[k]
+
+
+@njit(**inner)
 def copy_matrix(source, out):
     """Copy entry by entry: assigning one slice to another brings in an error message that takes seconds to compile."""
     for i in range(source.shape[0]):
@@ -38,7 +45,7 @@ def copy_matrix(source, out):
             out[i, k] = source[i, k]
 
 
-@njit(**options)
+@njit(**inner)
 def cholesky_pivots(matrix, factor, pivots):
     """Lower Cholesky factor and its pivots; return the row of the first that is not positive (or is NaN), or -1."""
     n = matrix.shape[0]
@@ -60,7 +67,7 @@ def cholesky_pivots(matrix, factor, pivots):
     return -1
 
 
-@njit(**options)
+@njit(**inner)
 def subtract_rows(factor, i, above, below, left, right):
     """Subtract the rows from `above` up to `below`, each times its entry in column i, from row i; `left` up to `right`.
 
@@ -81,7 +88,7 @@ def subtract_rows(factor, i, above, below, left, right):
             row[j] -= share * only[j]
 
 
-@njit(**options)
+@njit(**inner)
 def cholesky_by_blocks(matrix, factor):
     """Lower Cholesky factor by blocks of rows of its transpose, which vectorise; False if a pivot is not positive."""
     n = matrix.shape[0]
@@ -112,7 +119,7 @@ def cholesky_by_blocks(matrix, factor):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def cholesky(matrix, factor):
     """Lower Cholesky factor; False as soon as a pivot is not positive (or is NaN).
 
@@ -151,7 +158,7 @@ def cholesky(matrix, factor):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def solve_cholesky(factor, rhs):
     """Solve L L' x = rhs in place."""
     n = factor.shape[0]
@@ -172,7 +179,7 @@ def solve_cholesky(factor, rhs):
             rhs[k] -= factor[i, k] * rhs[i]
 
 
-@njit(**options)
+@njit(**inner)
 def invert_from_cholesky(factor, inverse):
     """Inverse of L L' from its lower factor L."""
     n = factor.shape[0]
@@ -200,7 +207,7 @@ def invert_from_cholesky(factor, inverse):
             inverse[j, i] = inverse[i, j]
 
 
-@njit(**options)
+@njit(**inner)
 def reflect(matrix, axis, out):
     """Write H A H into `out` (not `matrix` itself), where H = I - 2 w w' and w = `axis` is a unit vector.
 
@@ -224,7 +231,7 @@ def reflect(matrix, axis, out):
             out[j, i] = out[i, j]
 
 
-@njit(**options)
+@njit(**inner)
 def scale_first(matrix, scale):
     """Multiply the first row and the first column by `scale`, in place."""
     for i in range(matrix.shape[0]):
@@ -232,7 +239,7 @@ def scale_first(matrix, scale):
         matrix[i, 0] *= scale
 
 
-@njit(**options)
+@njit(**inner)
 def symmetric_product(left, middle, right, work, out):
     """Write the symmetric part of left @ middle @ right into `out`."""
     n = left.shape[0]
@@ -256,7 +263,7 @@ def symmetric_product(left, middle, right, work, out):
             out[j, i] = mean
 
 
-@njit(**options)
+@njit(**inner)
 def triangular_rows(rows, out):
     """Rotate J rows of length K > J into a lower triangle of J columns, keeping all their inner products.
 

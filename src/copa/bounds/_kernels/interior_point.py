@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import allocating, inner
 from copa._core._kernels.small_matrices import (
     cholesky,
     cholesky_pivots,
@@ -65,6 +65,7 @@ class Workspace(NamedTuple):
     q_columns: np.ndarray
     system: np.ndarray  # (n (n + 1) / 2 + 1) squared, and its factor
     factor: np.ndarray
+    products: np.ndarray  # (n (n + 1) / 2) squared: scratch of the system
     unknowns: np.ndarray
     pivots: np.ndarray  # (2, n) of Cholesky factors
     triangle: np.ndarray  # (n (n + 1) / 2), like all below: scratch
@@ -74,7 +75,7 @@ class Workspace(NamedTuple):
     small: np.ndarray
 
 
-@njit(**options)
+@njit(**allocating)
 def allocate(n_options, n):
     """Arrays for plans of `n_options` options in R^n."""
     blocks = (n_options + 1, n, n)
@@ -94,6 +95,7 @@ def allocate(n_options, n):
         np.zeros((n_options, n)),
         np.zeros((triangle + 1, triangle + 1)),
         np.zeros((triangle + 1, triangle + 1)),
+        np.zeros((triangle, triangle)),
         np.zeros(triangle + 1),
         np.zeros((2, n)),
         np.zeros(triangle),
@@ -104,7 +106,7 @@ def allocate(n_options, n):
     )
 
 
-@njit(**options)
+@njit(**inner)
 def start(ws):
     """M = 2 I (with g = 1) and X_j = I / 2J: strictly feasible for every plan."""
     n_options, n = ws.axes.shape
@@ -116,7 +118,7 @@ def start(ws):
             ws.multiplier[j, i, i] = 0.5 / n_options
 
 
-@njit(**options)
+@njit(**inner)
 def refresh(ws, g, reach):
     """Recompute S_j, P_j, X_0 and the slacks' inverses; return x_g, or a negative number outside the interior."""
     n_options, n = ws.axes.shape
@@ -141,7 +143,7 @@ def refresh(ws, g, reach):
     return x_g
 
 
-@njit(**options)
+@njit(**inner)
 def factorise_system(ws, g, x_g, reach):
     """Form and factorise the Newton system, after `refresh`; return 1/g + sum_j (S_j^{-1})_11, or -1 on failure."""
     n_options = ws.axes.shape[0]
@@ -157,11 +159,11 @@ def factorise_system(ws, g, x_g, reach):
         column_out_of_frame(ws.inverse[j, 0], ws.axes[j], reach[j], ws.q_columns[j])
         corner += ws.multiplier[j, 0, 0] * ws.inverse[j, 0, 0]
         inverse_corner += ws.inverse[j, 0, 0]
-    system_matrix(ws.p_triangles, ws.q_triangles, ws.p_columns, ws.q_columns, corner, ws.system)
+    system_matrix(ws.p_triangles, ws.q_triangles, ws.p_columns, ws.q_columns, corner, ws.products, ws.system)
     return inverse_corner if cholesky(ws.system, ws.factor) else -1.0
 
 
-@njit(**options)
+@njit(**inner)
 def direction(ws, target, inverse_corner, correction_g, reach):
     """Newton direction towards complementarity products equal to `target`; return dg and dx_g.
 
@@ -204,7 +206,7 @@ def direction(ws, target, inverse_corner, correction_g, reach):
     return step_g, step_x_g
 
 
-@njit(**options)
+@njit(**inner)
 def failing_pivot(value, change, step, work, factor, pivots):
     """Factorise value + step * change; return the row of the first pivot that is not positive, or -1."""
     n = value.shape[0]
@@ -214,7 +216,7 @@ def failing_pivot(value, change, step, work, factor, pivots):
     return cholesky_pivots(work, factor, pivots)
 
 
-@njit(**options)
+@njit(**inner)
 def largest_step(blocks, changes, number, number_change, ws):
     """Step in [0, 1], close to the largest one that keeps the blocks positive definite and the number positive.
 
@@ -247,7 +249,7 @@ def largest_step(blocks, changes, number, number_change, ws):
     return step
 
 
-@njit(**options)
+@njit(**inner)
 def advance(blocks, changes, step):
     """Add step * changes to the blocks, in place."""
     for j in range(blocks.shape[0]):
@@ -256,24 +258,24 @@ def advance(blocks, changes, step):
                 blocks[j, i, k] += step * changes[j, i, k]
 
 
-@njit(**options)
-def inner(a, b):
+@njit(**inner)
+def inner_product(a, b):
     """Sum of the products of all entries of two lists of blocks."""
     return dot(a.reshape(-1), b.reshape(-1))
 
 
-@njit(**options)
+@njit(**inner)
 def centering(ws, g, x_g, step_g, step_x_g, gap, step_s, step_x):
     """Mehrotra's rule: the square of the share of the gap that the predictor would leave."""
     left = (g + step_s * step_g) * (x_g + step_x * step_x_g)
-    left += gap - g * x_g + step_s * inner(ws.slack_step, ws.multiplier)
-    left += step_x * inner(ws.slack, ws.multiplier_step)
-    left += step_s * step_x * inner(ws.slack_step, ws.multiplier_step)
+    left += gap - g * x_g + step_s * inner_product(ws.slack_step, ws.multiplier)
+    left += step_x * inner_product(ws.slack, ws.multiplier_step)
+    left += step_s * step_x * inner_product(ws.slack_step, ws.multiplier_step)
     share = min(max(left / gap, LEAST_SHARE), 1.0)
     return share * share
 
 
-@njit(**options)
+@njit(**inner)
 def solve_plan(directions, reach, tolerance, stop, ws, matrix, blocks):
     """Minimise g + tr M for one plan.
 
@@ -301,7 +303,7 @@ def solve_plan(directions, reach, tolerance, stop, ws, matrix, blocks):
         x_g = refresh(ws, g, reach)
         if not x_g > 0.0:
             break
-        gap = inner(ws.slack, ws.multiplier) + g * x_g
+        gap = inner_product(ws.slack, ws.multiplier) + g * x_g
         if gap < best_gap:
             best_gap, best_iteration, best_g = gap, iteration, g
             copy_matrix(ws.slack[n_options], matrix)

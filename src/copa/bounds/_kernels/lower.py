@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.small_matrices import copy_matrix, triangular_rows
 from copa.bounds._kernels.interior_point import allocate, solve_plan
 from copa.bounds._kernels.newton_system import column_out_of_frame, reflection_axes
@@ -13,7 +13,7 @@ from copa.bounds._kernels.newton_system import column_out_of_frame, reflection_a
 ROUNDING = 64 * 2.2e-16  # per row of a block: far above the rounding errors in forming and factorising it
 
 
-@njit(**options)
+@njit(**inner)
 def canonical_plan(roots, means, reaches, work, directions, reach):
     """Unit vectors u_j = (root_j, mean_j) / h_j and reaches t_j = reach_j / h_j of one plan.
 
@@ -37,7 +37,7 @@ def canonical_plan(roots, means, reaches, work, directions, reach):
         reach[j] = reaches[j] * scale if square > 0.0 else math.inf
 
 
-@njit(**options)
+@njit(**inner)
 def first_broken(directions, reach):
     """Option whose mean score is least above its reach, and by how much (in the option's own scale)."""
     worst, least = 0, math.inf
@@ -48,7 +48,7 @@ def first_broken(directions, reach):
     return worst, least
 
 
-@njit(**options)
+@njit(**allocating)
 def broken_plan(directions, reach, worst, axes, matrix, blocks):
     """Pair for L* = 0: M = e e', g = 0, and all the mass against one option, W = e e'."""
     n = matrix.shape[0]
@@ -68,7 +68,7 @@ def broken_plan(directions, reach, worst, axes, matrix, blocks):
             blocks[worst, a, b] = column[a] * column[b]
 
 
-@njit(**options)
+@njit(**inner)
 def make_safe(g, matrix, blocks):
     """Move an interior pair away from the boundary by more than rounding errors can amount to; return g."""
     n = matrix.shape[0]
@@ -86,7 +86,7 @@ def make_safe(g, matrix, blocks):
     return g + margin
 
 
-@njit(**options)
+@njit(**allocating)
 def attack_weights(blocks, axes, reach, weights):
     """Write lambda_j = e' U_j X_j U_j' e, the mass against each option; return their sum."""
     n_options, n = axes.shape
@@ -114,7 +114,7 @@ SIGNATURE = (
 )
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def lower_bounds(
     roots, means, reaches, tolerance, stop, directions, reach, matrices, penalties, blocks, weights, lower, ceiling
 ):

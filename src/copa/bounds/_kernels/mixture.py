@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.small_matrices import cholesky, dot, solve_cholesky
 
 MAX_SEARCH = 60
@@ -23,7 +23,7 @@ SEARCH_PRECISION = 1e-9
 TINY = 1e-12  # of a score's size: below this, spread, reach and angle count as zero in the choice of k
 
 
-@njit(**options)
+@njit(**inner)
 def held_angle(mean, spread, reach):
     """Angle whose squared sine is the worst-case probability that a score is positive (J = 1 closed form)."""
     if not mean > reach:
@@ -32,7 +32,7 @@ def held_angle(mean, spread, reach):
     return max(0.0, math.atan2(mean, spread) - math.asin(min(1.0, reach / length)))
 
 
-@njit(**options)
+@njit(**inner)
 def best_on(members, count, gram, rhs, system, factor, trial):
     """Unconstrained minimiser over the member weights; False if their Gram matrix is singular to rounding."""
     for a in range(count):
@@ -46,7 +46,7 @@ def best_on(members, count, gram, rhs, system, factor, trial):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def entering(gram, rhs, weights, passed):
     """Option whose weight, now zero, should grow; -1 if there is none. Those in `passed` are passed over."""
     best, steepest = -1, 1e-14
@@ -62,7 +62,7 @@ def entering(gram, rhs, weights, passed):
     return best
 
 
-@njit(**options)
+@njit(**inner)
 def move_towards(trial, members, count, weights):
     """Move the member weights towards the trial ones as far as they stay non-negative.
 
@@ -88,7 +88,7 @@ def move_towards(trial, members, count, weights):
     return kept
 
 
-@njit(**options)
+@njit(**allocating)
 def nonnegative_least_squares(gram, rhs, weights):
     """Minimise w' G w - 2 rhs' w over w >= 0, from the given weights (active sets, as Lawson and Hanson).
 
@@ -128,7 +128,7 @@ def nonnegative_least_squares(gram, rhs, weights):
         count += 1
 
 
-@njit(**options)
+@njit(**inner)
 def mixture_scores(roots, reach_roots, means, weights, work, reach_work):
     """Mean, spread and reach of a mixture's score, from the roots (not from squared quantities)."""
     mean = 0.0
@@ -144,7 +144,7 @@ def mixture_scores(roots, reach_roots, means, weights, work, reach_work):
     return mean, math.sqrt(dot(work, work)), math.sqrt(dot(reach_work, reach_work))
 
 
-@njit(**options)
+@njit(**inner)
 def trade_off_gram(spreads, reaches, means, k, gram):
     """Write the Gram matrix of the cone's vectors for the trade-off k, spread and reach rescaled to size one."""
     size = means.shape[0]
@@ -157,7 +157,7 @@ def trade_off_gram(spreads, reaches, means, k, gram):
             gram[a, b] = unit * (spreads[a, b] + k * reaches[a, b]) + means[a] * means[b]
 
 
-@njit(**options)
+@njit(**inner)
 def inner_products(rows, out):
     """Write the inner products of all pairs of rows, without BLAS (see `newton.multiply_lists`)."""
     for i in range(rows.shape[0]):
@@ -166,7 +166,7 @@ def inner_products(rows, out):
             out[j, i] = out[i, j]
 
 
-@njit(**options)
+@njit(**allocating)
 def surest_mixture(roots, reach_roots, means, stop, weights):
     """Find the surest mixture of one plan, whose options are scaled to comparable size; return its angle.
 
@@ -234,7 +234,7 @@ def surest_mixture(roots, reach_roots, means, stop, weights):
 SIGNATURE = "void(float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[::1])"
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def surest_mixtures(roots, reach_roots, means, stop, mixtures, held):
     """Surest mixture of every plan of a batch.
 

@@ -6,20 +6,19 @@ the operator is dM -> sum_j sym(P_j dM Q_j), bordered by the row and column of g
 
 import math
 
-import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import inner
 from copa._core._kernels.small_matrices import reflect, scale_first
 
 
-@njit(**options)
+@njit(**inner)
 def pair(a, b):
     """Place of entry (a, b) of a symmetric matrix in its lower triangle listed by rows."""
     return a * (a + 1) // 2 + b if a >= b else b * (b + 1) // 2 + a
 
 
-@njit(**options)
+@njit(**inner)
 def list_triangle(matrix, out):
     """List the lower triangle by rows."""
     k = 0
@@ -29,7 +28,7 @@ def list_triangle(matrix, out):
             k += 1
 
 
-@njit(**options)
+@njit(**inner)
 def fill_symmetric(triangle, out):
     """Symmetric matrix from its lower triangle listed by rows."""
     k = 0
@@ -40,7 +39,7 @@ def fill_symmetric(triangle, out):
             k += 1
 
 
-@njit(**options)
+@njit(**inner)
 def system_rhs(matrix, corner, out):
     """Right-hand side: the products of `matrix` with the unit matrices of the unknowns, then the entry of g."""
     k = 0
@@ -51,7 +50,7 @@ def system_rhs(matrix, corner, out):
     out[k] = corner
 
 
-@njit(**options)
+@njit(**inner)
 def multiply_lists(left, right, out):
     """Write left' right of two lists of vectors (K, T) into `out` (T, T), along its rows and in the order of the lists.
 
@@ -74,18 +73,18 @@ def multiply_lists(left, right, out):
                 row[j] += share * only[j]
 
 
-@njit(**options)
-def system_matrix(p_triangles, q_triangles, p_columns, q_columns, corner, out):
+@njit(**inner)
+def system_matrix(p_triangles, q_triangles, p_columns, q_columns, corner, products, out):
     """Lower triangle of the symmetric system matrix.
 
     p_triangles, q_triangles : (J + 1, n (n + 1) / 2) triangles of P_j and Q_j, with P_0 = X_0 and Q_0 = M^{-1}
     p_columns, q_columns : (J, n) vectors U_j X_j e_1 and U_j S_j^{-1} e_1, which couple dM with dg
     corner : entry of (g, g)
+    products : (n (n + 1) / 2) squared, scratch
 
     Entry ((a, b), (c, d)) is the sum over j of P_bc Q_ad + P_ad Q_bc + P_bd Q_ac + P_ac Q_bd, so that one product
     of the two lists of triangles holds all that is needed.
     """
-    products = np.empty((p_triangles.shape[1], q_triangles.shape[1]))
     multiply_lists(p_triangles, q_triangles, products)
     n = p_columns.shape[1]
     size = products.shape[0]
@@ -111,7 +110,7 @@ def system_matrix(p_triangles, q_triangles, p_columns, q_columns, corner, out):
     out[size, size] = corner
 
 
-@njit(**options)
+@njit(**inner)
 def reflection_axes(directions, axes):
     """Write the unit vectors w_j of H_j = I - 2 w_j w_j' for unit directions u_j."""
     n_options, n = directions.shape
@@ -126,14 +125,14 @@ def reflection_axes(directions, axes):
             axes[j, k] /= math.sqrt(square)
 
 
-@njit(**options)
+@njit(**inner)
 def into_frame(matrix, axis, reach, out):
     """Write U' A U into `out`."""
     reflect(matrix, axis, out)
     scale_first(out, reach)
 
 
-@njit(**options)
+@njit(**inner)
 def add_out_of_frame(block, axis, reach, work, triangle):
     """Add the lower triangle of U B U', listed by rows, to `triangle`; `work` is a vector.
 
@@ -160,7 +159,7 @@ def add_out_of_frame(block, axis, reach, work, triangle):
         row += i + 1
 
 
-@njit(**options)
+@njit(**inner)
 def column_out_of_frame(column, axis, reach, out):
     """Write U c into `out`."""
     n = column.shape[0]

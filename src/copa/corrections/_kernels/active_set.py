@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.projection import farthest_on_ray
-from copa._core._kernels.small_matrices import cholesky, solve_cholesky
+from copa._core._kernels.small_matrices import cholesky, copy_vector, solve_cholesky
 from copa.corrections._kernels.spectral import MATCH, MAX_EVALUATIONS, balance, next_guess
 
 EPS = 2.2e-16
@@ -56,7 +56,7 @@ class Workspace(NamedTuple):
     trial: Any  # a point to compare
 
 
-@njit(**options)
+@njit(**allocating)
 def allocate(n, length):
     """Room for n coordinates and variances of `length` terms."""
     matrices = (np.empty((n, n)), np.empty((n, n)))
@@ -68,7 +68,7 @@ def allocate(n, length):
     return Workspace(held, free, *(matrices + solutions + sides + roots + points))
 
 
-@njit(**options)
+@njit(**inner)
 def plus_product(total, row, vector):
     """Total + row'vector, added from the first entry to the last."""
     for k in range(row.size):
@@ -76,7 +76,7 @@ def plus_product(total, row, vector):
     return total
 
 
-@njit(**options)
+@njit(**inner)
 def score_and_variance(problem, y, base):
     """Score and variance at y; `base` receives the vector whose squared length the variance is."""
     score = problem.a
@@ -93,7 +93,7 @@ def score_and_variance(problem, y, base):
     return score, variance
 
 
-@njit(**options)
+@njit(**inner)
 def ratio_at(problem, y, base):
     """Score per standard deviation at y."""
     score, variance = score_and_variance(problem, y, base)
@@ -102,7 +102,7 @@ def ratio_at(problem, y, base):
     return math.inf if score > 0.0 else (-math.inf if score < 0.0 else 0.0)
 
 
-@njit(**options)
+@njit(**inner)
 def forward(factor, rhs, n, out):
     """Write L^{-1} rhs."""
     for i in range(n):
@@ -112,7 +112,7 @@ def forward(factor, rhs, n, out):
         out[i] = total / factor[i, i]
 
 
-@njit(**options)
+@njit(**inner)
 def residual(problem, n, ws):
     """Write base - F'w into `ws.left`; return the variance |base - F'w|^2 at -w."""
     variance = 0.0
@@ -124,7 +124,7 @@ def residual(problem, n, ws):
     return variance
 
 
-@njit(**options)
+@njit(**inner)
 def refine(tau, problem, n, factor, ws):
     """Correct w by what is left of its equation, F (base - F'w) = tau w; return the variance at -w.
 
@@ -142,7 +142,7 @@ def refine(tau, problem, n, factor, ws):
     return variance
 
 
-@njit(**options)
+@njit(**inner)
 def point_at(tau, problem, score, n, ws, y):
     """Write y(tau) of the free coordinates; return its length and derivative, or NaN if the system is not regular.
 
@@ -181,7 +181,7 @@ def point_at(tau, problem, score, n, ws, y):
     return length, ((kappa_slope * along - weighted) / length if length > 0.0 else 0.0)
 
 
-@njit(**options)
+@njit(**inner)
 def solve_free(problem, y, n, tau, noise, ws):
     """Write into `ws.target` the best point with the held coordinates where they are in y; return the multiplier.
 
@@ -227,7 +227,7 @@ def solve_free(problem, y, n, tau, noise, ws):
     return 0.0 if tau <= least and length < budget else tau
 
 
-@njit(**options)
+@njit(**inner)
 def find_target(problem, y, n, tau, ws):
     """Write into `ws.target` the best point with the held coordinates held, never worse than y; return the multiplier.
 
@@ -244,11 +244,11 @@ def find_target(problem, y, n, tau, ws):
             break
         noise *= 100.0
     if not reached >= ratio:
-        ws.target[:] = y
+        copy_vector(y, ws.target)
     return tau
 
 
-@njit(**options)
+@njit(**inner)
 def list_free(ws):
     """List the coordinates that are not held; return their number."""
     n = 0
@@ -259,7 +259,7 @@ def list_free(ws):
     return n
 
 
-@njit(**options)
+@njit(**inner)
 def move_towards_target(problem, y, ws):
     """Move y to the target as far as the box allows, holding what meets a bound; False where nothing did.
 
@@ -272,7 +272,7 @@ def move_towards_target(problem, y, ws):
         ws.trial[i] = min(max(ws.target[i], problem.low[i]), problem.high[i])
         inside = inside and ws.trial[i] == ws.target[i]
     if inside:
-        y[:] = ws.target
+        copy_vector(ws.target, y)
         return False
     if ratio_at(problem, ws.trial, ws.base) > ratio_at(problem, y, ws.base):
         for i in range(n):
@@ -290,7 +290,7 @@ def move_towards_target(problem, y, ws):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def strongest_pull(problem, y, tau, ws):
     """Held coordinate that the optimality conditions pull back inside the hardest, or -1 if none is."""
     score, variance = score_and_variance(problem, y, ws.base)
@@ -307,7 +307,7 @@ def strongest_pull(problem, y, tau, ws):
     return chosen
 
 
-@njit(**options)
+@njit(**inner)
 def choose_start(problem, y, ws):
     """Write a start with a positive score into y, which holds a proposal inside box and budget; False if none exists.
 
@@ -326,7 +326,7 @@ def choose_start(problem, y, ws):
     return proposed > 0.0
 
 
-@njit(**options)
+@njit(**inner)
 def hold_start(problem, y, ws):
     """Hold the coordinates of a start that are at a bound and pushed against it; return a first multiplier."""
     score, variance = score_and_variance(problem, y, ws.base)
@@ -340,7 +340,7 @@ def hold_start(problem, y, ws):
     return math.sqrt(square) / problem.budget
 
 
-@njit(**options)
+@njit(**inner)
 def best_boxed_step(problem, y, ws):
     """Raise the ratio from the proposal y to the largest within budget and box; y receives the step."""
     if not choose_start(problem, y, ws):
@@ -369,7 +369,7 @@ SIGNATURE = (
 )
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def best_boxed_steps(scores, slopes, roots, root, cov, low, high, budget, steps):
     """Write for every option the step within `budget` and box after which its ratio is the largest.
 

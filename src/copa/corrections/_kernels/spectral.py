@@ -12,14 +12,14 @@ import math
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import options
+from copa._core._kernels.compiling import entry_point, inner
 
 MATCH = 1e-13  # a length this close to the budget, relatively, is the budget
 MAX_EVALUATIONS = 200
 PATIENCE = 12  # evaluations after which every second guess halves the bracket, whatever Newton's method says
 
 
-@njit(**options)
+@njit(**inner)
 def variance_per_score(a, b, c):
     """Positive root kappa of a kappa^2 + b kappa - c = 0 for a, c >= 0, and the discriminant's root."""
     spread = math.sqrt(b * b + 4.0 * a * c)
@@ -28,7 +28,7 @@ def variance_per_score(a, b, c):
     return ((spread - b) / (2.0 * a) if a > 0.0 else math.inf), spread
 
 
-@njit(**options)
+@njit(**inner)
 def balance(tau, products, linear, variance):
     """Variance per score kappa of the point y = kappa u - w at a multiplier tau, and its derivative in tau.
 
@@ -41,7 +41,7 @@ def balance(tau, products, linear, variance):
     return kappa, (slope / spread if spread > 0.0 else 0.0)
 
 
-@njit(**options)
+@njit(**inner)
 def next_guess(low, high, tau, length, slope, budget, count):
     """Guess the tau at which the length is the budget, from the length and its derivative at `tau`.
 
@@ -60,7 +60,7 @@ def next_guess(low, high, tau, length, slope, budget, count):
     return math.sqrt(low) * math.sqrt(high)
 
 
-@njit(**options)
+@njit(**inner)
 def stationary_point(sigma, b, r, rest, a, budget, y):
     """Write the best point where the budget does not bind, if there is one; say whether there is.
 
@@ -99,7 +99,7 @@ def stationary_point(sigma, b, r, rest, a, budget, y):
     return True
 
 
-@njit(**options)
+@njit(**inner)
 def point_at(tau, sigma, b, r, rest, a, inverse, y):
     """Write y(tau); return its length and the derivative of the length."""
     uu, uw, u_u, u_w, w_w = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -127,7 +127,7 @@ def point_at(tau, sigma, b, r, rest, a, inverse, y):
     return length, ((kappa_slope * along - weighted) / length if length > 0.0 else 0.0)
 
 
-@njit(**options)
+@njit(**inner)
 def first_tau(sigma, b, r, rest, a, budget, norm):
     """Multiplier that would balance the forces at the point of highest score."""
     score, variance = a + budget * norm, rest * rest
@@ -141,7 +141,7 @@ def first_tau(sigma, b, r, rest, a, budget, norm):
     return tau if 0.0 < tau < math.inf else 1.0
 
 
-@njit(**options)
+@njit(**inner)
 def best_step(sigma, b, r, rest, a, budget, inverse, y):
     """Write the best step of one option."""
     square = 0.0
@@ -151,7 +151,9 @@ def best_step(sigma, b, r, rest, a, budget, inverse, y):
     if a + budget * norm <= 0.0:  # no positive score within the budget: as high as possible
         y[:] = 0.0
         if norm > 0.0:
-            y[:] = budget / norm * b
+            scale = budget / norm
+            for k in range(b.size):
+                y[k] = scale * b[k]
         return
     if stationary_point(sigma, b, r, rest, a, budget, y):
         return
@@ -170,13 +172,15 @@ def best_step(sigma, b, r, rest, a, budget, inverse, y):
             break
         tau = guess
     if length > budget:
-        y *= budget / length
+        scale = budget / length
+        for k in range(y.size):
+            y[k] *= scale
 
 
 SIGNATURE = "void(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1], float64, float64[:, ::1])"
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def best_steps(sigma, slopes, roots, rests, scores, budget, steps):
     """Write for every option the step of length up to `budget` after which its ratio is the largest.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import allocating, inner
 from copa._core._kernels.small_matrices import cholesky, solve_cholesky
 from copa.objective._kernels.objective import add_diversity_gradient, diversity, proximity, ratios
 
@@ -50,7 +50,7 @@ class Interior(NamedTuple):
     along: np.ndarray  # (P, n)
 
 
-@njit(**inner)
+@njit(**allocating)
 def allocate_interior(n_options, n):
     """Room for solves of plans of `n_options` options with n coordinates."""
     size, n_pairs = n_options * n + 1, n_options * (n_options - 1) // 2

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import float64, int64, njit, types
 
-from copa._core._kernels.compiling import inner, options
+from copa._core._kernels.compiling import entry_point, inner
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import copy_matrix, solve_cholesky
 from copa.objective._kernels.barrier import (
@@ -300,7 +300,7 @@ def polish(problem, max_steps, stop, plan, value, box, trial, parts, interior):
 SIGNATURE = types.void(PROBLEMS, int64, int64[::1], float64[:, :, :, ::1], MATRIX)
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def interior_point_descents(problems, max_steps, stop, plans, values):
     """Descend from every allowed plan to where the objective, with all its kinks, cannot be lowered.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import float64, int64, njit, types
 
-from copa._core._kernels.compiling import inner, options
+from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import dot
 from copa.objective._kernels.objective import (
@@ -54,7 +54,7 @@ class Search(NamedTuple):
     final: np.ndarray  # (J,) shares of the options
 
 
-@njit(**inner)
+@njit(**allocating)
 def allocate_search(n_options, n):
     """Room for descents of plans of `n_options` options with n coordinates."""
     shape, size = (n_options, n), n_options * n
@@ -226,7 +226,7 @@ def descend(problem, moves, temperature, prior, max_steps, stop, parts, search):
 SIGNATURE = types.void(PROBLEMS, float64[::1], int64, int64[::1], float64[:, :, :, ::1], MATRIX)
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def lbfgs_descents(problems, temperatures, max_steps, stop, plans, values):
     """Project every start onto what is allowed and descend from it, at one temperature after another.
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner, options
+from copa._core._kernels.compiling import entry_point, inner
 from copa._core._kernels.projection import project
 
 SAFETY = 1e-13  # relative; by how much more than the margin is asked for, so that rounding does not undo it
@@ -26,7 +26,7 @@ READ_SIGNATURE = (
 )
 
 
-@njit(READ_SIGNATURE, **options)
+@entry_point(READ_SIGNATURE)
 def read_applicants(origins, mean, cov, free, scale, lower, upper, margin, scores, tilts, bounds, feasible):
     """Describe what applicants may do, in moves z = scale * (x - origin) of the free coordinates.
 
@@ -72,7 +72,7 @@ DELIVER_SIGNATURE = (
 )
 
 
-@njit(DELIVER_SIGNATURE, **options)
+@entry_point(DELIVER_SIGNATURE)
 def deliver_options(origins, mean, free, scale, lower, upper, margin, moves, points):
     """Write options (N, J, D) for the moves (N, J, n): inside the box exactly, fixed coordinates as they are.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import boolean, float64, njit, types
 
-from copa._core._kernels.compiling import inner, options
+from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.small_matrices import invert_from_cholesky
 
 LEAST_PIVOT = 1e-15  # of the similarity matrix: two options that coincide leave none
@@ -53,7 +53,7 @@ PROBLEMS = types.NamedTuple(
 )
 
 
-@njit(**inner)
+@njit(**allocating)
 def problem_of(problems, p):
     """The problem of applicant p."""
     scores, bounds = problems.scores[p], problems.bounds[p]
@@ -80,7 +80,7 @@ class Parts(NamedTuple):
     share: np.ndarray  # (J,) of the validity term that each option answers for
 
 
-@njit(**inner)
+@njit(**allocating)
 def allocate_parts(n_options, n):
     """Room for the parts of one plan."""
     n_pairs = n_options * (n_options - 1) // 2
@@ -320,7 +320,7 @@ SIGNATURE = (
 )
 
 
-@njit(SIGNATURE, **options)
+@entry_point(SIGNATURE)
 def plan_values(points, origins, mean, cov, weights, validity_weight, diversity_weight, manhattan, out):
     """Write the objective of every plan (N, J, D) into `out` (N,); a term of weight zero is not looked at."""
     n_plans, n_options, _ = points.shape

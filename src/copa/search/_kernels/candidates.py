@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import allocating, inner
 from copa.search._kernels.cheapest_row import complete, economise, shrink
 from copa.search._kernels.cost import effort, scaled_prices
 from copa.search._kernels.numeric_moves import grid_ceil, grid_floor
@@ -45,7 +45,7 @@ def add_row(pool, region, prices, row):
     pool.size[0] = size + 1
 
 
-@njit(**inner)
+@njit(**allocating)
 def fill_pool(problem, region, prices, goal, start, multipliers, pool, row, trial, spare):
     """One row per line of `multipliers` (S, F): the cheapest at prices that favour columns not used so far."""
     scale = np.empty(multipliers.shape[1])
@@ -74,7 +74,7 @@ def variant(problem, region, start, values, column, k):
     return inside(region, column, grid_floor(own + way, step) if value > own else grid_ceil(own + way, step))
 
 
-@njit(**inner)
+@njit(**allocating)
 def add_variants(problem, region, prices, goal, start, option, pool, row, spare):
     """Pin each change of a row of the pool to another value, make up for it by the others, and add what comes out.
 

@@ -1,6 +1,5 @@
 """The cheapest row that meets a goal: greedy completion, then reduction and exchange (compiled)."""
 
-import numpy as np
 from numba import njit
 
 from copa._core._kernels.compiling import inner
@@ -140,7 +139,9 @@ def mend_rules(problem, region, goal, row, first):
     `first` is the column whose move broke the first one; it stays.
     """
     n_numeric, n_rules = problem.steps.size, row.slack.size
-    moved = np.zeros(n_numeric, np.bool_)
+    moved = region.moved
+    for f in range(n_numeric):
+        moved[f] = False
     for _ in range(n_rules):
         broken, worst = -1, -TOLERANCE
         for r in range(n_rules):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import allocating, inner
 
 
 class ColumnPrices(NamedTuple):
@@ -23,7 +23,7 @@ class ColumnPrices(NamedTuple):
     power: int  # 1: distances add up; 2: their squares do
 
 
-@njit(**inner)
+@njit(**allocating)
 def scaled_prices(problem, region, prices, scale):
     """The prices of an applicant, that of each column multiplied by its scale (F,)."""
     n_numeric = problem.steps.size

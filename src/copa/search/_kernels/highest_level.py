@@ -7,7 +7,7 @@ stands for in another ambiguity set is known outside.
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import allocating, inner
 from copa.search._kernels.arguments import Outcome
 from copa.search._kernels.cheapest_row import complete
 from copa.search._kernels.cost import ColumnPrices
@@ -43,7 +43,7 @@ def surest_row(problem, region, free, goal, row, trial, spare):
     return height
 
 
-@njit(**inner)
+@njit(**allocating)
 def attainable_goal(problem, region, cost, goal, start, surest, trial, spare):
     """What can be reached: (outcome, height to build at unless the goal is met, highest known to be reached).
 

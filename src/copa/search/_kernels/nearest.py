@@ -3,7 +3,8 @@
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner, options, signature
+from copa._core._kernels.compiling import entry_point, inner, signature
+from copa._core._kernels.small_matrices import copy_vector
 from copa.search._kernels.arguments import FoundRows, GoalArrays, Outcome, Regions, SearchProblem, Starts, Targets
 from copa.search._kernels.cheapest_row import economise, enter
 from copa.search._kernels.cost import ColumnPrices, column_cost
@@ -51,7 +52,7 @@ def approach(problem, region, cost, row):
         move(problem, row, column, value)
 
 
-@njit(signature(SearchProblem, Regions, Starts, GoalArrays, Targets, FoundRows), **options)
+@entry_point(signature(SearchProblem, Regions, Starts, GoalArrays, Targets, FoundRows))
 def nearest_rows(problem, regions, starts, goals, targets, found):
     """Find for every target the row nearest to it that meets the goal (where none does, the nearest attempt)."""
     no_penalties = np.zeros(regions.own.shape[1])
@@ -72,4 +73,4 @@ def nearest_rows(problem, regions, starts, goals, targets, found):
         if problem.stop[0] != 0:
             found.outcomes[n] = Outcome.TIMED_OUT
             continue
-        found.rows[n] = row.values
+        copy_vector(row.values, found.rows[n])

@@ -3,7 +3,8 @@
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner, options, signature
+from copa._core._kernels.compiling import allocating, entry_point, inner, signature
+from copa._core._kernels.small_matrices import copy_vector
 from copa.search._kernels.arguments import (
     VARIANTS,
     FoundPlans,
@@ -31,15 +32,15 @@ ROOM = (0.999, 0.97, 0.9)
 @njit(**inner)
 def choose_from_pool(prices, settings, region, pool, compared, n_options, chosen):
     """Choose a plan from the rows of a pool; return how many options. `compared` is room for what is known of pairs."""
-    distances, excludes, groups = compared
+    distances, excludes, groups, matrix = compared
     n_rows = pool.size[0]
     compare_rows(prices, settings.alike, region.own, pool.rows, n_rows, distances, excludes)
     group_rows(region.own, pool.rows, n_rows, groups)
     weight = settings.diversity_weight
-    return choose_plan(pool.efforts, distances, excludes, groups, n_rows, n_options, weight, chosen)
+    return choose_plan(pool.efforts, distances, excludes, groups, n_rows, n_options, weight, matrix, chosen)
 
 
-@njit(**inner)
+@njit(**allocating)
 def plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare):
     """Choose a plan, enlarge the pool by variants of its options, and choose again; return how many options."""
     capacity = pool.efforts.size
@@ -47,6 +48,7 @@ def plan_from_pool(problem, region, prices, goal, start, n_options, settings, po
         np.empty((capacity, capacity)),
         np.empty((capacity, capacity), np.bool_),
         np.empty(capacity, np.int64),
+        np.empty((n_options, n_options)),
     )
     size = choose_from_pool(prices, settings, region, pool, compared, n_options, chosen)
     for turn in range(TURNS):
@@ -63,7 +65,7 @@ def plan_from_pool(problem, region, prices, goal, start, n_options, settings, po
     return size
 
 
-@njit(signature(SearchProblem, Prices, Regions, Starts, GoalArrays, PoolSettings, FoundPlans), **options)
+@entry_point(signature(SearchProblem, Prices, Regions, Starts, GoalArrays, PoolSettings, FoundPlans))
 def find_plans(problem, prices, regions, starts, goals, settings, found):
     """Find the plan of every applicant, and write it to `found`."""
     n_columns, n_options = regions.own.shape[1], found.options.shape[1]
@@ -91,7 +93,7 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
         cost = scaled_prices(problem, region, prices, np.ones(n_columns))
         outcome, height, found.highest[n] = attainable_goal(problem, region, cost, target, start, surest, trial, spare)
         found.outcomes[n] = outcome
-        found.surest[n] = surest.values
+        copy_vector(surest.values, found.surest[n])
         found.counts[n], found.pool_sizes[n] = 0, 0
         if problem.stop[0] != 0:
             found.outcomes[n] = Outcome.TIMED_OUT
@@ -115,11 +117,11 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
             continue
         found.pool_sizes[n] = min(pool.size[0], found.pool.shape[1])
         for k in range(found.pool_sizes[n]):
-            found.pool[n, k] = pool.rows[k]
+            copy_vector(pool.rows[k], found.pool[n, k])
         cheapest_first(pool.efforts, chosen, size)
         found.counts[n] = size
         for j in range(size):
             make_row(problem, start, pool.rows[chosen[j]], row)
-            found.options[n, j] = row.values
+            copy_vector(row.values, found.options[n, j])
             shrink(smooth, region, cost, goal, row)
-            found.relaxed[n, j] = row.values
+            copy_vector(row.values, found.relaxed[n, j])

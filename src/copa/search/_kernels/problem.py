@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import allocating, inner
 
 # Positions in `Row.scores`.
 MEAN, TODAY, VARIANCE, REACH = 0, 1, 2, 3
@@ -29,6 +29,7 @@ class Region(NamedTuple):
     leaving: np.ndarray  # (L,) what leaving an irregular entry costs in addition, in raw units
     level_prices: np.ndarray  # (A,) of taking each level, to the power of the prices
     open: np.ndarray  # columns that may change at all
+    moved: np.ndarray  # (L,) scratch of `cheapest_row.mend_rules`
     cap: int
 
 
@@ -63,7 +64,7 @@ FLOOR_PRICE = 10.0
 TOLERANCE = 1e-10
 
 
-@njit(**inner)
+@njit(**allocating)
 def empty_row(problem):
     """Room for a row."""
     n_directions = problem.means.size
@@ -90,7 +91,7 @@ def copy_row(source, target):
         target.slack[r] = source.slack[r]
 
 
-@njit(**inner)
+@njit(**allocating)
 def start_of(regions, starts, n):
     """The own row of applicant n."""
     return Row(regions.own[n], starts.scores[n], starts.cov_products[n], starts.drift_products[n], starts.slack[n])
@@ -236,20 +237,33 @@ def count_changes(region, row):
     return changes
 
 
-@njit(**inner)
+@njit(**allocating)
 def region_of(problem, regions, n):
     """The feasible region of applicant n. Open are columns with another possible value than the applicant's own."""
     own, lower, upper, allowed = regions.own[n], regions.lower[n], regions.upper[n], regions.allowed[n]
-    is_open = np.zeros(own.size, np.bool_)
+    columns, count = np.empty(own.size, np.int64), 0
     for f in range(own.size):
+        is_open = False
         if f < lower.size:
-            is_open[f] = upper[f] > lower[f] or own[f] < lower[f] or own[f] > upper[f]
+            is_open = upper[f] > lower[f] or own[f] < lower[f] or own[f] > upper[f]
         else:
             for a in range(problem.starts[f], problem.starts[f + 1]):
-                is_open[f] = is_open[f] or (allowed[a] and a != own[f])
-    reference, leaving, level_prices = regions.reference[n], regions.leaving[n], regions.level_prices[n]
-    columns = np.flatnonzero(is_open)
-    return Region(own, lower, upper, allowed, reference, leaving, level_prices, columns, problem.cap)
+                is_open = is_open or (allowed[a] and a != own[f])
+        if is_open:
+            columns[count] = f
+            count += 1
+    return Region(
+        own,
+        lower,
+        upper,
+        allowed,
+        regions.reference[n],
+        regions.leaving[n],
+        regions.level_prices[n],
+        columns[:count],
+        np.empty(lower.size, np.bool_),
+        problem.cap,
+    )
 
 
 @njit(**inner)

@@ -7,7 +7,7 @@ than a stated part of a unit of effort. And no more than `SAME_COLUMNS` options 
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import inner, options, signature
+from copa._core._kernels.compiling import entry_point, inner, signature
 from copa.search._kernels.arguments import Choice, Prices
 from copa.search._kernels.cost import effort, row_distance
 
@@ -100,10 +100,11 @@ def plan_value(chosen, size, efforts, distances, unit, weight, matrix):
 
 
 @njit(**inner)
-def choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, chosen):
+def choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, matrix, chosen):
     """Choose up to `n_options` rows of a pool: greedily, then by exchanging one for another; return how many.
 
     `excludes[i, k]` says that i and k cannot stand in one plan; of one group, only `SAME_COLUMNS` rows can.
+    `matrix` (n_options, n_options) is scratch.
     """
     unit = NO_PLAN
     first = 0
@@ -111,7 +112,6 @@ def choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight,
         if efforts[i] < unit:
             unit, first = efforts[i], i
     unit = max(unit, 1e-9)
-    matrix = np.empty((n_options, n_options))
     chosen[0] = first
     size = 1
     for _ in range(n_options - 1):
@@ -166,7 +166,7 @@ def cheapest_first(efforts, chosen, size):
             k -= 1
 
 
-@njit(signature(Prices, Choice), **options)
+@entry_point(signature(Prices, Choice))
 def select_options(prices, choice):
     """Choose a plan from rows that are known already, by the same criterion as `plans.find_plans`."""
     n_rows, n_options = choice.rows.shape[0], choice.chosen.size
@@ -175,9 +175,9 @@ def select_options(prices, choice):
         efforts[k] = effort(prices, choice, choice.rows[k])
     distances = np.empty((n_rows, n_rows))
     excludes = np.empty((n_rows, n_rows), np.bool_)
-    groups = np.empty(n_rows, np.int64)
+    groups, matrix = np.empty(n_rows, np.int64), np.empty((n_options, n_options))
     compare_rows(prices, choice.alike, choice.own, choice.rows, n_rows, distances, excludes)
     group_rows(choice.own, choice.rows, n_rows, groups)
     weight, chosen = choice.diversity_weight, choice.chosen
-    choice.size[0] = choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, chosen)
+    choice.size[0] = choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight, matrix, chosen)
     cheapest_first(efforts, chosen, choice.size[0])

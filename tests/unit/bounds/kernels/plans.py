@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from copa.bounds._kernels import lower
+from compiled_kernels import CallableModule
 from copa.uncertainty.ambiguity import MomentBall
 
+lower = CallableModule("bounds._kernels.lower")
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from copa.bounds._kernels import interior_point
-from copa.bounds._kernels import newton_system as frames
+from compiled_kernels import CallableModule
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
 from unit.bounds.kernels.plans import GO, canonical
 from unit.bounds.one_option import guarantee
 
+interior_point = CallableModule("bounds._kernels.interior_point")
+frames = CallableModule("bounds._kernels.newton_system")
 TOLERANCE = 1e-11
 
 PLANS = [

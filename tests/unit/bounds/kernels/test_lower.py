@@ -5,13 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from copa.bounds._kernels import lower
-from copa.bounds._kernels import newton_system as frames
+from compiled_kernels import CallableModule
 from oracle.instances import instances
 from unit.bounds.kernels import reference_interior_point as reference
 from unit.bounds.kernels.plans import GO, canonical
 from unit.bounds.one_option import guarantee
 
+lower = CallableModule("bounds._kernels.lower")
+frames = CallableModule("bounds._kernels.newton_system")
 INSIDE = [i for i in instances(40, seed=8) if "mean inside" in i.traits]
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from copa.bounds._kernels import mixture
+from compiled_kernels import CallableModule
 from unit.bounds.kernels.plans import GO
 from unit.bounds.one_option import guarantee
+
+mixture = CallableModule("bounds._kernels.mixture")
 
 
 def test_the_kernels_angle_is_the_closed_form_of_one_option():

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from copa.bounds._kernels import newton_system as newton
+from compiled_kernels import CallableModule
+
+newton = CallableModule("bounds._kernels.newton_system")
 
 
 def triangle(matrix):
@@ -59,7 +61,7 @@ def test_the_system_matrix_is_the_bordered_operator(n_options, n):
     size = n * (n + 1) // 2
     out = np.full((size + 1, size + 1), np.nan)
     p_triangles, q_triangles = np.array([triangle(m) for m in P]), np.array([triangle(m) for m in Q])
-    newton.system_matrix(p_triangles, q_triangles, p, q, 1.5, out)
+    newton.system_matrix(p_triangles, q_triangles, p, q, 1.5, np.empty((size, size)), out)
 
     basis = unit_matrices(n).reshape(size, n * n)
     # vec(P D Q) = (P kron Q') vec(D), rows first; the basis is symmetric, which takes the symmetric part.

@@ -2,7 +2,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from copa._core._kernels.projection import farthest_on_ray, project_moves
+from compiled_kernels import callable_from_python
+from copa._core._kernels import projection
+from copa._core._kernels.projection import project_moves
+
+farthest_on_ray = callable_from_python(projection.farthest_on_ray)
 
 
 def random_box(seed, n=5):

@@ -2,7 +2,10 @@ import math
 
 import pytest
 
-from copa.corrections._kernels.spectral import next_guess, variance_per_score
+from compiled_kernels import callable_from_python
+from copa.corrections._kernels import spectral
+
+next_guess, variance_per_score = map(callable_from_python, (spectral.next_guess, spectral.variance_per_score))
 
 
 @pytest.mark.parametrize(("a", "b", "c"), [(1.0, 2.0, 3.0), (1.0, -2.0, 3.0), (2.0, -1.0, 0.0), (0.0, 2.0, 3.0)])

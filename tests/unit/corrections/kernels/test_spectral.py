@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from copa.corrections._kernels.spectral import best_steps, point_at
+from compiled_kernels import callable_from_python
+from copa.corrections._kernels import spectral
+from copa.corrections._kernels.spectral import best_steps
 from unit.corrections.kernels import reference_ratio as reference
+
+point_at = callable_from_python(spectral.point_at)
 
 
 class Problem:

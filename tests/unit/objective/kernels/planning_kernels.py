@@ -1,15 +1,8 @@
 """Calling the kernels' inner functions, and the pure-NumPy statements that they must equal."""
 
 import numpy as np
-from numba import njit
 
-from copa._core._kernels.compiling import options
 from copa.objective._kernels.objective import Problem
-
-
-def callable_from_python(function):
-    """The same compiled function with the wrapper that inner functions are compiled without."""
-    return njit(**{**options, "cache": False})(function.py_func)
 
 
 def draw_problem(seed, n=4, *, weights=(0.7, 3.0), manhattan=False, box=False):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from planning_kernels import callable_from_python, determinant, differences, draw_problem, ratios, rounded_norms
+from planning_kernels import determinant, differences, draw_problem, ratios, rounded_norms
 
+from compiled_kernels import callable_from_python
 from copa.objective._kernels import barrier, objective
 
 allocate_parts = callable_from_python(objective.allocate_parts)

@@ -3,8 +3,8 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from planning_kernels import callable_from_python
 
+from compiled_kernels import callable_from_python
 from copa._core._kernels import projection
 
 kernel = callable_from_python(projection.project)

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from compiled_kernels import callable_from_python
 from copa.search._kernels.selection import are_alike, asks_less, choose_plan, group_rows
-from unit.objective.kernels.planning_kernels import callable_from_python
 
 N_ROWS, N_OPTIONS, WEIGHT = 8, 3, 2.0
 ROUNDING = 1e-9
@@ -62,7 +62,17 @@ def test_the_plan_chosen_is_as_a_rule_the_best_of_all_subsets():
         excludes = np.triu(rng.random((N_ROWS, N_ROWS)) < 0.15, 1)
         excludes |= excludes.T
         menu = np.zeros(N_OPTIONS, dtype=np.int64)
-        size = choose(costs, distances, excludes, np.arange(N_ROWS), N_ROWS, N_OPTIONS, WEIGHT, menu)
+        size = choose(
+            costs,
+            distances,
+            excludes,
+            np.arange(N_ROWS),
+            N_ROWS,
+            N_OPTIONS,
+            WEIGHT,
+            np.empty((N_OPTIONS, N_OPTIONS)),
+            menu,
+        )
         chosen = menu[:size].tolist()
         assert len(set(chosen)) == size == N_OPTIONS
         assert not excludes[np.ix_(chosen, chosen)].any()
@@ -78,7 +88,8 @@ def test_a_plan_is_shorter_where_the_rows_exclude_each_other():
     choose = callable_from_python(choose_plan)
     excludes = ~np.eye(4, dtype=bool)
     menu = np.zeros(3, dtype=np.int64)
-    assert choose(np.array([3.0, 1.0, 2.0, 4.0]), 1.0 * excludes, excludes, np.arange(4), 4, 3, WEIGHT, menu) == 1
+    efforts, room = np.array([3.0, 1.0, 2.0, 4.0]), np.empty((3, 3))
+    assert choose(efforts, 1.0 * excludes, excludes, np.arange(4), 4, 3, WEIGHT, room, menu) == 1
     assert menu[0] == 1  # the cheapest
 
 
@@ -88,7 +99,7 @@ def test_no_more_than_two_options_of_a_plan_change_the_same_columns():
     menu = np.zeros(5, dtype=np.int64)
     groups = np.array([0, 0, 0, 0, 4, 4])
     efforts = np.array([1.0, 1.0, 1.0, 1.0, 9.0, 9.5])  # cheap rows of the first group, and two dear others
-    assert choose(efforts, apart, apart < 0.0, groups, 6, 5, 0.1, menu) == 4
+    assert choose(efforts, apart, apart < 0.0, groups, 6, 5, 0.1, np.empty((5, 5)), menu) == 4
     assert np.bincount(groups[menu[:4]], minlength=5).tolist() == [2, 0, 0, 0, 2]
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from planning_kernels import callable_from_python, differences, draw_problem, ratios, rounded_norms, smooth_value
+from planning_kernels import differences, draw_problem, ratios, rounded_norms, smooth_value
 
+from compiled_kernels import callable_from_python
 from copa.objective._kernels import objective as kernel
 
 allocate_parts = callable_from_python(kernel.allocate_parts)
