@@ -1,6 +1,7 @@
 """A classifier that is only queried: its score of raw rows, accepted from zero on; local linear surrogates of it."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from copa._core.arrays import Array
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.direct import RawCells
+from copa.models.direct_classifier import DirectClassifier
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,21 +82,34 @@ class BlackBox(Model):
         smallest = float(away[away > 0.0].min(initial=1.0))
         return replace(self, sharpest=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
 
-    def scores(self, frame: "pd.DataFrame") -> Array:
+    def scores(self, frame: "pd.DataFrame", cells: RawCells | None = None) -> Array:
         """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
 
         Where `predict` decides, the threshold is one half, and of two labels as probable as each other it takes the
         first.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        cells : RawCells, optional
+            Of the same table, where several models are asked about it.
         """
         if len(frame) == 0:
             return np.zeros(0)
         self.calls.count(len(frame))
-        chance = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)[:, self.position]
+        found = self._direct.probabilities(RawCells(frame) if cells is None else cells)
+        if found is None:
+            found = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)
+        chance = found[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
         scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))
         if self.threshold is None and self.position == 1:
             scores[scores == 0.0] = -TIE
         return scores
+
+    @cached_property
+    def _direct(self) -> DirectClassifier:
+        return DirectClassifier(self.estimator, self.columns, named=self.named)
 
     def accepts(self, frame: "pd.DataFrame") -> Flags:
         """Return what the estimator itself says of raw rows, (N,)."""

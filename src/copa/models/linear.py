@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.direct import DirectPipeline, RawCells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,6 +225,9 @@ class LinearModel(Model):
         n = len(frame)
         if n == 0:  # which transformers refuse
             return np.zeros((0, self.theta.size))
+        direct = self._direct.encode(RawCells(frame))
+        if direct is not None:
+            return np.column_stack([np.ones(n), direct])
         rows: Any = self.as_input(_filled_up(frame))
         for step in self.transformers:
             rows = step.transform(rows)
@@ -230,6 +235,10 @@ class LinearModel(Model):
             rows = rows.toarray()
         encoded = as_floats(rows[:n], "the encoded rows")
         return np.column_stack([np.ones(n), encoded])
+
+    @cached_property
+    def _direct(self) -> DirectPipeline:
+        return DirectPipeline(self.transformers, self.columns, named=self.named)
 
     def oriented(self, thetas: Array) -> Array:
         """Parameters of refits (..., D), as scikit-learn has them, turned towards the favourable label and cut off."""

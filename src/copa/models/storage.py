@@ -2,9 +2,12 @@
 
 import copy
 import io
+import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,15 +160,60 @@ class UntrustedTypesError(DataError):
 
 
 def pack_estimator(estimator: Any) -> bytes:
-    """Return the bytes of a skops file, or say why there can be none."""
+    """Return the bytes of a skops file, or say why there can be none; the same estimator gives the same bytes."""
     skops_io = _skops()
     try:
-        return repacked(bytes(skops_io.dumps(storable(estimator))), compresslevel=6)
+        return repacked(_renumbered(bytes(skops_io.dumps(storable(estimator)))), compresslevel=6)
     except Exception as error:  # skops raises what its parts raise
         raise InvalidInputError(
             f"skops cannot save {type(estimator).__name__} ({type(error).__name__}: {error}); leave out of the model "
             "what holds functions or open resources"
         ) from error
+
+
+SCHEMA = "schema.json"  # member of a skops file that describes its objects
+
+
+def _renumbered(raw: bytes) -> bytes:
+    """Number the objects of a skops file from 0, and name its arrays so: skops takes addresses in memory for both."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    numbers: dict[Any, int] = {}
+    files: dict[str, str] = {}
+
+    def renumber(node: Any) -> Any:
+        if isinstance(node, list):
+            return [renumber(part) for part in node]
+        if not isinstance(node, dict):
+            return node
+        found = {key: renumber(part) for key, part in node.items()}
+        if isinstance(node.get("__id__"), int):
+            # Whether two equal numbers or texts are one object is chance; of all else it says what belongs together.
+            own = object() if node.get("is_json") else node["__id__"]
+            found["__id__"] = numbers.setdefault(own, len(numbers))
+        file = node.get("file")
+        if isinstance(file, str) and file in members:
+            found["file"] = files.setdefault(file, f"{len(files)}{PurePath(file).suffix}")
+        return found
+
+    schema = json.dumps(renumber(json.loads(members.pop(SCHEMA))))
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive:
+        for name in sorted(members, key=lambda name: files.get(name, name)):
+            archive.writestr(files.get(name, name), _without_padding(members[name]))
+        archive.writestr(SCHEMA, schema)
+    return result.getvalue()
+
+
+def _without_padding(raw: bytes) -> bytes:
+    """Return an array in a file with zeros between its fields: the nodes of trees hold there what was in memory."""
+    if not raw.startswith(b"\x93NUMPY") or b"('', '|V" not in raw[:1000]:
+        return raw
+    nodes = np.load(io.BytesIO(raw), allow_pickle=False)
+    clean = np.zeros(nodes.shape, nodes.dtype)
+    for name in nodes.dtype.names:
+        clean[name] = nodes[name]
+    return raw[: len(raw) - nodes.nbytes] + clean.tobytes("A")
 
 
 def storable(estimator: Any) -> Any:

@@ -65,6 +65,15 @@ def fitted(table):
     return fit
 
 
+@pytest.mark.parametrize("classifier", [ALIKE[0], GaussianNB(), HistGradientBoostingClassifier(max_iter=3)])
+def test_the_same_estimator_gives_the_same_bytes(fitted, table, classifier):
+    raw = pack_estimator(fitted(classifier, 1))
+    assert pack_estimator(fitted(classifier, 1)) == raw
+    loaded = unpack_estimator(raw)
+    assert pack_estimator(loaded) == raw
+    np.testing.assert_array_equal(loaded.predict_proba(table), fitted(classifier, 1).predict_proba(table))
+
+
 @pytest.mark.parametrize("classifier", ALIKE, ids=lambda c: type(c).__name__)
 def test_a_fit_is_put_together_from_the_pattern_and_what_differs(fitted, table, classifier):
     first, other = fitted(classifier, 1), fitted(classifier, 2)

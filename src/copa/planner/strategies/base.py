@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from copa.planner.settings import Execution, FitSettings
     from copa.planner.strategies.applicants import Applicants
     from copa.planner.strategies.options import Found, Options
-    from copa.schema.field_readers import MaxChange
-    from copa.uncertainty.history import Drift
+    from copa.uncertainty.history import Drift, Past
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
@@ -63,6 +62,8 @@ class Strategy(ABC):
     accepted_row : DataFrame or None
         What is typical of the training rows that the model accepts, as one row (`schema.typical`): reasons compare
         applicants with it. None where no training row is accepted, or it comes from a file that has none.
+    past : Past or None
+        What a history has shown. None without one, and in files of earlier versions.
 
     Examples
     --------
@@ -96,6 +97,7 @@ class Strategy(ABC):
     reliability: float | None = None
     n_rows: int | None = None
     accepted_row: "pd.DataFrame | None" = None
+    past: "Past | None" = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kind}, {counted(len(self.space.columns), 'column')}, {self.model!r})"
@@ -190,11 +192,17 @@ class Strategy(ABC):
         """
         raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
 
-    def limited(self, max_change: "Mapping[str, MaxChange]") -> "Strategy":
-        """The same state with other largest changes of some columns: nothing that was learned depends on them."""
-        changes = {name: {"max_change": most} for name, most in max_change.items()}
-        columns = tuple(f.replace(**changes.get(f.name, {})) for f in self.space.columns)
-        return replace(self, space=replace(self.space, schema=self.schema.replace(changes), columns=columns))
+    def with_fields(self, changes: "Mapping[str, Mapping[str, Any]]") -> Self:
+        """The same state for another schema: nothing that was learned depends on these fields of its columns.
+
+        Parameters
+        ----------
+        changes : mapping of str to mapping
+            From a column to some of the fields `immutable` (made true), `max_change` and `weight`.
+        """
+        schema = self.schema.replace(changes)
+        columns = tuple(schema[feature.name] for feature in self.space.columns)
+        return replace(self, space=replace(self.space, schema=schema, columns=columns))
 
     def moments(self, n_options: int) -> WeightMoments:
         """Nominal moments of the ambiguity set, towards the favourable label and cut off."""
@@ -208,6 +216,17 @@ class Strategy(ABC):
     def widened(self, drift: "Drift", horizon: int) -> "Strategy":  # noqa: ARG002 - for strategies that can
         """The same state with an ambiguity set that allows for the moves of past versions."""
         raise InvalidInputError(f"{type(self).__name__} cannot allow for a history; leave it out")
+
+    def with_radius(self, radius: float, source: str) -> Self:  # noqa: ARG002 - for strategies that can be widened
+        """The same state with another radius, and where it comes from, in words."""
+        raise InvalidInputError(f"the radius of {type(self).__name__} cannot be changed; fit the planner again")
+
+    def at_horizon(self, horizon: int) -> "Strategy":
+        """The same state for promises that must survive so many retrainings; without a history all are alike."""
+        if self.past is None:
+            return self
+        alone = self.with_radius(self.past.radius, self.past.radius_source)
+        return alone.widened(self.past.drift.over(horizon), horizon)
 
     def expected_rates(
         self,

@@ -14,6 +14,7 @@ from copa._core.threads import for_each_chunk
 from copa._core.words import shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.black_box import BlackBox
+from copa.models.direct import RawCells
 from copa.models.encoding import n_levels
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
@@ -61,6 +62,8 @@ class BlackBoxStrategy(Strategy):
     radius : float
         Of the ambiguity set of standardised scores (see `standard_ball`), in standard deviations.
     accepted_row : DataFrame or None
+        See `Strategy`.
+    past : Past or None
         See `Strategy`.
     confidence, reliability, n_rows : float or None
         See `Strategy`.
@@ -130,6 +133,16 @@ class BlackBoxStrategy(Strategy):
         if isinstance(settings.radius, str):
             raise InvalidInputError(f"{cls.__name__} needs a number for radius")
         return {"radius": float(settings.radius), "radius_source": "given"}
+
+    def with_fields(self, changes: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The same state for another schema: columns that became immutable are none of the space any more."""
+        known = self.space
+        space = local_space(self.schema.replace(changes), known.cost, known.typical)
+        return replace(self, space=replace(space, plausibility=known.plausibility))
+
+    def with_radius(self, radius: float, source: str) -> Self:
+        """The same state with another radius."""
+        return replace(self, radius=radius, radius_source=source)
 
     def ambiguity(self, n_options: int) -> AmbiguitySet:
         """The distributions of standardised scores of plans with up to so many options."""
@@ -213,26 +226,24 @@ def local_space(schema: FeatureSchema, cost: Cost, typical: Mapping[str, float] 
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
     """Scores of raw rows by several models, (K, M)."""
-    return _query_all(BlackBox.scores, np.zeros((len(models), len(rows))), models, rows, n_jobs)
+    cells = RawCells(rows)
+    return _query_all(lambda model: model.scores(rows, cells), np.zeros((len(models), len(rows))), models, n_jobs)
 
 
 def accepted_by(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Flags:
     """Whether each of several models accepts raw rows, (K, M)."""
-    return _query_all(BlackBox.accepts, np.zeros((len(models), len(rows)), dtype=np.bool_), models, rows, n_jobs)
+    answers = np.zeros((len(models), len(rows)), dtype=np.bool_)
+    return _query_all(lambda model: model.accepts(rows), answers, models, n_jobs)
 
 
 def _query_all(
-    method: Callable[[BlackBox, "pd.DataFrame"], Answers],
-    answers: Answers,
-    models: Sequence[BlackBox],
-    rows: "pd.DataFrame",
-    n_jobs: int | None,
+    ask: Callable[[BlackBox], Answers], answers: Answers, models: Sequence[BlackBox], n_jobs: int | None
 ) -> Answers:
-    """Fill in what a method of each of K models says of M rows."""
+    """Fill in what each of K models says of M rows."""
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(models))):
-            answers[k] = method(models[k], rows)
+            answers[k] = ask(models[k])
 
     with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs, what="asking the refits", unit="refits")

@@ -195,7 +195,7 @@ class Boundary(BlackBoxStrategy):
             f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
         ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
         certified = self.radius_source.removeprefix("none; ")
-        return replace(self, radius=radius, radius_source=f"{source}; {certified}", has_history=True)
+        return replace(self.with_radius(radius, f"{source}; {certified}"), has_history=True)
 
     def points(
         self,

@@ -105,6 +105,10 @@ class Parametric(Strategy):
         space = replace(self.space, mean=ambiguity.mean, cov=ambiguity.cov, drift=shape)
         return replace(self, parameters=ambiguity, space=space)
 
+    def with_radius(self, radius: float, source: str) -> Self:
+        """The same state with another radius."""
+        return replace(self.with_set(replace(self.parameters, radius=radius)), radius_source=source)
+
     def moments(self, n_options: int) -> WeightMoments:  # noqa: ARG002 - the parameters are the same for all plans
         """Mean and covariance before the mean shrank to its reliable part."""
         mean, b = self.parameters.mean, self.reliability
@@ -124,8 +128,7 @@ class Parametric(Strategy):
             f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, {WIDENED} "
             f"{moved:.3g} in 95 % of cases; {drift.in_words(horizon)}"
         )
-        widest = replace(self.parameters, radius=max(moved, radius))
-        return replace(self.with_set(widest), radius_source=source)
+        return self.with_radius(max(moved, radius), source)
 
     def expecting(self) -> Self:
         """The same state with the normal law of a model on fresh data: around today's, with twice the covariance."""

@@ -1,0 +1,300 @@
+"""What common transformers make of a table, computed from its cells: the same bits, without their checks of every call.
+
+A call of a pipeline costs milliseconds before it looks at a row, and refits of a black box are called thousands of
+times about the same rows. So the cells of a table are read once (`RawCells`), and what a fitted encoder or scaler does
+with them is looked up in its attributes. Other transformers, and cells that the pipeline may refuse, are left to it. Of
+every pipeline the first rows are encoded both ways, and it is trusted only if all bits are the same.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array, Indices
+from copa.schema.columns import distinct_entries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPARED = 64  # rows that a pipeline and what stands for it must agree on
+NOWHERE = -1  # column of a value that is encoded by zeros
+Step = Callable[[Array], Array]
+
+
+class RawCells:
+    """The cells of a table, each column read once, for as many models as are asked about them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
+
+    def __init__(self, frame: "pd.DataFrame") -> None:
+        self.frame = frame
+        self._numbers: dict[str, Array | None] = {}
+        self._entries: dict[str, tuple[Indices, list[Any]] | None] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def numbers(self, name: str) -> Array | None:
+        """A column of whole numbers or of double precision as floats; None for any other."""
+        if name not in self._numbers:
+            column = self.frame[name]
+            plain = isinstance(column.dtype, np.dtype) and (column.dtype.kind in "iu" or column.dtype == np.float64)
+            self._numbers[name] = column.to_numpy(dtype=np.float64) if plain else None
+        return self._numbers[name]
+
+    def entries(self, name: str) -> tuple[Indices, list[Any]] | None:
+        """Which of a list of entries each row holds; None where one is missing, or is no text or whole number."""
+        if name not in self._entries:
+            positions, distinct = distinct_entries(self.frame[name])
+            plain = all(isinstance(entry, (str, int, np.integer)) for entry in distinct)
+            self._entries[name] = (positions, distinct) if plain and not (positions < 0).any() else None
+        return self._entries[name]
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Columns of numbers, through functions of single entries."""
+
+    names: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    def encode(self, cells: RawCells) -> Array | None:
+        columns = [cells.numbers(name) for name in self.names]
+        found = [column for column in columns if column is not None]
+        if len(found) < len(columns):
+            return None
+        rows: Array = np.stack(found, axis=1)
+        for step in self.steps:
+            rows = step(rows)
+        return rows if np.isfinite(rows).all() else None
+
+
+@dataclass(frozen=True)
+class _OneHot:
+    """Columns of values, each a block of zeros and at most a one."""
+
+    names: tuple[str, ...]
+    places: tuple[dict[Hashable, int], ...]  # column of each value among all
+    width: int
+    ignores_unknown: bool
+
+    def encode(self, cells: RawCells) -> Array | None:
+        rows, everyone = np.zeros((len(cells), self.width)), np.arange(len(cells))
+        for name, places in zip(self.names, self.places, strict=True):
+            entries = cells.entries(name)
+            if entries is None or not (self.ignores_unknown or all(entry in places for entry in entries[1])):
+                return None
+            columns = np.array([places.get(entry, NOWHERE) for entry in entries[1]], dtype=np.int64)[entries[0]]
+            there = columns != NOWHERE
+            rows[everyone[there], columns[there]] = 1.0
+        return rows
+
+
+@dataclass(frozen=True)
+class DirectEncoder:
+    """What stands for the transformers of a pipeline.
+
+    Attributes
+    ----------
+    parts : tuple
+        Blocks of columns, side by side.
+    steps : tuple of callable
+        Functions of single entries that follow.
+    sparse : bool
+        Whether the transformers return a sparse matrix.
+    """
+
+    parts: tuple[_Numbers | _OneHot, ...]
+    steps: tuple[Step, ...]
+    sparse: bool
+
+    @classmethod
+    def of(cls, transformers: Sequence[Any], columns: tuple[str, ...]) -> "DirectEncoder | None":
+        """Read fitted transformers of a table with the given columns; None where one of them is not known here."""
+        from sklearn.compose import ColumnTransformer
+        from sklearn.preprocessing import OneHotEncoder
+
+        parts: tuple[_Numbers | _OneHot, ...] | None = (_Numbers(columns, ()),)
+        others, sparse = list(transformers), False
+        if others and type(others[0]) is ColumnTransformer:
+            first = others.pop(0)
+            parts, sparse = _parts_of(first, columns), bool(first.sparse_output_)
+        elif others and type(others[0]) is OneHotEncoder:
+            first = others.pop(0)
+            part = _one_hot(first, columns)
+            parts, sparse = None if part is None else (part,), bool(first.sparse_output)
+        steps = [_step_of(other) for other in others]
+        known = [step for step in steps if step is not None]
+        if parts is None or len(known) < len(steps) or (sparse and others):
+            return None
+        return cls(parts, tuple(known), sparse)
+
+    def encode(self, cells: RawCells) -> Array | None:
+        """Encode the rows of a table, (N, k); None where that is left to the pipeline."""
+        blocks = []
+        for part in self.parts:
+            block = part.encode(cells)
+            if block is None:
+                return None
+            blocks.append(block)
+        rows: Array = np.hstack(blocks)
+        for step in self.steps:
+            rows = step(rows)
+        return rows
+
+
+def _parts_of(transformer: Any, names: tuple[str, ...]) -> tuple[_Numbers | _OneHot, ...] | None:
+    """The blocks of a fitted ColumnTransformer; None where one of them is not known here."""
+    if transformer.transformer_weights:
+        return None
+    parts = []
+    for _, inner, columns in transformer.transformers_:
+        if isinstance(inner, str) and inner == "drop":
+            continue
+        chosen = _names(columns, names)
+        if chosen == ():
+            continue  # never fitted
+        part = None if chosen is None else _part_of(inner, chosen)
+        if part is None:
+            return None
+        parts.append(part)
+    return tuple(parts) or None
+
+
+def _names(columns: Any, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Names of columns that are listed by name or by position; None for any other way to say which."""
+    if isinstance(columns, (str, slice)) or callable(columns) or not hasattr(columns, "__iter__"):
+        return None
+    listed = list(columns)
+    if all(isinstance(name, str) for name in listed):
+        return tuple(str(name) for name in listed)
+    if all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in listed):
+        return tuple(names[k] for k in listed)
+    return None
+
+
+def _part_of(transformer: Any, names: tuple[str, ...]) -> _Numbers | _OneHot | None:
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    if type(transformer) is OneHotEncoder:
+        return _one_hot(transformer, names)
+    inner = [step for _, step in transformer.steps] if type(transformer) is Pipeline else [transformer]
+    steps = [_step_of(step) for step in inner]
+    known = [step for step in steps if step is not None]
+    return _Numbers(names, tuple(known)) if len(known) == len(steps) else None
+
+
+def _one_hot(encoder: Any, names: tuple[str, ...]) -> _OneHot | None:
+    """A fitted OneHotEncoder; None where values are grouped, or are neither text nor whole numbers."""
+    grouped = encoder.min_frequency is not None or encoder.max_categories is not None
+    if grouped or encoder.handle_unknown == "warn" or encoder.dtype is not np.float64:
+        return None
+    places, width = [], 0
+    dropped = [None] * len(encoder.categories_) if encoder.drop_idx_ is None else encoder.drop_idx_.tolist()
+    for categories, without in zip(encoder.categories_, dropped, strict=True):
+        values = categories.tolist()
+        if not all(isinstance(value, (str, int)) for value in values):
+            return None
+        kept = [value for k, value in enumerate(values) if k != without]
+        places.append(dict.fromkeys(values, NOWHERE) | {value: width + k for k, value in enumerate(kept)})
+        width += len(kept)
+    return _OneHot(names, tuple(places), width, encoder.handle_unknown != "error" and encoder.drop is None)
+
+
+def _step_of(transformer: Any) -> Step | None:
+    """A transformer of single entries as the function that it is; None for any other."""
+    from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+    kind = type(transformer)
+    if transformer == "passthrough" or (kind is FunctionTransformer and transformer.func is None):
+        return np.asarray
+    if kind is StandardScaler:
+        centre = transformer.mean_ if transformer.with_mean else None
+        return _Standardised(centre, transformer.scale_ if transformer.with_std else None)
+    if kind is RobustScaler:
+        centre = transformer.center_ if transformer.with_centering else None
+        return _Standardised(centre, transformer.scale_ if transformer.with_scaling else None)
+    if kind is MaxAbsScaler and not getattr(transformer, "clip", False):
+        return _Standardised(None, transformer.scale_)
+    if kind is MinMaxScaler and not transformer.clip:
+        return _Stretched(transformer.scale_, transformer.min_)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Standardised:
+    """Entries minus a centre, divided by a scale."""
+
+    centre: Array | None
+    scale: Array | None
+
+    def __call__(self, rows: Array) -> Array:
+        moved = rows if self.centre is None else rows - self.centre
+        return moved if self.scale is None else moved / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretched:
+    """Entries times a scale, plus the least."""
+
+    scale: Array
+    least: Array
+
+    def __call__(self, rows: Array) -> Array:
+        stretched: Array = rows * self.scale + self.least
+        return stretched
+
+
+class DirectPipeline:
+    """Encoded rows of a pipeline without calling it, once it has shown that they are the same.
+
+    Parameters
+    ----------
+    transformers : sequence
+        Fitted, all steps before the classifier.
+    columns : tuple of str
+        Those that the first of them is given.
+    named : bool
+        Whether it is given a DataFrame.
+    """
+
+    def __init__(self, transformers: Sequence[Any], columns: tuple[str, ...], *, named: bool) -> None:
+        self._encoder = DirectEncoder.of(transformers, columns)
+        self._transformers, self._columns, self._named = tuple(transformers), list(columns), named
+        self._trusted = False
+
+    def encode(self, cells: RawCells) -> Array | None:
+        """Rows as the classifier sees them, (N, k), dense; None where that is left to the pipeline."""
+        if self._encoder is None or len(cells) == 0:
+            return None
+        rows = self._encoder.encode(cells)
+        if rows is not None and not self._trusted:
+            if not self._agrees(cells, rows):
+                self._encoder = None
+                return None
+            self._trusted = True
+        return rows
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the transformers return a sparse matrix."""
+        return self._encoder is not None and self._encoder.sparse
+
+    def _agrees(self, cells: RawCells, rows: Array) -> bool:
+        """Whether the transformers themselves make the same of the first rows; an error is theirs to raise."""
+        theirs: Any = cells.frame[self._columns].iloc[:COMPARED]
+        try:
+            theirs = theirs if self._named else theirs.to_numpy()
+            for step in self._transformers:
+                theirs = step.transform(theirs)
+        except Exception:  # noqa: BLE001 - whatever they have against the rows, they say it when they are called
+            return False
+        theirs = theirs.toarray() if hasattr(theirs, "toarray") else np.asarray(theirs)
+        whole = theirs.dtype.kind in "iu" and not self._transformers  # numbers as they are, which a classifier casts
+        return (whole or theirs.dtype == np.float64) and np.array_equal(theirs, rows[:COMPARED])
