@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:
     )
     from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
     from copa.objective import PlanArrays, build_plans, plan_objective
-    from copa.planner import CorrectedPlans, RecoursePlanner
+    from copa.planner import CorrectedPlans, RecoursePlanner, Wishes
     from copa.plans import Plan, PlanBatch
     from copa.schema import Feature, FeatureSchema, LinearRule
     from copa.uncertainty import (
@@ -72,6 +72,7 @@ __all__ = [
     "ValidityBounds",
     "Verification",
     "WeightMoments",
+    "Wishes",
     "WorstCase",
     "bound_plans",
     "build_plans",
@@ -115,7 +116,7 @@ _HOMES = {
     ),
     "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
     "objective": ("PlanArrays", "build_plans", "plan_objective"),
-    "planner": ("CorrectedPlans", "RecoursePlanner"),
+    "planner": ("CorrectedPlans", "RecoursePlanner", "Wishes"),
     "plans": ("Plan", "PlanBatch"),
     "schema": ("Feature", "FeatureSchema", "LinearRule"),
     "uncertainty": (
@@ -131,7 +132,19 @@ _HOMES = {
         "retrained_parameters",
     ),
 }
-_PACKAGES = (*_HOMES, "analysis", "datasets", "external", "letters", "models", "report", "search", "tables")
+_PACKAGES = (
+    *_HOMES,
+    "analysis",
+    "datasets",
+    "distributed",
+    "external",
+    "letters",
+    "models",
+    "report",
+    "search",
+    "service",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> typing.Any:

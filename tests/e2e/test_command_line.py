@@ -301,13 +301,15 @@ def test_an_inferred_schema_takes_kinds_and_columns_from_a_model(bank, tmp_path)
 
 def test_largest_changes_of_one_run_are_obeyed(bank, bundle, tmp_path):
     people = pd.read_csv(bank / "people.csv")
-    told = ("--max-change", "income=0.1", "--max-change", "debt=-5")
+    told = ("--max-change", "income=0.1", "--max-change", "debt=-5", "--fixed", "job", "--weight", "grade=0.1")
     saved = ("-o", tmp_path / "p.json", "--certificates", tmp_path / "p.copa")
     copa("plan", bundle, bank / "people.csv", *told, *saved)
     made = PlanBatch.load(tmp_path / "p.copa")
     own = people.iloc[made.owner]
     assert ((made.options["income"].to_numpy() - own["income"]).abs() <= 0.1 * own["income"] + 1e-9).all()
     assert ((own["debt"] - made.options["debt"].to_numpy()) <= 5).all()
+    assert (made.options["job"].to_numpy() == own["job"].to_numpy()).all()
+    assert made.basis.schema["grade"].weight == pytest.approx(0.2)
     wrong = refused("plan", bundle, bank / "people.csv", "--max-change", "incme=1", "-o", tmp_path / "q.json", code=2)
     assert "--max-change incme=1: there is no column 'incme'; did you mean 'income'" in wrong
 

@@ -174,13 +174,15 @@ def test_plans_take_no_options_of_planning_and_must_be_of_the_bundle(bundle, peo
         tmp_path / "p.copa",
         "--max-change",
         "debt=0.5",
+        "--fixed",
+        "grade",
     )
     saved = ("letter", bundle, "--plans", tmp_path / "p.copa", "-o", tmp_path / "l")
     assert "--n-options has no effect" in refused(*saved, "--n-options", "2", code=2)
     same = "made with another --max-change of 'debt'; give exactly the --max-change that they were made with"
-    assert same in refused(*saved, code=2)
-    assert same in refused(*saved, "--max-change", "debt=0.4", code=2)
-    copa(*saved, "--max-change", "debt=0.5")
+    assert "another --max-change and --fixed of 'debt', 'grade'" in refused(*saved, code=2)
+    assert same in refused(*saved, "--max-change", "debt=0.4", "--fixed", "grade", code=2)
+    copa(*saved, "--max-change", "debt=0.5", "--fixed", "grade")
     assert ".copa or .zip" in refused("letter", bundle, "--plans", bank / "bank.csv", "-o", tmp_path / "m", code=2)
 
 

@@ -12,6 +12,7 @@ from copa.cli.messages import FAILED, FINE, MisuseError, exit_code, misuse, say,
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    Fixed,
     Guarantee,
     Id,
     LeastPlausibility,
@@ -20,10 +21,11 @@ from copa.cli.options import (
     NOptions,
     NStarts,
     RandomState,
+    Weight,
     Whom,
+    asking,
     open_bundle,
     open_data,
-    read_max_change,
 )
 from copa.cli.plan import BLOCK, made_from, plan_blocks, stopped_words
 from copa.cli.runs import Shards
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from copa.planner.bundle import Bundle
 
 SAVED = (".copa", ".zip")
+WISHED = {"max_change": "--max-change", "immutable": "--fixed", "weight": "--weight"}  # fields that wishes change
 NO_LETTER = {  # what there is to say of applicants without one
     "accepted": "{} accepted by the model: no letter",
     "unreadable": "{} whose row cannot be used: no letter; `copa plan` says what is wrong",
@@ -54,7 +57,8 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     plans: Annotated[
         Path | None,
         typer.Option(
-            help="Saved plans (.copa or .zip) in place of APPLICANTS; if made with --max-change, give the same here.",
+            help="Saved plans (.copa or .zip) in place of APPLICANTS; if made with --max-change, --fixed or --weight, "
+            "give the same here.",
             metavar="FILE",
         ),
     ] = None,
@@ -94,6 +98,8 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     guarantee_for: Whom = None,
     n_options: NOptions = None,
     max_change: MaxChange = None,
+    fixed: Fixed = None,
+    weight: Weight = None,
     plausibility: LeastPlausibility = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
@@ -136,15 +142,14 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     if plans is not None:
         _require_unasked(asked | {"id": label, "resume": resume or None})
     opened = open_bundle(bundle, **asked, n_jobs=n_jobs)
-    limits = read_max_change(max_change, opened.planner.schema_)
-    opened.planner.fitted_ = opened.planner.fitted_.limited(limits)
+    opened, wishes = asking(opened, max_change, fixed, weight)
     if plans is not None:
         folder = _from_plans(opened, plans, output, settings, force=force)
         return _end(folder, as_json=as_json)
     assert applicants is not None  # noqa: S101 - one of the two is given
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label)
     folder = _folder(opened, output, settings, people.index)
-    reading = {"label": label, "delimiter": delimiter, "max_change": limits}
+    reading = {"label": label, "delimiter": delimiter, "wishes": wishes}
     shards = Shards(output.absolute(), made_from(opened, applicants, **reading))
     try:
         with shards.begun(resume=resume):
@@ -169,7 +174,7 @@ def _from_plans(
     if not plans.is_file():
         raise MisuseError(f"the plans {plans} do not exist (looked for {plans.absolute()})")
     batch = PlanBatch.load(plans)
-    _require_same_limits(batch, opened)
+    _require_same_wishes(batch, opened)
     folder = _folder(opened, output, settings, batch.applicants.index)
     if not force:
         _require_free(folder)
@@ -203,16 +208,21 @@ def _require_unasked(asked: dict[str, Any]) -> None:
             raise MisuseError(f"--{name.replace('_', '-')} has no effect on plans that are there already; leave it out")
 
 
-def _require_same_limits(batch: PlanBatch, opened: "Bundle") -> None:
-    """Raise for plans that differ from the bundle only in their largest changes, which the command line gives."""
+def _require_same_wishes(batch: PlanBatch, opened: "Bundle") -> None:
+    """Raise for plans that differ from the bundle only in wishes, which the command line gives."""
     own, theirs = opened.planner.schema_, batch.basis.schema
     if own.names != theirs.names:
         return
-    other = [name for name in own.names if own[name].max_change != theirs[name].max_change]
-    if other and own.replace({name: {"max_change": theirs[name].max_change} for name in other}) == theirs:
+    changes: dict[str, dict[str, Any]] = {}
+    for field in WISHED:
+        for name in own.names:
+            if getattr(own[name], field) != getattr(theirs[name], field):
+                changes.setdefault(name, {})[field] = getattr(theirs[name], field)
+    if changes and own.replace(changes) == theirs:
+        options = [option for field, option in WISHED.items() if any(field in some for some in changes.values())]
         raise MisuseError(
-            f"these plans were made with another --max-change of {listed(other)}; give exactly the --max-change that "
-            "they were made with, and none if they were made without"
+            f"these plans were made with another {' and '.join(options)} of {listed(list(changes))}; give exactly the "
+            f"{' and '.join(options)} that they were made with, and none if they were made without"
         )
 
 

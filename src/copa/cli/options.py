@@ -1,7 +1,8 @@
 """Options that several commands share, named like the keywords of the Python library."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from copa.tables.files import TableFile, open_table
 from copa.uncertainty.families import FAMILIES
 
 if TYPE_CHECKING:
-    from copa.planner import RecoursePlanner
+    from copa.planner import RecoursePlanner, Wishes
     from copa.planner.bundle import Bundle
 
 
@@ -121,6 +122,19 @@ MaxChange = Annotated[
         metavar="COL=CHANGE",
     ),
 ]
+Fixed = Annotated[
+    list[str] | None,
+    typer.Option("--fixed", help="Column that no option changes in this run; repeatable.", metavar="COL"),
+]
+Weight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        help="Factor on the effort of changing a column: savings=0.5 where it is easier than the schema says, 2 where "
+        "harder; repeatable.",
+        metavar="COL=FACTOR",
+    ),
+]
 Applicants = Annotated[
     Path | None,
     typer.Option("--applicants", help="Table of the applicants as they are today: .csv or .parquet.", metavar="FILE"),
@@ -159,23 +173,58 @@ MAX_CHANGE_HELP = (
 )
 
 
-def read_max_change(texts: list[str] | None, schema: FeatureSchema) -> dict[str, Any]:
-    """Largest changes by column, from how they are written on the command line."""
-    changes: dict[str, Any] = {}
+WEIGHT_HELP = "write COLUMN=FACTOR, such as savings=0.5"
+
+
+def asking(
+    bundle: "Bundle", max_change: list[str] | None, fixed: list[str] | None, weight: list[str] | None
+) -> tuple["Bundle", dict[str, Any]]:
+    """The bundle with a planner for the wishes of the command line, and these as JSON has them."""
+    wishes = read_wishes(bundle.planner.schema_, max_change, fixed, weight)
+    return replace(bundle, planner=bundle.planner.with_wishes(wishes)), wishes.to_dict()
+
+
+def read_wishes(
+    schema: FeatureSchema, max_change: list[str] | None, fixed: list[str] | None, weight: list[str] | None
+) -> "Wishes":
+    """Wishes, from how they are written on the command line."""
+    from copa.planner import Wishes
+
+    limits = _read_pairs("--max-change", max_change, schema, MAX_CHANGE_HELP, _read_change)
+    weights = _read_pairs("--weight", weight, schema, WEIGHT_HELP, _read_factor)
+    for name in fixed or []:
+        if name not in schema:
+            raise MisuseError(f"--fixed {name}: there is no column {shown(name)}; {hint(name, schema.names)}")
+    with misuse():
+        wishes = Wishes(fixed=tuple(fixed or ()), max_change=limits, weights=weights)
+        schema.replace(wishes.changes(schema))
+    return wishes
+
+
+def _read_pairs(
+    option: str, texts: list[str] | None, schema: FeatureSchema, advice: str, read: Callable[[str, str], Any]
+) -> dict[str, Any]:
+    """Values by column, from how they are written on the command line."""
+    found: dict[str, Any] = {}
     for text in texts or []:
         name, _, written = text.rpartition("=")
         if name not in schema:
             raise MisuseError(
-                f"--max-change {text}: there is no column {shown(name)}; {hint(name, schema.names)}; {MAX_CHANGE_HELP}"
+                f"{option} {text}: there is no column {shown(name)}; {hint(name, schema.names)}; {advice}"
             )
-        if name in changes:
-            raise MisuseError(f"--max-change: column {shown(name)} is there twice; keep one of them")
+        if name in found:
+            raise MisuseError(f"{option}: column {shown(name)} is there twice; keep one of them")
         if schema[name].immutable:
-            raise MisuseError(f"--max-change {text}: column {shown(name)} is immutable, no option changes it")
-        changes[name] = _read_change(written, text)
-    with misuse():
-        schema.replace({name: {"max_change": most} for name, most in changes.items()})
-    return changes
+            raise MisuseError(f"{option} {text}: column {shown(name)} is immutable, no option changes it")
+        found[name] = read(written, text)
+    return found
+
+
+def _read_factor(written: str, text: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise MisuseError(f"--weight {text}: cannot be read; {WEIGHT_HELP}") from None
 
 
 def _read_change(written: str, text: str) -> Any:

@@ -19,6 +19,7 @@ from copa.cli.options import (
     AsJson,
     BundleArgument,
     Delimiter,
+    Fixed,
     Group,
     Guarantee,
     Id,
@@ -31,12 +32,23 @@ from copa.cli.options import (
     RawCells,
     ReportFile,
     ReportRows,
+    Weight,
     Whom,
+    asking,
     open_bundle,
     open_data,
-    read_max_change,
     read_report_rows,
     require_outputs,
+)
+from copa.cli.partitions import (
+    Cluster,
+    EngineName,
+    EngineOption,
+    PartitionRows,
+    Scheduler,
+    Workers,
+    plan_partitions,
+    require_folder,
 )
 from copa.cli.runs import Shards
 from copa.plans import PlanBatch
@@ -98,10 +110,14 @@ class Outputs:
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     bundle: BundleArgument,
-    applicants: Annotated[Path, typer.Argument(help="Applicants: .csv or .parquet.", metavar="APPLICANTS")],
+    applicants: Annotated[
+        Path, typer.Argument(help="Applicants: .csv, .parquet or a folder of .parquet.", metavar="APPLICANTS")
+    ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Plans: .csv, .parquet or .json.", metavar="FILE"),
+        typer.Option(
+            "--output", "-o", help="Plans: .csv, .parquet or .json; or a folder, a file per partition.", metavar="FILE"
+        ),
     ],
     report: ReportFile = None,
     report_rows: ReportRows = None,
@@ -116,6 +132,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     guarantee_for: Whom = None,
     n_options: NOptions = None,
     max_change: MaxChange = None,
+    fixed: Fixed = None,
+    weight: Weight = None,
     plausibility: LeastPlausibility = None,
     diversity_weight: Annotated[float | None, typer.Option(help="Weight of the diversity penalty.")] = None,
     n_starts: NStarts = None,
@@ -126,16 +144,26 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
     raw_cells: RawCells = False,
+    engine: EngineOption = EngineName.LOCAL,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    partition_rows: PartitionRows = None,
     as_json: AsJson = False,
 ) -> int:
     """Build a plan for every applicant of a file."""
     started = perf_counter()
-    files = {
-        "--output": (output, PLAN_FILES),
-        "--certificates": (certificates, PROOF_FILES),
-        "--report": (report, PAGES),
-    }
-    require_outputs(files, bundle, applicants)
+    cluster = Cluster(engine, scheduler, workers, partition_rows)
+    in_partitions = cluster.is_wanted(applicants, output)
+    if in_partitions:
+        alone = {"certificates": certificates, "report": report, "time_limit": time_limit, "raw_cells": raw_cells}
+        require_folder(output, bundle, applicants, **alone)
+    else:
+        files = {
+            "--output": (output, PLAN_FILES),
+            "--certificates": (certificates, PROOF_FILES),
+            "--report": (report, PAGES),
+        }
+        require_outputs(files, bundle, applicants)
     rows = read_report_rows(report_rows, report)
     opened = open_bundle(
         bundle,
@@ -149,13 +177,19 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         time_limit=time_limit,
         n_jobs=n_jobs,
     )
-    limits = read_max_change(max_change, opened.planner.schema_)
-    opened.planner.fitted_ = opened.planner.fitted_.limited(limits)
+    opened, wishes = asking(opened, max_change, fixed, weight)
+    reading = {"label": label, "group": group, "delimiter": delimiter}
+    if in_partitions:
+        made = made_from(opened, None, wishes=wishes, **reading)
+        folder = plan_partitions(opened, applicants, output, cluster, made, **reading)
+        if isinstance(folder, int):
+            return folder
+        return _end(Counter(folder.statuses), folder.n_applicants, [str(output)], as_json=as_json)
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
     if output.suffix.lower() in TABLES:
         require_free_names(people.columns)
     outputs = Outputs(output, certificates, report, group, raw_cells, rows)
-    origin = made_from(opened, applicants, label=label, group=group, delimiter=delimiter, max_change=limits)
+    origin = made_from(opened, applicants, wishes=wishes, **reading)
     shards = Shards(output, origin, outputs.paths)
     try:
         with shards.begun(resume=resume):
@@ -164,9 +198,14 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     except KeyboardInterrupt as interruption:
         say(stopped_words(shards, len(people)))
         return exit_code(interruption)
-    _show(counts, len(people), [str(path) for path in outputs.paths], as_json=as_json)
+    return _end(counts, len(people), [str(path) for path in outputs.paths], as_json=as_json)
+
+
+def _end(counts: Counter[str], n_rows: int, written: list[str], *, as_json: bool) -> int:
+    """Say what was written, and return the exit code."""
+    _show(counts, n_rows, written, as_json=as_json)
     hopeless = counts["infeasible"] + counts["error"] + counts["time_limit"]
-    return FAILED if hopeless == len(people) else FINE
+    return FAILED if hopeless == n_rows else FINE
 
 
 def plan_blocks(
@@ -221,12 +260,12 @@ def stopped_words(shards: Shards, n_applicants: int) -> str:
     )
 
 
-def made_from(opened: "Bundle", applicants: Path, **reading: Any) -> dict[str, Any]:
-    """What plans are made from: bundle, applicants and settings."""
+def made_from(opened: "Bundle", applicants: Path | None, **reading: Any) -> dict[str, Any]:
+    """What plans are made from: bundle, applicants (if they are a file) and settings."""
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,
-        "input": hashlib.sha256(applicants.read_bytes()).hexdigest(),
+        **({} if applicants is None else {"input": hashlib.sha256(applicants.read_bytes()).hexdigest()}),
         "settings": {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT} | reading,
     }
 

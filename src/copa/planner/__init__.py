@@ -4,5 +4,6 @@ from copa.planner.external import CorrectedPlans
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.black_box import BlackBoxStrategy
+from copa.planner.wishes import Wishes
 
-__all__ = ["BlackBoxStrategy", "CorrectedPlans", "RecoursePlanner", "Strategy"]
+__all__ = ["BlackBoxStrategy", "CorrectedPlans", "RecoursePlanner", "Strategy", "Wishes"]

@@ -103,6 +103,11 @@ def save_bundle(path: Path, planner: RecoursePlanner, template: "pd.DataFrame", 
     InvalidInputError
         If the model has parts that no bundle may hold.
     """
+    write_atomically(path, pack_bundle(planner, template, facts))
+
+
+def pack_bundle(planner: RecoursePlanner, template: "pd.DataFrame", facts: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a bundle; see `save_bundle`."""
     import sklearn
 
     members = {PLANNER: pack_planner(planner), MODEL: pack_model(planner.model)}
@@ -112,7 +117,7 @@ def save_bundle(path: Path, planner: RecoursePlanner, template: "pd.DataFrame", 
         "facts": dict(facts),
         "members": {name: hashlib.sha256(raw).hexdigest() for name, raw in members.items()},
     }
-    write_atomically(path, FORMAT.pack(Archive(content, members=members)))
+    return FORMAT.pack(Archive(content, members=members))
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -129,7 +134,11 @@ def load_bundle(path: Path) -> Bundle:
         raise InvalidInputError(
             f"the bundle {path} does not exist (looked for {path.absolute()}); `copa fit` makes one"
         )
-    raw = path.read_bytes()
+    return unpack_bundle(path.read_bytes(), path)
+
+
+def unpack_bundle(raw: bytes, path: Path) -> Bundle:
+    """Read the bytes of a bundle, which errors call by a path; see `load_bundle`."""
     budget = Budget(len(raw))
     with FORMAT.opened(raw, path, budget) as (content, _, reader):
         members = {name: reader.read(name, content["members"][name]) for name in (PLANNER, MODEL)}

@@ -1,5 +1,6 @@
 """A fitted strategy, widened by what older versions of the model have shown."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from copa.planner.strategies.applicants import reference_applicants
 from copa.planner.strategies.base import Strategy
 from copa.plans.request import PlanRequest
 from copa.search.run import price_multipliers
-from copa.uncertainty.history import Drift, measure_drift, refit_versions, version_scores
+from copa.uncertainty.history import Drift, Past, measure_drift, refit_versions, version_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,10 @@ def widened_by_history(strategy: Strategy, X: "pd.DataFrame", settings: FitSetti
         With `history` or `history_data`, and `horizon`.
     """
     drift = measured_drift(strategy, X, settings)
-    return strategy if drift is None else strategy.widened(drift, settings.horizon)
+    if drift is None:
+        return strategy
+    past = Past(drift, strategy.ambiguity(1).radius, strategy.radius_source)
+    return replace(strategy, past=past).at_horizon(settings.horizon)
 
 
 def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings) -> Drift | None:
@@ -51,4 +55,5 @@ def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings)
     if older is None:
         older = refit_versions(strategy.model, settings.history_data or ())
     scores = version_scores([*older, strategy.model.estimator], rows, strategy.model)
-    return measure_drift(scores, strategy.spreads(points), settings.horizon)
+    # Over all retrainings that the history shows: then another horizon needs no other fit.
+    return measure_drift(scores, strategy.spreads(points), max(settings.horizon, len(scores) - 1))

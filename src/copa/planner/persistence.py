@@ -18,6 +18,7 @@ from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
 from copa.search.plausibility import ARRAYS, Plausibility
 from copa.tables.packing import pack_frame, unpack_frame
+from copa.uncertainty.history import Past
 from copa.uncertainty.set_files import KINDS
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity", "family", "history", "history_data")
 
 PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
-ACCEPTED_ROW = "accepted_row"
+ACCEPTED_ROW, PAST = "accepted_row", "past"
 
 
 def save_planner(planner: Any, path: str | Path) -> None:
@@ -58,6 +59,8 @@ def pack_planner(planner: Any) -> bytes:
     known = fitted.space.plausibility if planner.plausibility > 0.0 else None
     arrays = dict(part.arrays)
     arrays |= {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
+    if fitted.past is not None:
+        content[PAST] = fitted.past.to_json()
     if fitted.accepted_row is not None:
         content[ACCEPTED_ROW] = pack_frame(fitted.accepted_row, ACCEPTED_ROW, arrays)
     return FORMAT.pack(Archive(content, arrays, part.members))
@@ -97,8 +100,19 @@ def unpack_planner(
         settings["plausibility"] = 0.0
     planner = planner_class(model, schema=schema, **given, **settings)
     typical = _unpack_accepted_row(fitted.model.columns, archive, path)
-    planner.fitted_ = replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
+    space = replace(fitted.space, plausibility=known)
+    planner.fitted_ = replace(fitted, space=space, accepted_row=typical, past=_unpack_past(archive, path))
     return planner
+
+
+def _unpack_past(archive: Archive, path: str | Path) -> Past | None:
+    """What a history has shown; None in files of planners without one, and of earlier versions."""
+    if PAST not in archive.content:
+        return None
+    try:
+        return Past.from_json(archive.content[PAST])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, InvalidInputError) as error:
+        raise damaged(path, error) from error
 
 
 def _unpack_accepted_row(columns: tuple[str, ...], archive: Archive, path: str | Path) -> "pd.DataFrame | None":

@@ -1,16 +1,18 @@
 """`RecoursePlanner`: the front door."""
 
 import warnings
+from copy import copy
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
 from copa._core.compilation import compiled_meanwhile, load_kernels
 from copa._core.progress import showing, stage
 from copa._core.words import require_known
-from copa.exceptions import BlackBoxWarning
+from copa.exceptions import BlackBoxWarning, InvalidInputError
 from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
@@ -29,6 +31,7 @@ from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
+from copa.planner.wishes import Wishes
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
@@ -274,7 +277,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         favourable = read_favourable(self.favourable, described, self.model, y)
         refuse_own_threshold(self.model, favourable)
         with showing(self.progress), stage("fitting the planner"):
-            with compiled_meanwhile(KERNELS):
+            # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
+            with compiled_meanwhile(KERNELS), threadpool_limits(1, user_api="blas"):
                 self.fitted_ = self._learn(table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_for_ = settings.as_fitted(self)
@@ -299,6 +303,55 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
         typical = accepted_row(fitted.model, schema, table)
         return replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
+
+    def with_wishes(self, wishes: Wishes) -> "RecoursePlanner":
+        """A planner for what one person asks for; this one stays as it is.
+
+        Takes milliseconds, and shares what was fitted: any number of such planners may be at work in threads at once.
+
+        Parameters
+        ----------
+        wishes : Wishes
+
+        Returns
+        -------
+        RecoursePlanner
+            Fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> import copa
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["income", "savings"])
+        >>> y = X["income"] + X["savings"] + 0.5 * rng.normal(size=400) > 0
+        >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_options=1, n_models=20).fit(X, y)
+        >>> near = X[(X["income"] + X["savings"]).between(-1.0, -0.5)].head(1)
+        >>> asking = planner.with_wishes(copa.Wishes(fixed=["income"], guarantee=0.8))
+        >>> [change.column for change in asking.plan(near)[0].changes(1)]
+        ['savings']
+        >>> planner.guarantee, planner.schema_["income"].immutable
+        (0.9, False)
+        """
+        fitted, given = self._fitted(), wishes.settings
+        if changes := wishes.changes(fitted.schema):
+            fitted = fitted.with_fields(changes)
+            given["schema"] = fitted.schema
+        if wishes.horizon is not None:
+            if fitted.past is None and (self.history is not None or self.history_data is not None):
+                raise InvalidInputError(
+                    f"horizon={wishes.horizon}: this planner does not hold what its history shows over other horizons "
+                    "(it was saved by an earlier version, or its strategy cannot tell); fit it again"
+                )
+            fitted, given["horizon"] = fitted.at_horizon(wishes.horizon), wishes.horizon
+        asking = copy(self)
+        for name, value in given.items():
+            setattr(asking, name, value)
+        check_settings(asking)
+        asking.fitted_, asking.fitted_for_ = fitted, settings.as_fitted(asking)
+        return asking
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
         """Build a plan for every applicant.

@@ -1,19 +1,20 @@
 """How far the scores of a model have moved between its versions: the drift that a promise must survive."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, require_finite
-from copa._core.reading import read_count
+from copa._core.reading import read_count, read_number
 from copa._core.representation import short_repr
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.versions import refit_versions, version_scores
 
-__all__ = ["Drift", "measure_drift", "refit_versions", "version_scores"]
+__all__ = ["Drift", "Past", "measure_drift", "refit_versions", "version_scores"]
 
 STILL = 1e-9  # of the size of the scores: a smaller spread is rounding
 QUANTILE = 0.95  # of the past moves; an observed move, and nothing between two of them
@@ -79,6 +80,18 @@ class Drift:
         last = self.horizon if horizon is None else read_count(horizon, "horizon", most=self.horizon)
         return float(self.quantiles[: min(last, self.n_measured)].max(initial=0.0))
 
+    def over(self, horizon: int) -> "Drift":
+        """The same for so many retrainings; nothing was seen over those that were not asked about.
+
+        Parameters
+        ----------
+        horizon : int
+        """
+        missing = max(0, horizon - self.horizon)
+        quantiles = np.concatenate([self.quantiles, np.full(missing, np.nan)])[:horizon]
+        n_moves = np.concatenate([self.n_moves, np.zeros(missing, dtype=np.int64)])[:horizon]
+        return replace(self, quantiles=quantiles, n_moves=n_moves)
+
     def in_words(self, horizon: int | None = None) -> str:
         """Say what was measured, and what was not.
 
@@ -97,6 +110,50 @@ class Drift:
         if seen < last:
             words += f"; nothing was seen over {_joined(range(seen + 1, last + 1), 'or')}"
         return words
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What a history has shown, and what the radius is without it: all that another horizon needs.
+
+    Attributes
+    ----------
+    drift : Drift
+        Over as many retrainings as the history shows, or were asked about.
+    radius : float
+        Without the history.
+    radius_source : str
+        Where that comes from, in words.
+    """
+
+    __repr__ = short_repr
+
+    drift: Drift
+    radius: float
+    radius_source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        drift = self.drift
+        return {
+            "quantiles": [None if np.isnan(move) else move for move in drift.quantiles.tolist()],
+            "n_moves": drift.n_moves.tolist(),
+            "n_versions": drift.n_versions,
+            "n_rows": drift.n_rows,
+            "radius": self.radius,
+            "radius_source": self.radius_source,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Past":
+        """Read what `to_json` returned; a `TypeError`, `KeyError` or `ValueError` where it is not such."""
+        quantiles = [np.nan if move is None else read_number(move, "a quantile") for move in content["quantiles"]]
+        n_moves = [read_count(number, "n_moves", least=0) for number in content["n_moves"]]
+        if not quantiles or np.isnan(quantiles).tolist() != [number == 0 for number in n_moves]:
+            raise ValueError("its history has moves over no retrainings, or no move over some")
+        numbers = read_count(content["n_versions"], "n_versions"), read_count(content["n_rows"], "n_rows", least=0)
+        drift = Drift(np.array(quantiles), numbers[0], np.array(n_moves, dtype=np.int64), numbers[1])
+        return cls(drift, read_number(content["radius"], "radius"), str(content["radius_source"]))
 
 
 def _noun(number: int) -> str:

@@ -1,13 +1,14 @@
 """Options of commands: outputs that would overwrite something are refused, and largest changes are read."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from copa import Feature, FeatureSchema
 from copa.cli.messages import MisuseError
-from copa.cli.options import read_max_change, read_report_rows, require_outputs
+from copa.cli.options import read_report_rows, read_wishes, require_outputs
 from unit.planner import loans
 
 
@@ -58,13 +59,13 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_the_same_file(tmp_path):
     ],
 )
 def test_largest_changes_are_shares_or_units_up_and_down(text, change):
-    assert list(read_max_change([text], loans.SCHEMA).values()) == [change]
+    assert list(read_wishes(loans.SCHEMA, [text], None, None).max_change.values()) == [change]
 
 
 def test_columns_with_an_equals_sign_are_read():
     odd = FeatureSchema([Feature("a=b", "numeric")])
-    assert read_max_change(["a=b=0.5"], odd) == {"a=b": 0.5}
-    assert read_max_change(None, odd) == {}
+    assert read_wishes(odd, ["a=b=0.5"], None, None).max_change == {"a=b": 0.5}
+    assert read_wishes(odd, None, None, None).to_dict() == {}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_columns_with_an_equals_sign_are_read():
 )
 def test_a_largest_change_that_cannot_be_is_misuse_that_says_what_can(texts, message):
     with pytest.raises(MisuseError, match=message):
-        read_max_change(texts, loans.SCHEMA)
+        read_wishes(loans.SCHEMA, texts, None, None)
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,24 @@ def test_rows_of_a_report_are_read_before_any_work(rows, report, words):
 def test_a_report_shows_all_rows_unless_some_are_named():
     assert read_report_rows(None, None) == read_report_rows(None, Path("r.html")) == "all"
     assert read_report_rows("fragile,2-", Path("r.html")) == "fragile,2-"
+
+
+@pytest.mark.parametrize(
+    ("fixed", "weight", "message"),
+    [
+        (["jbo"], None, "--fixed jbo: there is no column 'jbo'; did you mean 'job'"),
+        (None, ["debt"], "--weight debt: there is no column ''"),
+        (None, ["debt=much"], "--weight debt=much: cannot be read; write COLUMN=FACTOR, such as savings=0.5"),
+        (None, ["debt=0"], "the factor of column 'debt' must be a number from 0.01 to 100, got 0.0"),
+        (None, ["debt=2", "debt=3"], "--weight: column 'debt' is there twice"),
+        (None, ["age=2"], "--weight age=2: column 'age' is immutable"),
+    ],
+)
+def test_wishes_that_cannot_be_are_misuse(fixed, weight, message):
+    with pytest.raises(MisuseError, match=re.escape(message)):
+        read_wishes(loans.SCHEMA, None, fixed, weight)
+
+
+def test_wishes_of_the_command_line_are_read():
+    wishes = read_wishes(loans.SCHEMA, ["income=0.5"], ["job"], ["debt=0.5"])
+    assert wishes.to_dict() == {"fixed": ["job"], "max_change": {"income": 0.5}, "weights": {"debt": 0.5}}

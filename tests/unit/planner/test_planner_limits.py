@@ -1,7 +1,5 @@
 """Changes that are limited by the applicant's own value, and schemas that a planner infers from its model."""
 
-from copy import copy
-
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -23,9 +21,7 @@ def limited(planner):
 
 
 def with_limits(planner, limits):
-    narrow = copy(planner)
-    narrow.fitted_ = planner.fitted_.limited(limits)
-    return narrow
+    return planner.with_wishes(copa.Wishes(max_change=limits))
 
 
 def test_options_go_no_further_than_the_largest_change(limited, planner, declined, batch):
