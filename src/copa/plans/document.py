@@ -156,8 +156,8 @@ def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iterator[dict[str, Any]]:
-    factuals = _columns(batch.applicants)
-    options = _options(batch, factuals)
+    factuals = table_columns(batch.applicants)
+    options = option_entries(batch, factuals)
     ends = np.cumsum(batch.counts)
     for i, label in enumerate(batch.applicants.index):
         rows = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
@@ -221,7 +221,8 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
-def _options(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return what a document says of each option; `factuals` are the columns of the applicants (`table_columns`)."""
     flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     intervals = batch.intervals
@@ -266,7 +267,7 @@ def _ranges(intervals: Intervals, option: int) -> dict[str, Any]:
     }
 
 
-def _columns(table: "pd.DataFrame") -> dict[str, list[Any]]:
+def table_columns(table: "pd.DataFrame") -> dict[str, list[Any]]:
     """Columns of a table as lists of what JSON holds."""
     return {str(name): [as_json(cell) for cell in cells_of(table[name])] for name in table.columns}
 
@@ -300,6 +301,11 @@ class Claim:
     upper: float
     gap: float
     certificate: Certificate | None
+
+    @property
+    def proven_for(self) -> str:
+        """The distributions that the proof is about, in words: those of the certificate, whatever else a file says."""
+        return "" if self.certificate is None else f"every distribution {self.certificate.ambiguity.in_words()}"
 
     def violations(self) -> list[str]:
         """Say which numbers are not proven; an empty list where all are."""
@@ -369,6 +375,28 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         for entry in content["applicants"]:
             yield Claim(asked["guarantee"], asked["guarantee_for"], **claimed(entry, ambiguity))
     except (CopaError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
+
+
+def document_faults(content: Mapping[str, Any]) -> Iterator[tuple[Claim | None, str | None]]:
+    """Yield every claim of a JSON document with certificates, once with None and once per violation.
+
+    Violations that are about no claim of their own come alone.
+
+    Raises
+    ------
+    DataError
+        If it is no such document, is damaged, or was changed after it was written.
+    """
+    require_document(content)
+    try:
+        for claim in claims_of_document(content):
+            yield claim, None
+            yield from ((None, name_violation(claim, violation)) for violation in claim.violations())
+        yield from ((None, violation) for violation in assumption_violations(content))
+    except DataError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
 
 

@@ -1,7 +1,7 @@
 """Plans into files, batch after batch: whole files or none, and memory that does not grow with them."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -89,21 +89,29 @@ class ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        frame = written_table(batch)
-        for name in frame.columns:
-            if frame[name].dtype == object:  # numbers beside text: a file of columns holds one kind
-                frame[name] = frame[name].map(str, na_action="ignore").astype("string")
+        frame = typed_table(batch)
         schema = pa.Schema.from_pandas(frame, preserve_index=False) if self._writer is None else self._writer.schema
         table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
 
-    def close(self) -> None:
-        """Write the footer."""
+    def close(self, facts: Mapping[bytes, bytes] | None = None) -> None:
+        """Write the footer, with what is to be known of the file."""
         if self._writer is not None:
+            if facts:
+                self._writer.add_key_value_metadata(facts)
             self._writer.close()
             self._writer = None
+
+
+def typed_table(batch: "PlanBatch") -> "pd.DataFrame":
+    """The table of `written_table`, each column of one kind: one with numbers beside text becomes text."""
+    frame = written_table(batch)
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            frame[name] = frame[name].map(str, na_action="ignore").astype("string")
+    return frame
 
 
 def written_table(batch: "PlanBatch") -> "pd.DataFrame":

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.archive import parse_json
 from copa._core.progress import stage
 from copa._core.words import hint, listed, shown
 from copa.exceptions import DataError, InvalidInputError
-from copa.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of
+from copa.tables.casting import INTEGER, TEXT, ColumnReader, kinds_of, wider_dtype
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,6 +200,13 @@ class ParquetFile(NamedColumns):
         except pa.ArrowException as error:
             raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from error
         self.read_names([str(name) for name in self._file.schema_arrow.names])
+        self.n_rows: int = self._file.metadata.num_rows
+        self._rows = range(self.n_rows)
+
+    def only(self, rows: range) -> Self:
+        """Read these rows of the file and no others from now on."""
+        self._rows = rows
+        return self
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Cells]:
         """Yield the values of some columns, some rows at a time."""
@@ -209,16 +216,31 @@ class ParquetFile(NamedColumns):
         names = [self._given[place] for place in places]
         # Of columns that have the same name all are read, and those that are left out are passed over.
         ranks = [self._given[:place].count(name) for place, name in zip(places, names, strict=True)]
-        total = self._file.metadata.num_rows
         try:
-            with stage("reading the table", total, "rows") as advance:
-                for batch in self._file.iter_batches(batch_size=CHUNK, columns=[*dict.fromkeys(names)]):
+            with stage("reading the table", len(self._rows), "rows") as advance:
+                for batch in self._batches([*dict.fromkeys(names)]):
                     alike = {name: batch.schema.get_all_field_indices(name) for name in set(names)}
                     found = (batch.column(alike[name][rank]) for name, rank in zip(names, ranks, strict=True))
                     yield [column.to_pylist() for column in found]
                     advance(len(batch))
         except pa.ArrowException as error:
             raise DataError(f"{self.path} is damaged: {error}") from error
+
+    def _batches(self, names: list[str]) -> Iterator[Any]:
+        """The rows that are wanted, some at a time; groups of rows without any of them are not read."""
+        groups, before, skipped = [], 0, 0
+        for group in range(self._file.num_row_groups):
+            own = range(before, before + self._file.metadata.row_group(group).num_rows)
+            before = own.stop
+            if own.start < self._rows.stop and self._rows.start < own.stop:
+                groups.append(group)
+            elif own.stop <= self._rows.start:
+                skipped = own.stop
+        for batch in self._file.iter_batches(batch_size=CHUNK, row_groups=groups, columns=names):
+            first, last = max(self._rows.start - skipped, 0), min(self._rows.stop - skipped, len(batch))
+            if first < last:
+                yield batch.slice(first, last - first)
+            skipped += len(batch)
 
 
 TableFile = CsvFile | ParquetFile
@@ -282,7 +304,12 @@ def read_table(
 
 
 def read_applicants(
-    table: TableFile, template: "pd.DataFrame", *, label: str | None = None, group: str | None = None
+    table: TableFile,
+    template: "pd.DataFrame",
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    at_least: "pd.DataFrame | None" = None,
 ) -> "pd.DataFrame":
     """Read applicants, in the dtypes of a template as far as their cells allow it.
 
@@ -295,6 +322,9 @@ def read_applicants(
         Column whose cells name the applicants; without it they are numbered from 0.
     group : str, optional
         Another column to keep, as text where the template lacks it.
+    at_least : DataFrame, optional
+        A table as other parts of the same applicants were read, whose dtypes and labels these get too where their own
+        cells would fit into less (`common_dtypes`); its rows do not matter.
     """
     import pandas as pd
 
@@ -302,19 +332,34 @@ def read_applicants(
     readers = [ColumnReader(name, kind) for name, kind in (({} if group is None else {group: TEXT}) | kinds).items()]
     labels = None if label is None else ColumnReader(label)
     _fill(table, readers if labels is None else [*readers, labels])
-    frame = pd.DataFrame({reader.name: reader.series() for reader in readers})
+    known = {} if at_least is None else dict(at_least.dtypes)
+    frame = pd.DataFrame({reader.name: reader.series(at_least=known.get(reader.name)) for reader in readers})
     if labels is not None:
-        frame.index = _index(labels, table)
+        frame.index = _index(labels, table, text=at_least is not None and at_least.index.dtype.kind != "i")
     return frame
 
 
-def _index(labels: ColumnReader, table: TableFile) -> "pd.Index[Any]":
+def common_dtypes(tables: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
+    """Return a table without rows in the dtypes that hold the cells of all these parts of a table."""
+    import pandas as pd
+
+    first, *others = tables
+    dtypes, labels = dict(first.dtypes), first.index
+    for other in others:
+        dtypes = {name: wider_dtype(dtype, other.dtypes[name]) for name, dtype in dtypes.items()}
+        labels = labels if labels.dtype.kind != "i" else other.index
+    columns = {name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()}
+    return pd.DataFrame(columns, index=labels[:0])
+
+
+def _index(labels: ColumnReader, table: TableFile, *, text: bool = False) -> "pd.Index[Any]":
     import pandas as pd
 
     missing = [k for k, label in enumerate(labels.cells) if label is None or label == ""]
     if missing:
         raise DataError(f"{table.path}: row {missing[0]} has no {shown(labels.name)}")
-    return pd.Index(labels.series(INTEGER if labels.kind == INTEGER else TEXT), name=None)
+    kind = INTEGER if labels.kind == INTEGER and not text else TEXT
+    return pd.Index(labels.series(kind), name=None)
 
 
 def _fill(table: TableFile, readers: Sequence[ColumnReader]) -> None:
