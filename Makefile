@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-slow test-spark test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -30,6 +30,11 @@ unit: $(VENV)/.test $(VENV)/axe
 
 test-slow: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
+
+# On Spark itself, which takes half a gigabyte and Java; it stays in .venv, where `make test-slow` finds it too.
+test-spark: $(VENV)/.test
+	$(BIN)/python -m pip install -q 'pyspark>=4.0'
+	$(ONE_THREAD) $(BIN)/python -m pytest -m slow tests/e2e/test_spark.py
 
 # The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
 # rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;

@@ -1,6 +1,7 @@
 """`Backtest`: what later models said of options that were planned as of earlier ones."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from copa._core.files import write_atomically
 from copa._core.representation import short_repr
-from copa._core.words import counted, rounded_down
+from copa._core.words import counted, rounded_down, shown
 from copa.analysis.verdicts import (
     FORECAST,
     KEPT,
@@ -20,6 +21,7 @@ from copa.analysis.verdicts import (
     highest_level,
     is_broken,
 )
+from copa.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -351,6 +353,43 @@ class Backtest:
         if path is not None:
             write_atomically(Path(path), text.encode("utf-8"))
         return text
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Backtest":
+        """Read what `to_dict` returned, or what `copa backtest --json` printed.
+
+        Parameters
+        ----------
+        content : mapping of str to object
+
+        Returns
+        -------
+        Backtest
+
+        Raises
+        ------
+        DataError
+            If it is no backtest, is damaged, or says of itself what its transitions do not.
+        """
+        if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+            raise DataError(f"not a backtest: it must be an object with format {FORMAT!r}")
+        if content.get("version") != VERSION:
+            raise DataError(f"version {shown(content.get('version'))} of the backtest cannot be read; update COPA")
+        names = ("kind", "guarantee", "guarantee_for", "confidence", "n_refits")
+        try:
+            found = cls(
+                **{name: content[name] for name in names},
+                versions=tuple(content["versions"]),
+                starts=tuple(Start(**start) for start in content["starts"]),
+                transitions=tuple(Transition(**transition) for transition in content["transitions"]),
+                max_horizon=len(content["horizons"]),
+            )
+            same = found.to_dict() == content
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the backtest is damaged: {type(error).__name__}: {error}") from error
+        if not same:
+            raise DataError("the backtest was changed: its totals are not those of its transitions; run it again")
+        return found
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per horizon."""

@@ -4,4 +4,5 @@ import sys
 
 from copa.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # processes of a cluster import this file too
+    sys.exit(main())

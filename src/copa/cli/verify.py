@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copa._core.progress import counting
+from copa._core.progress import counting, stage
 from copa._core.words import counted
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
@@ -14,11 +14,9 @@ from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import (
     Claim,
-    assumption_violations,
     claims_of_batch,
-    claims_of_document,
+    document_faults,
     name_violation,
-    require_document,
 )
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import read_json_file
@@ -48,7 +46,7 @@ def verify(
         if claim is not None:
             n_plans += len(claim.option_lower) > 0
             n_options += len(claim.option_lower)
-            proven_for = proven_for or _assumed(claim)
+            proven_for = proven_for or claim.proven_for
         violations += [] if violation is None else [violation]
     if as_json:
         counts = {"file": str(file), "plans": n_plans, "options": n_options}
@@ -69,11 +67,6 @@ def verify(
     return FAILED if violations else FINE
 
 
-def _assumed(claim: Claim) -> str:
-    """The distributions that a proof is about, in words: those of the certificate, whatever else the file says."""
-    return "" if claim.certificate is None else f"every distribution {claim.certificate.ambiguity.in_words()}"
-
-
 def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:
     """Every claim, once with None and once per violation; those that are about no claim of their own come alone."""
     if file.suffix.lower() == ".json":
@@ -82,13 +75,15 @@ def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None
                 "--bundle needs a .copa or .zip file: a JSON document does not keep the types of the rows"
             )
         content = read_json_file(file)
-        try:
-            require_document(content)
-            entries = content.get("applicants")
-            yield from _with_violations(claims_of_document(content), len(entries) if isinstance(entries, list) else 0)
-            yield from ((None, violation) for violation in assumption_violations(content))
-        except DataError as error:
-            raise DataError(f"{file}: {error}") from error
+        entries = content.get("applicants")
+        n_plans = len(entries) if isinstance(entries, list) else 0
+        with stage("checking plans", n_plans, "plans") as advance:
+            try:
+                for claim, violation in document_faults(content):
+                    advance(claim is not None)
+                    yield claim, violation
+            except DataError as error:
+                raise DataError(f"{file}: {error}") from error
         return
     batches = read_parts(PlanBatch, file) if in_parts(file) else iter([PlanBatch.load(file)])
     for batch in batches:

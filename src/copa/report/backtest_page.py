@@ -62,8 +62,8 @@ def backtest_page(backtest: Backtest) -> str:
         splits=backtest.kind == SPLITS,
         unit=backtest.unit,
         heads=HEADS,
-        rows=[_row(result) for result in backtest.horizons],
-        basis=[_basis(result) for result in backtest.horizons],
+        rows=[horizon_row(result) for result in backtest.horizons],
+        basis=[basis_row(result) for result in backtest.horizons],
         starts=[_start(start) for start in backtest.starts],
         sources=[(start.version, start.radius_source) for start in backtest.starts],
         transitions=[_transition(transition) for transition in backtest.transitions],
@@ -163,13 +163,15 @@ def _share(value: float | None) -> str:
     return "not known" if value is None else rounded_down(value)
 
 
-def _row(result: HorizonResult) -> list[str]:
+def horizon_row(result: HorizonResult) -> list[str]:
+    """A line of the table of what was promised and what later models said, as `HEADS["horizon"]` names its cells."""
     shares = [result.promised, result.accepted, result.kept, result.guaranteed, result.expected]
     verdict = result.verdict if result.broke_at is None else f"{result.verdict}, at {result.broke_at}"
     return [str(result.horizon), verdict, *map(_share, shares)]
 
 
-def _basis(result: HorizonResult) -> list[str]:
+def basis_row(result: HorizonResult) -> list[str]:
+    """A line of the table of what that rests on: the horizon, and what `HEADS["basis"]` names."""
     effort = "not known" if result.effort is None else f"{result.effort:.2f}"
     counts = [f"{result.n_transitions:,}", f"{result.n_promises:,}"]
     return [

@@ -11,11 +11,11 @@ from copa._core.words import rounded_down, rounded_up
 from copa.analysis.attribution import Attribution, Attributor
 from copa.analysis.curves import RadiusCurves, ShelfLife, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier
-from copa.plans import Plan, PlanBatch
+from copa.plans import Plan, PlanBasis, PlanBatch
 from copa.plans.wording import WHOM, around_radius, condition, expectation, rounded_radius
 from copa.report import figures
 from copa.tables.cells import as_text
-from copa.uncertainty.ambiguity import is_exact
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
@@ -57,9 +57,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
         found = None if attributor is None else attributor.attribute(plan)
         people.append(_applicant(i, plan, curve, lives, found, efforts.get(i)))
     return {
-        "condition": condition(ambiguity, basis),
-        "drawn_from": DRAWN_FROM[basis.subject] if is_exact(ambiguity) else "",  # the ball, whatever the form
-        "expectation": expectation(ambiguity, basis) if level is not None else "",
+        "assumption": assumption_sentences(ambiguity, basis, level),
         "radius": f"{ambiguity.radius:.3g}",
         "radius_source": basis.radius_source,
         "applicants": people,
@@ -68,6 +66,30 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
         "slider": slider(curves, ambiguity.radius),
         "figures": {key: figure for person in people for key, figure in person["figures"].items()},
     }
+
+
+def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, level: float | None) -> list[str]:
+    """What every guarantee rests on, in full: the condition, what lies outside of it, and what to expect.
+
+    Parameters
+    ----------
+    ambiguity : AmbiguitySet
+    basis : PlanBasis
+    level : float or None
+        The guarantee asked for, where one is.
+    """
+    outside = "About other distributions nothing is promised."
+    if is_exact(ambiguity):
+        outside = (
+            f"The ball holds every distribution of the {DRAWN_FROM[basis.subject]} whose mean and covariance are that "
+            "close, whatever its shape; about models outside it nothing is promised."
+        )
+    expected = expectation(ambiguity, basis).strip() if level is not None else ""
+    first = (
+        "Every guarantee on this page is conditional: a proven lower bound on the probability that an option still "
+        f"gets the favourable answer, {condition(ambiguity, basis)}."
+    )
+    return [first, *filter(None, [outside, expected])]
 
 
 def _applicant(

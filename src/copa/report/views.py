@@ -37,6 +37,14 @@ RESERVATIONS = {
     "assumed": "How much the scores of later models vary was assumed for it, not estimated.",
 }
 
+GROUPS_MEAN = (
+    "Medians are over applicants with a menu. A difference between groups is a fact about these menus, not yet an "
+    "explanation: groups differ in what they start from and in what may change."
+)
+FEW = (
+    f"Groups of fewer than {LEAST_GROUP} people are not compared, nor medians given of fewer than {LEAST_GROUP} menus."
+)
+
 View = dict[str, Any]  # what a template shows; "figures" are drawn by the page's script
 
 
@@ -80,6 +88,14 @@ def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner |
         cost = COSTS[batch.request.cost]()
     columns = [column for column, _ in totals.options_changing.most_common()]
     return "" if cost is None else effort_words(batch.basis.schema, columns, cost)
+
+
+def beside_cards(batch: PlanBatch) -> View:
+    """What is said beside the cards of one plan: what its guarantees mean, and what an effort is."""
+    columns = batch.options.columns[batch.changed.any(axis=0)].tolist()
+    cost = COSTS.get(batch.request.cost)
+    told = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
+    return {"promise": promise(batch), "effort": told}
 
 
 def first_person(plan: Plan) -> View:
@@ -190,7 +206,7 @@ def groups(totals: Totals, schema: FeatureSchema) -> View | None:
         "head": head,
         "rows": [_group_row(str(group), numbers, kinds, len(head)) for group, numbers in table.iterrows()],
         "medians": sorted(some[0.5].items(), key=lambda group: group[1]),
-        "few": LEAST_GROUP if len(some) < len(table) else None,
+        "notes": [GROUPS_MEAN, *([FEW] if len(some) < len(table) else [])],
         "figures": {"groups": figures.groups_figure(some)} if len(some) > 1 else {},
     }
 

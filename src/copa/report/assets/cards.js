@@ -1,7 +1,8 @@
 "use strict";
 // Plans as cards, from the JSON of copa.report.card_data. Depends on nothing else of the page; text is only ever set as
 // text. `CopaCards.reader(data)` reads plan i as `view(i)`, what Python's `plan_view` says; `CopaCards.draw(view)`
-// returns an element with the classes of card.css.
+// returns an element with the classes of card.css. `CopaCards.draw(view, more)` adds what a page has to offer:
+// `more.change(change, number)` below a change and `more.card(card, number)` at the end of a card return an element.
 const CopaCards = (function () {
   const IN_A_ROW = 4;
 
@@ -114,31 +115,35 @@ const CopaCards = (function () {
     return element("div", "", [line(it.words, it.value), track]);
   }
 
-  function drawnChange(it) {
+  function drawnChange(it, number, more) {
     const parts = [element("span", "copa-name", it.title), it.before + " → ", element("span", "copa-to", it.after)];
-    return element("li", "", it.range ? parts.concat(element("span", "copa-name", it.range)) : parts);
+    if (it.range) { parts.push(element("span", "copa-name", it.range)); }
+    if (more.change) { parts.push(more.change(it, number)); }
+    return element("li", "", parts);
   }
 
-  function drawnCard(it, number) {
+  function drawnCard(it, number, more) {
     const notes = [it.accepted ? "✓ accepted today" : "! not accepted today"];
     if (it.breaks_first) { notes.push(" · ", element("span", "copa-tag", "breaks first")); }
     if (it.unusual) { notes.push(element("br"), it.unusual); }
     const head = [element("b", "", "Option " + number), element("span", "copa-small", "effort " + it.effort)];
     const parts = [element("div", "copa-head", head), drawnBar(it.bar)];
     if (it.expected) { parts.push(line("expected rate", it.expected)); }
-    const changed = it.changes.length ? it.changes.map(drawnChange) : [element("li", "", "nothing changes")];
+    const changes = it.changes.map((change) => drawnChange(change, number, more));
+    const changed = changes.length ? changes : [element("li", "", "nothing changes")];
     parts.push(element("div", "copa-small", notes), element("ul", "copa-changes", changed));
+    if (more.card) { parts.push(more.card(it, number)); }
     return element("div", "copa-card", parts);
   }
 
-  function draw(view) {
+  function draw(view, more = {}) {
     const plan = element("div", "copa");
     if (view.notes.length) {
       const notes = view.notes.map((note) => element("p", "", note));
       plan.append(element("div", "copa-note" + (view.is_calm ? "" : " copa-warn"), notes));
     }
     if (view.cards.length) {
-      const cards = element("div", "copa-cards", view.cards.map((card, k) => drawnCard(card, k + 1)));
+      const cards = element("div", "copa-cards", view.cards.map((card, k) => drawnCard(card, k + 1, more)));
       cards.style.setProperty("--copa-columns", view.columns);
       plan.append(cards);
     }

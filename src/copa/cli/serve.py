@@ -1,0 +1,117 @@
+"""`copa serve`: a bundle as a service."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from copa._core.archive import parse_json
+from copa._core.progress import show_no_more
+from copa.cli.messages import FINE, MisuseError, misuse, say
+from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
+from copa.exceptions import DataError
+from copa.tables.files import read_applicants
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.analysis.backtest_record import Backtest
+
+NEEDED = ("fastapi", "uvicorn")
+
+
+def serve(  # noqa: PLR0913, PLR0917 - the options of the command
+    bundle: BundleArgument,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; any but this machine's own needs --token-file.", metavar="HOST")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", metavar="N", min=0, max=65535)] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with the token that requests must bring; only you may read it.", metavar="FILE"),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with the bundle.", metavar="N", min=1)] = 1,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name by which requests may call this host, such as that of a proxy; repeatable. Default: localhost.",
+            metavar="NAME",
+        ),
+    ] = None,
+    applicants: Annotated[
+        Path | None,
+        typer.Option(help="Applicants that may be searched for: .csv or .parquet; needs --id.", metavar="FILE"),
+    ] = None,
+    label: Id = None,
+    backtest: Annotated[
+        Path | None,
+        typer.Option(help="Output of `copa backtest --json`, for validators to see in the explorer.", metavar="FILE"),
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="Most bytes of a request.", metavar="BYTES", min=1)] = 2_000_000,
+    max_applicants: Annotated[int, typer.Option(help="Most applicants of a request.", metavar="N", min=1)] = 200,
+    max_options: Annotated[int, typer.Option(help="Most options of a plan.", metavar="N", min=1, max=79)] = 20,
+    max_requests: Annotated[int, typer.Option(help="Most requests at the same time.", metavar="N", min=1)] = 256,
+    time_limit: Annotated[float, typer.Option(help="Seconds for a request.", metavar="S", min=0.1)] = 10.0,
+    delimiter: Delimiter = ",",
+) -> int:
+    """Serve plans, audits, corrections, proofs and letters over HTTP, and a page for people at /.
+
+    /openapi.json describes the routes.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise MisuseError(f"copa serve needs {', '.join(missing)}: pip install 'copa-recourse[serve]'")
+    from copa.service.run import Address
+    from copa.service.run import serve as run
+    from copa.service.settings import LOCAL, ServiceSettings, is_loopback, read_token, require_token_elsewhere
+
+    with misuse():
+        digest = None if token_file is None else read_token(token_file)
+        require_token_elsewhere(host, digest)
+    people = _read_people(bundle, applicants, label, delimiter)
+    local = LOCAL if is_loopback(host) else ()
+    with misuse():
+        settings = ServiceSettings(
+            token_digest=digest,
+            hosts=(*local, *(allowed_host or ())),
+            max_body=max_body,
+            max_applicants=max_applicants,
+            max_options=max_options,
+            max_requests=max_requests,
+            time_limit=time_limit,
+            applicants=people,
+            backtest=None if backtest is None else _read_backtest(backtest),
+        )
+    try:
+        with misuse():
+            run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
+    except KeyboardInterrupt:  # the server has finished what was under way, and passes the signal on
+        say("stopped.")
+    return FINE
+
+
+def _announce(url: str) -> None:
+    show_no_more()
+    say(f"serving at {url}")
+
+
+def _read_backtest(path: Path) -> "Backtest":
+    from copa.analysis.backtest_record import Backtest
+
+    try:
+        return Backtest.from_dict(parse_json(path.read_bytes()))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"the backtest {path} cannot be read: {error}") from error
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _read_people(bundle: Path, applicants: Path | None, label: str | None, delimiter: str) -> "pd.DataFrame | None":
+    """Applicants that may be searched for; the bundle is opened in any case, to say what is wrong with it."""
+    if (applicants is None) != (label is None):
+        raise MisuseError("--applicants and --id go together: applicants are searched by their names")
+    opened = open_bundle(bundle)
+    if applicants is None:
+        return None
+    return read_applicants(open_data(applicants, delimiter), opened.template, label=label)

@@ -1,0 +1,215 @@
+"""What every request meets before it is read: who asks, from where, how much, how many at once; and a line of log."""
+
+import asyncio
+import hmac
+import json
+import logging
+import traceback
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from copa._core.words import shown
+from copa.service.problems import ProblemError
+from copa.service.settings import ServiceSettings, digest_of
+
+OPEN = ("/healthz",)  # paths that need no token
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+)
+BODY_SECONDS = 30.0  # in which a body must arrive
+RETRY_SECONDS = "1"
+access = logging.getLogger("copa.service.access")
+errors = logging.getLogger("copa.service")
+
+
+class AccessLog:
+    """Writes a line of JSON for every request, without anything that the request holds; sets headers of answers.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status, name = perf_counter(), 0, uuid4().hex
+        scope.setdefault("state", {})
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": _with_headers(message.get("headers", ()), name)}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            # Where it happened, without what the exception says: that may hold data of people.
+            errors.error(
+                "request %s: %s\n%s", name, type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+            )
+            if status:  # the answer has begun, and cannot be another one
+                raise
+            await ProblemError("internal", f"the log has more under {name}").response()(scope, receive, sending)
+        finally:
+            route = getattr(scope.get("route"), "path", None)
+            line = {
+                "request": name,
+                "method": scope["method"] if scope["method"] in METHODS else "other",
+                "route": route,
+                "status": status,
+                "milliseconds": round(1000.0 * (perf_counter() - started), 1),
+                "applicants": scope["state"].get("n_applicants"),
+            }
+            access.info(json.dumps(line))
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def _with_headers(given: Any, name: str) -> list[tuple[bytes, bytes]]:
+    headers = [*given]
+    known = {key.lower() for key, _ in headers}
+    headers += [(key, value) for key, value in (*HEADERS, POLICY) if key not in known]
+    return [*headers, (b"x-request-id", name.encode("ascii"))]
+
+
+class Guard:
+    """Refuses, before anything is read, what is not for this host, brings no token, is too much or one too many.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : ServiceSettings
+    open_paths : tuple of str
+        Paths that need no token.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, open_paths: tuple[str, ...] = OPEN) -> None:
+        self._app, self._settings, self._open = app, settings, open_paths
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # there are no sockets here
+        try:
+            headers = _headers(scope)
+            self._require_host(headers)
+            if scope["path"] not in self._open:
+                self._require_token(headers)
+                self._require_room()
+            length = self._require_size(headers)
+        except ProblemError as problem:
+            await problem.response()(scope, receive, send)
+            return
+        self._running += 1
+        try:
+            body = await self._read(receive, length)
+            await self._app(scope, _replayed(body, receive), send)
+        except ProblemError as problem:
+            await problem.response()(scope, receive, send)
+        finally:
+            self._running -= 1
+
+    def _require_host(self, headers: dict[bytes, bytes]) -> None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if self._hosts and name not in self._hosts:
+            raise ProblemError("misdirected", f"the host {shown(host)} is not served here; --allowed-host names others")
+
+    def _require_token(self, headers: dict[bytes, bytes]) -> None:
+        """Compare digests, which takes the same time wherever they differ."""
+        expected = self._settings.token_digest
+        if expected is None:
+            return
+        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        same = hmac.compare_digest(digest_of(token.strip()), expected)
+        if not (same and scheme.lower() == "bearer"):
+            raise ProblemError(
+                "unauthorized",
+                "send the token of this service in a header: Authorization: Bearer TOKEN",
+                headers={"www-authenticate": 'Bearer realm="copa"'},
+            )
+
+    def _require_room(self) -> None:
+        if self._running >= self._settings.max_requests:
+            raise ProblemError(
+                "busy",
+                f"{self._settings.max_requests} requests are under way, and no more are taken; try again",
+                headers={"retry-after": RETRY_SECONDS},
+            )
+
+    def _require_size(self, headers: dict[bytes, bytes]) -> int:
+        """Most bytes that the body may have."""
+        most = self._settings.max_body
+        told = headers.get(b"content-length", b"0")
+        if not told.isdigit() or len(told) > 18 or int(told) > most:
+            raise _too_large(most)
+        return most
+
+    async def _read(self, receive: Receive, most: int) -> bytes:
+        """The body, as long as it is no larger than it may be and arrives in time."""
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        break
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise _too_large(most)
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            raise ProblemError(
+                "slow-request", f"the body did not arrive within {BODY_SECONDS:g} s", headers={"connection": "close"}
+            ) from None
+        return b"".join(parts)
+
+
+def _too_large(most: int) -> ProblemError:
+    return ProblemError(
+        "too-large", f"a body may have at most {most:,} bytes; send fewer applicants", headers={"connection": "close"}
+    )
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    return {key.lower(): value for key, value in scope["headers"]}
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """What the application receives: the body that was read, then whatever comes."""
+    told = False
+
+    async def replay() -> Message:
+        nonlocal told
+        if not told:
+            told = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return replay

@@ -1,0 +1,22 @@
+"""Routers, one per resource."""
+
+from typing import TYPE_CHECKING
+
+from copa.service.routes import applicants, audit, backtest, health, letter, model, plan, schema, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fastapi import APIRouter
+
+    from copa.service.settings import ServiceSettings
+
+
+def routers(settings: "ServiceSettings") -> "Iterator[APIRouter]":
+    """Those of every service, and those for what it was given."""
+    for module in (health, schema, model, plan, audit, verify, letter):
+        yield module.router
+    if settings.applicants is not None:
+        yield applicants.router
+    if settings.backtest is not None:
+        yield backtest.router

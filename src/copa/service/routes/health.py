@@ -1,0 +1,23 @@
+"""`GET /healthz`: whether the service answers."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from copa.service.routes.resources import new_router
+
+router = new_router("health", prefix="")
+
+
+class Health(BaseModel):
+    """That the service answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: Literal["ok"]
+
+
+@router.get("/healthz")
+async def health() -> Health:
+    """Say that the service answers; needs no token, and tells nothing else."""
+    return Health(status="ok")

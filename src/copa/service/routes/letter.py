@@ -1,0 +1,114 @@
+"""`POST /v1/letter`: letters to declined applicants, whose numbers are checked."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import Request, Response
+from pydantic import Field, StrictBool, StrictStr
+
+from copa.exceptions import InvalidInputError
+from copa.letters import Letter, LetterSettings, LetterWriter
+from copa.letters.writer import UNREADABLE, WHY_NONE
+from copa.planner import RecoursePlanner
+from copa.service.answers import encoded
+from copa.service.problems import invalid
+from copa.service.routes.answer_models import Answer
+from copa.service.routes.plan import Applicant, WishesBody, read_wishes, require_few
+from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
+from copa.service.rows import RowReader
+
+router = new_router("letter")
+Line = Annotated[StrictStr, Field(max_length=500)]
+Day = Annotated[
+    StrictStr,
+    Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"}, examples=["2027-03-31"]),
+]
+SAID = ("sender", "contact", "valid_until", "date", "without_protected")
+
+
+class LetterBody(WishesBody):
+    """Applicants, what is asked for, and what the sender says."""
+
+    applicants: list[Applicant] = Field(min_length=1, description="From each column to its value.")
+    names: list[Line] = Field(default=[], description="What the letters call the applicants, in their order.")
+    sender: Line = Field(default="", description="Who writes.")
+    contact: Line = Field(default="", description="Whom an applicant may ask.")
+    valid_until: Day | None = Field(default=None, description="Day until which the sender stands by the options.")
+    date: Day | None = Field(default=None, description="Day of the letters.")
+    without_protected: StrictBool = Field(
+        default=False, description="Leave out reasons that look like protected attributes; the letters say so."
+    )
+
+
+class LetterReason(Answer):
+    """A reason that a letter gives."""
+
+    column: str
+    contribution: float = Field(description="By how much the score would rise with the value of those accepted.")
+
+
+class LetterEntry(Answer):
+    """The letter to one applicant, as a page and as text, which say the same; or why there is none."""
+
+    applicant: int = Field(description="Position of the applicant in the request, from 0.")
+    html: str | None
+    text: str | None
+    message: str = Field(description="Why there is no letter; empty where there is one.")
+    reasons: list[LetterReason]
+    protected: list[str] = Field(description="Columns among the reasons that look like protected attributes.")
+
+
+class LetterAnswer(Answer):
+    """Letters, in the order of the applicants."""
+
+    letters: list[LetterEntry]
+
+
+@router.post("/letter", response_model=LetterAnswer)
+async def letter(body: LetterBody, request: Request, service: Running) -> Response:
+    """Write to declined applicants: the decision, its principal reasons, the options, what is promised."""
+    require_few(service, body.applicants, "/applicants")
+    count_applicants(request, len(body.applicants))
+    settings = _read_settings(body)
+    planner = service.asking(read_wishes(service, body))
+    work = service.call(lambda: encoded({"letters": _letters(service.reader, planner, settings, body)}))
+    return json_response(await answer_of(work, service.settings.time_limit))
+
+
+def _letters(
+    reader: RowReader, planner: RecoursePlanner, settings: LetterSettings, body: LetterBody
+) -> list[dict[str, Any]]:
+    names = [*body.names, *[""] * len(body.applicants)][: len(body.applicants)]
+    tables, messages = reader.tables(body.applicants, names)
+    found = {i: _entry(i, message=WHY_NONE[UNREADABLE].format(message)) for i, message in messages.items()}
+    for table in tables:
+        batch = planner.plan(table.frame)
+        written = LetterWriter(planner.fitted_, settings).write(batch)
+        for i, told, made in zip(table.positions, batch.message.tolist(), written, strict=True):
+            found[i] = _entry(i, made) if isinstance(made, Letter) else _entry(i, message=WHY_NONE[made].format(told))
+    return [found[i] for i in range(len(body.applicants))]
+
+
+def _entry(i: int, made: Letter | None = None, message: str = "") -> dict[str, Any]:
+    told = () if made is None else made.told
+    return {
+        "applicant": i,
+        "html": None if made is None else made.html,
+        "text": None if made is None else made.text,
+        "message": message,
+        "reasons": [{"column": reason.column, "contribution": float(reason.contribution)} for reason in told],
+        "protected": [] if made is None else list(made.protected),
+    }
+
+
+def _read_settings(body: LetterBody) -> LetterSettings:
+    said: dict[str, Any] = {name: getattr(body, name) for name in SAID}
+    for name in ("date", "valid_until"):
+        try:
+            said[name] = None if said[name] is None else date.fromisoformat(said[name])
+        except ValueError as error:
+            raise invalid(f"/{name}", said[name], f"must be a day such as 2027-03-31: {error}") from error
+    try:
+        return LetterSettings(**said)
+    except InvalidInputError as error:
+        raise invalid("/valid_until", body.valid_until, error) from error

@@ -1,0 +1,183 @@
+"""What a running service holds: a planner that nobody changes, planners for wishes, and threads that plan."""
+
+import io
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from copa.exceptions import InvalidInputError
+from copa.planner import RecoursePlanner, Wishes
+from copa.planner.bundle import Bundle, load_bundle
+from copa.plans.document import DocumentWriter
+from copa.service.answers import asked_of, card_of, encoded, error_entry, plan_entries
+from copa.service.lanes import Lane
+from copa.service.problems import invalid
+from copa.service.rows import RowReader, template_for
+from copa.service.settings import ServiceSettings
+from copa.tables.cells import as_text
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from copa.plans import PlanBatch
+
+MOST_PLANNERS = 256  # for wishes, that are kept
+FEW = 4  # applicants of a request that is planned together with others
+TOGETHER = 64  # applicants that are planned together
+SHARE = 0.8  # of the time limit of a request that the search may take
+
+
+@dataclass(frozen=True, eq=False)
+class PlanJob:
+    """Applicants of one request.
+
+    Attributes
+    ----------
+    applicants : sequence of mapping
+        As JSON has them.
+    cards, certificates : bool
+        Whether each plan has what `cards.js` draws, and whether there is a document with proofs.
+    """
+
+    applicants: Sequence[Mapping[str, Any]]
+    cards: bool = False
+    certificates: bool = False
+
+
+class Service:
+    """A planner, and the threads that plan with it.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    settings : ServiceSettings
+    """
+
+    def __init__(self, bundle: Bundle, settings: ServiceSettings) -> None:
+        self.bundle, self.settings = bundle, settings
+        self.reader = RowReader(bundle.template)
+        self.planner = copy(bundle.planner)  # the caller's own stays as it is
+        self.planner.n_jobs, self.planner.progress = 1, False
+        self.planner.time_limit = SHARE * settings.time_limit
+        self._planners: OrderedDict[Wishes, RecoursePlanner] = OrderedDict()
+        self._lock = threading.Lock()
+        people = settings.applicants
+        self.names = {} if people is None else {as_text(label): i for i, label in enumerate(people.index)}
+        self._few = Lane("copa-few", self._plan_together, TOGETHER)
+        self._many = Lane("copa-many", _call, 1)
+
+    @classmethod
+    def of(cls, source: "Bundle | RecoursePlanner | str | Path", settings: ServiceSettings | None) -> "Service":
+        """A service for a bundle, its file, or a fitted planner."""
+        if isinstance(source, (str, Path)):
+            source = load_bundle(Path(source))
+        if isinstance(source, RecoursePlanner):
+            source = Bundle(source, template_for(source), {}, {}, "")
+        return cls(source, ServiceSettings() if settings is None else settings)
+
+    def close(self) -> None:
+        """Finish what is under way, and end the threads."""
+        self._few.close()
+        self._many.close()
+
+    def asking(self, wishes: Wishes) -> RecoursePlanner:
+        """The planner for wishes; one that was asked for before is the same."""
+        with self._lock:
+            known = self._planners.get(wishes)
+            if known is not None:
+                self._planners.move_to_end(wishes)
+                return known
+        wishes.require_within(self.planner.schema_)
+        made = self.planner.with_wishes(wishes)
+        with self._lock:
+            self._planners[wishes] = made
+            while len(self._planners) > MOST_PLANNERS:
+                self._planners.popitem(last=False)
+        return made
+
+    def wishes(self, given: Mapping[str, Any]) -> Wishes:
+        """Wishes of a request, or the problem with one of them."""
+        try:
+            wishes = Wishes(**given)
+            self.asking(wishes)
+        except InvalidInputError as error:
+            for name, value in given.items():
+                try:
+                    self.asking(Wishes(**{name: value}))
+                except InvalidInputError as wrong:
+                    raise invalid(f"/{name}", value, wrong) from wrong
+            raise invalid("/", given, error) from error
+        return wishes
+
+    def plan(self, wishes: Wishes, job: PlanJob) -> "Future[bytes]":
+        """Plan for the applicants of a request; the result is the JSON of the answer."""
+        if len(job.applicants) <= FEW:
+            return self._few.submit(wishes, job, len(job.applicants))
+        return self.call(lambda: self._plan_together(wishes, [job])[0])
+
+    def call(self, work: Any) -> "Future[Any]":
+        """Do some other work, in its turn."""
+        return self._many.submit(None, work)
+
+    def _plan_together(self, wishes: Any, jobs: Sequence[PlanJob]) -> list[bytes]:
+        planner = self.asking(wishes)
+        rows = [applicant for job in jobs for applicant in job.applicants]
+        labels = [i for job in jobs for i in range(len(job.applicants))]  # the same in any company
+        tables, messages = self.reader.tables(rows, labels)
+        found: dict[int, Planned] = {}
+        asked = None
+        for table in tables:
+            batch = planner.plan(table.frame)
+            asked = asked or asked_of(batch)
+            for k, (position, entry) in enumerate(zip(table.positions, plan_entries(batch), strict=True)):
+                found[position] = Planned(entry, batch, k)
+        asked = asked or asked_of(planner.plan(self.bundle.template.iloc[:0]))
+        answers, first = [], 0
+        for job in jobs:
+            mine = range(first, first + len(job.applicants))
+            planned = [found.get(i) or Planned(error_entry(labels[i], messages[i])) for i in mine]
+            answers.append(encoded(_answer(job, planned, asked, wishes)))
+            first += len(job.applicants)
+        return answers
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A plan: its entry, and where it is from, if a plan was made."""
+
+    entry: dict[str, Any]
+    batch: "PlanBatch | None" = None
+    row: int = 0
+
+
+def _answer(job: PlanJob, planned: Sequence[Planned], asked: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+    if job.cards:
+        for plan in planned:
+            plan.entry["card"] = None if plan.batch is None else card_of(plan.batch, plan.row)
+    answer = {"plans": [plan.entry for plan in planned], "asked": asked, "wishes": wishes.to_dict()}
+    if job.certificates:
+        answer["document"] = _document(planned)
+    return answer
+
+
+def _document(planned: Sequence[Planned]) -> Any:
+    """Plans with their proofs, as `/v1/verify` and `copa verify` take them; None where no plan was made."""
+    text = io.StringIO()
+    writer = DocumentWriter(text, certificates=True)
+    made = [plan for plan in planned if plan.batch is not None]
+    for plan in made:
+        assert plan.batch is not None  # noqa: S101 - just looked at
+        writer.add(plan.batch[plan.row : plan.row + 1])
+    if not made:
+        return None
+    writer.close()
+    return json.loads(text.getvalue())
+
+
+def _call(_: Any, items: Sequence[Any]) -> list[Any]:
+    return [work() for work in items]
