@@ -239,5 +239,7 @@ def test_fit_uses_one_thread_of_blas_and_gives_back_the_others(monkeypatch, mode
     learn = copa.RecoursePlanner._learn
     monkeypatch.setattr(copa.RecoursePlanner, "_learn", lambda *given: (seen.append(blas_threads()), learn(*given))[1])
     with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()  # 1 is among them where a library that another test loaded does not take more
         loans.planner(model)
-        assert (seen, blas_threads()) == ([{1}], {2})
+        assert (seen, blas_threads()) == ([{1}], before)
+        assert 2 in before
