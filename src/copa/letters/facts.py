@@ -55,7 +55,7 @@ def letter_facts(
         for number in offered
     ]
     return {
-        "applicant": alone(plan.label),
+        "applicant": alone(plan.label) if plan.label != "" else "",
         "sender": settings.sender,
         "contact": settings.contact,
         "date": settings.day("date"),

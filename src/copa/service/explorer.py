@@ -131,9 +131,10 @@ def explorer_of(request: Request) -> Explorer:
 
 
 @router.get("/")
-async def page() -> Response:
+async def page(service: Running) -> Response:
     """The page."""
-    content = render("service/templates/explorer.html.j2", assets=asset_folder(), version=__version__)
+    asked = {"needs_token": service.settings.token_digest is not None}
+    content = render("service/templates/explorer.html.j2", assets=asset_folder(), version=__version__, **asked)
     headers = {"content-security-policy": policy(), "cache-control": "no-cache"}
     return Response(content, media_type="text/html; charset=utf-8", headers=headers)
 

@@ -19,7 +19,7 @@ from copa.service.lanes import Lane
 from copa.service.problems import invalid
 from copa.service.rows import RowReader, template_for
 from copa.service.settings import ServiceSettings
-from copa.tables.cells import as_text
+from copa.tables.cells import alone
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -67,7 +67,7 @@ class Service:
         self._planners: OrderedDict[Wishes, RecoursePlanner] = OrderedDict()
         self._lock = threading.Lock()
         people = settings.applicants
-        self.names = {} if people is None else {as_text(label): i for i, label in enumerate(people.index)}
+        self.names = {} if people is None else {alone(label): i for i, label in enumerate(people.index)}
         self._few = Lane("copa-few", self._plan_together, TOGETHER)
         self._many = Lane("copa-many", _call, 1)
 

@@ -2,6 +2,8 @@
 import { askToken } from "./token.js";
 
 const KEPT = "copa-token";
+const NO_TOKEN = "This service answers those who have its token. Load the page again to give it.";
+const isAsked = "token" in document.documentElement.dataset; // the page itself says whether the service wants one
 
 // What the service says when something is wrong, as a problem document (RFC 9457).
 export class Problem extends Error {
@@ -9,7 +11,7 @@ export class Problem extends Error {
     super(content.detail || content.title || "The service answered with an error.");
     this.status = status;
     this.title = content.title || "";
-    this.entries = content.errors || (content.field ? [content] : []);
+    this.entries = content.errors || [];
   }
 }
 
@@ -21,10 +23,18 @@ async function problemOf(answer) {
   }
 }
 
-async function send(path, options) {
-  const token = sessionStorage.getItem(KEPT);
+async function knownToken(wasWrong) {
+  if (isAsked && sessionStorage.getItem(KEPT) === null) {
+    const given = await askToken(wasWrong);
+    if (given === null) { throw new Problem(401, { detail: NO_TOKEN }); }
+    sessionStorage.setItem(KEPT, given);
+  }
+  return sessionStorage.getItem(KEPT);
+}
+
+async function send(path, options, token) {
   const headers = { Accept: "application/json", ...options.headers };
-  if (token) { headers.Authorization = "Bearer " + token; }
+  if (token !== null) { headers.Authorization = "Bearer " + token; }
   try {
     return await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (error) {
@@ -34,16 +44,12 @@ async function send(path, options) {
 }
 
 async function ask(path, options = {}) {
-  let answer = await send(path, options);
-  while (answer.status === 401) {
-    const known = sessionStorage.getItem(KEPT) !== null;
-    const token = await askToken(known);
-    if (token === null) { throw await problemOf(answer); }
-    sessionStorage.setItem(KEPT, token);
-    answer = await send(path, options);
+  for (let wasWrong = false; ; wasWrong = true) {
+    const token = await knownToken(wasWrong), answer = await send(path, options, token);
+    if (answer.ok) { return answer.json(); }
+    if (answer.status !== 401 || token === null) { throw await problemOf(answer); }
+    if (sessionStorage.getItem(KEPT) === token) { sessionStorage.removeItem(KEPT); }
   }
-  if (!answer.ok) { throw await problemOf(answer); }
-  return answer.json();
 }
 
 export const get = (path, signal) => ask(path, { signal });

@@ -11,20 +11,24 @@ export class Asked {
   // `model` is the service's answer about its model.
   constructor(store, model) {
     const { guarantee, guarantee_for: whom, n_options: most } = model.settings;
-    const { horizon } = model;
+    const { horizon } = model, { asked } = store;
+    const own = Number(String(guarantee).replace(EXPECTED, "")); // the bundle's level can always be asked for
     this.store = store;
     this.whom = model.guarantee_for[whom];
     this.horizons = horizon.movable ? Math.max(horizon.most, horizon.value) : 0;
     store.expects = String(guarantee).startsWith(EXPECTED);
-    const level = store.asked.level || Number(String(guarantee).replace(EXPECTED, ""));
-    find("options").max = String(Math.max(most, Math.min(MOST_OPTIONS, model.limits.options)));
-    store.asked.level = within(level, LEAST_LEVEL, HIGHEST_LEVEL);
-    store.asked.options = within(Math.round(store.asked.options || most), 1, Number(find("options").max));
-    store.asked.horizon = this.horizons ? within(store.asked.horizon || horizon.value, 1, this.horizons) : null;
+    const least = Math.min(LEAST_LEVEL, own), highest = Math.max(HIGHEST_LEVEL, own);
+    const mostOptions = Math.max(most, Math.min(MOST_OPTIONS, model.limits.options));
+    const isRound = Math.abs(100 * own - Math.round(100 * own)) < 1e-9;
+    Object.assign(find("level"), { min: String(least), max: String(highest), step: isRound ? "0.01" : "any" });
+    find("options").max = String(mostOptions);
     find("horizon").max = String(this.horizons || 1);
     find("horizon-line").hidden = !this.horizons;
+    asked.level = within(asked.level || own, least, highest);
+    asked.options = within(Math.round(asked.options || most), 1, mostOptions);
+    asked.horizon = this.horizons ? within(Math.round(asked.horizon || horizon.value), 1, this.horizons) : null;
     ["level", "options", "horizon"].forEach((name) => find(name).addEventListener("input", (event) => {
-      store.setAsked(name, Number(event.target.value));
+      store.setAsked(name, Number(Number(event.target.value).toFixed(3)));
       this.fill();
     }));
     this.fill();
@@ -33,17 +37,16 @@ export class Asked {
   fill() {
     const { level, horizon, options } = this.store.asked;
     const share = Math.round(1000 * level) / 10 + " of 100 later models accept " + this.whom;
-    const words = (this.store.expects ? "about " : "at least ") + share;
-    find("level").value = String(level);
-    find("level").setAttribute("aria-valuetext", words);
-    find("level-shown").textContent = String(level);
-    find("level-words").textContent = words;
-    find("options").value = String(options);
-    find("options-shown").textContent = "up to " + options;
-    if (this.horizons) {
-      find("horizon").value = String(horizon);
-      find("horizon-shown").textContent = counted(horizon, "retraining");
-    }
+    this.show("level", level, (this.store.expects ? "about " : "at least ") + share);
+    this.show("options", options, options === 1 ? "one option" : "up to " + options + " options");
+    if (this.horizons) { this.show("horizon", horizon, counted(horizon, "retraining") + " of the model"); }
+  }
+
+  show(name, value, words) {
+    find(name).value = String(value);
+    find(name).setAttribute("aria-valuetext", words);
+    find(name + "-shown").textContent = String(value);
+    find(name + "-words").textContent = words;
   }
 
   // What is asked for, in words, for a plan that is kept.

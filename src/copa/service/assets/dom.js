@@ -2,6 +2,9 @@
 
 export const find = (id) => document.getElementById(id);
 
+// Say something to those who listen to the page.
+export function announce(words) { find("status").textContent = words; }
+
 // An element; `properties` are attributes, or listeners where the value is a function ("click"), and "text".
 export function make(tag, properties = {}, children = []) {
   const made = document.createElement(tag);

@@ -124,7 +124,6 @@ function rangeWords(feature) {
   if (feature.immutable || feature.values) { return ""; }
   const number = (end) => end.toLocaleString("en", { maximumSignificantDigits: 6 });
   const { lower, upper } = feature;
-  const codes = (feature.special || []).map((code) => code.value + " means " + code.label);
   let range = "";
   if (lower !== null && upper !== null) {
     range = "options stay within " + number(lower) + " and " + number(upper);
@@ -133,5 +132,12 @@ function rangeWords(feature) {
   } else if (upper !== null) {
     range = "options stay at or below " + number(upper);
   }
-  return [range, ...codes].filter(Boolean).join("; ");
+  return range;
+}
+
+// A value of a column, as the form shows it.
+export function valueWords(feature, value) {
+  if (value === null || value === undefined) { return "not stated"; }
+  const level = (feature.values || []).find((it) => it.value === value);
+  return level ? level.label : [String(value), feature.unit].join(" ").trim();
 }

@@ -2,27 +2,26 @@
 import { get, post } from "./api.js";
 import { Asked } from "./asked.js";
 import { Comparison } from "./compare.js";
-import { find, make } from "./dom.js";
+import { announce, find, make } from "./dom.js";
 import { Form } from "./form.js";
-import { openLetter, setUpLetter } from "./letter.js";
+import { LetterDialog } from "./letter.js";
 import { People } from "./people.js";
 import { Planning } from "./planning.js";
+import { resources } from "./resources.js";
 import { Store } from "./store.js";
-import { openValidators } from "./validators.js";
+import { Views } from "./views.js";
 import { drawChips, wishControls, wishWords } from "./wishes.js";
 
-// What stands at the end of a card: functions of the card, its number and the plan that return an element or null.
-export const cardActions = [];
+const UNREADABLE = { sign: "✕ error", is_calm: false, cards: [], whole: [], ranges: "", rates: "" };
+const NO_LETTER = ["already_valid", "error", "time_limit"];
 
-const store = new Store(), form = new Form(store);
+const store = new Store(), form = new Form(store), cardActions = resources.map((it) => it.cardAction).filter(Boolean);
 let asked = null, comparison = null, planning = null;
 let current = null; // the plan on the page: its request, the service's answer and what is drawn
 
 document.documentElement.classList.add("js");
 
 // ---- what the page says
-function announce(words) { find("status").textContent = words; }
-
 function busy(is) {
   find("result").setAttribute("aria-busy", String(is));
   find("spinner").hidden = !is;
@@ -38,7 +37,7 @@ function summary(view) {
   const n = view.cards.length;
   if (!n) { return [view.sign, ...view.notes].join(". "); }
   const found = n === 1 ? "1 option" : n + " options";
-  return view.sign + ": " + found + ". " + view.whole.map((bar) => bar.words + " " + bar.value).join(", ");
+  return [view.sign, found, ...view.whole.map((bar) => bar.words + " " + bar.value)].join(", ");
 }
 
 // ---- a plan
@@ -46,17 +45,31 @@ function drawPlan(view) {
   const plan = find("plan"), had = plan.contains(document.activeElement);
   plan.replaceChildren(CopaCards.draw(view, {
     change: (change) => wishControls(store, change.column, change),
-    card: (card, number) => make("div", { class: "card-actions" }, cardActions.map((action) => action(card, number, current))),
+    card: (card, number) => {
+      const made = cardActions.map((action) => action(card, number, current));
+      return make("div", { class: "card-actions" }, made);
+    },
   }));
   if (had) { find("name").focus({ preventScroll: true }); }
 }
 
+// A message as it is said to one person: there is one row, and columns have titles.
+function plainly(words) {
+  const one = words.replace(/^row 0: /i, "");
+  const named = store.schema.find((feature) => one.includes("column '" + feature.name + "'"));
+  const told = named ? one.replace("column '" + named.name + "'", () => named.title) : one;
+  return { column: named ? named.name : null, words: told.charAt(0).toUpperCase() + told.slice(1) };
+}
+
 // What the cards show of the service's answer, and of each change the column and its values, which wishes are about.
 function viewOf(entry) {
-  if (entry.card === null) { // a row that cannot be read
-    return { status: "error", sign: "✕ error", is_calm: false, notes: [entry.message], cards: [], whole: [], ranges: "", rates: "" };
+  const readable = entry.card !== null;
+  const view = readable ? CopaCards.reader(entry.card).view(0) : { ...UNREADABLE, status: "error", notes: [entry.message] };
+  if (view.status === "error") {
+    const said = view.notes.map(plainly);
+    said.filter((it) => it.column !== null).forEach((it) => form.showError(it.column, it.words));
+    view.notes = said.map((it) => it.words);
   }
-  const view = CopaCards.reader(entry.card).view(0);
   view.cards.forEach((card, j) => card.changes.forEach((change, k) => {
     const { column, from, to } = entry.options[j].changes[k];
     Object.assign(change, { column, from, to });
@@ -64,123 +77,104 @@ function viewOf(entry) {
   return view;
 }
 
-function shown(answer, request) {
-  const [entry] = answer.plans, view = viewOf(entry);
-  current = { request, entry, view, asked: asked.words(), wishes: wishWords(store) };
-  form.clearErrors();
-  showProblem("");
-  find("name").textContent = store.label === null ? "Your plan" : "Applicant " + store.label;
+function head(title, view, beside) {
+  find("name").textContent = title;
   find("sign").textContent = view.sign;
   find("sign").className = "sign sign-" + view.status;
-  find("promise").textContent = entry.card === null ? "" : entry.card.promise.join(" ");
-  find("effort").textContent = entry.card === null ? "" : entry.card.effort;
-  find("assumption").textContent = answer.asked.assumption;
-  find("letter-button").disabled = view.status === "already_valid" || view.status === "error" || view.status === "time_limit";
+  find("promise").textContent = beside.promise;
+  find("effort").textContent = beside.effort;
+  find("assumption").textContent = beside.assumption;
+  find("rests").hidden = !beside.assumption;
+  find("letter-button").disabled = current === null || NO_LETTER.includes(view.status);
   find("keep").disabled = !view.cards.length;
+}
+
+function shown(answer, request) {
+  const [entry] = answer.plans, title = store.title();
+  form.clearErrors();
+  showProblem("");
+  const view = viewOf(entry), some = view.cards.length > 0;
+  current = { request, entry, view, title, label: store.label, asked: answer.asked, words: asked.words(), wishes: wishWords(store) };
+  head(title, view, {
+    promise: some ? entry.card.promise.join(" ") : "",
+    effort: some ? entry.card.effort : "",
+    assumption: view.status === "error" ? "" : answer.asked.assumption,
+  });
   drawPlan(view);
   comparison.draw(current);
-  if (view.status === "error") { placeErrors([entry.message]); }
   announce(summary(view));
 }
 
-// A message names its column in quotes; then it is shown at the field too.
-function placeErrors(messages) {
-  let placed = false;
-  messages.forEach((words) => {
-    const named = store.schema.find((feature) => words.includes("column '" + feature.name + "'"));
-    placed = (named && form.showError(named.name, words)) || placed;
-  });
-  return placed;
-}
-
 function failed(error) {
-  const named = (error.entries || []).map((entry) => {
-    const parts = String(entry.field || "").split(/[.[\]/]+/);
-    const column = parts.find((part) => store.schema.some((feature) => feature.name === part));
-    return column ? form.showError(column, entry.allowed) : false;
+  current = null;
+  form.clearErrors();
+  const named = error.entries.map((entry) => {
+    const parts = entry.field.split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+    return parts.some((part) => form.showError(part, entry.allowed));
   });
-  if (!named.some(Boolean)) { placeErrors([error.message]); }
-  showProblem(error.message);
+  const said = plainly(error.message);
+  if (!named.some(Boolean) && said.column !== null) { form.showError(said.column, said.words); }
+  showProblem(said.words);
+  head(store.title(), { sign: "", status: "error", cards: [] }, { promise: "", effort: "", assumption: "" });
   find("plan").replaceChildren();
-  find("sign").textContent = "";
-  find("keep").disabled = true;
-  find("letter-button").disabled = true;
-  announce(error.message);
+  comparison.draw(null);
+  announce(said.words);
 }
 
 function plan(pause) {
-  if (asked !== null) { planning.request(store.request(), pause); }
+  planning.request(store.request(), pause);
 }
 
-// ---- views
-function showView() {
-  const { view } = store.asked;
-  ["plan", "validators"].forEach((name) => {
-    const chosen = name === view, tab = find("tab-" + name);
-    find("view-" + name).hidden = !chosen;
-    tab.setAttribute("aria-selected", String(chosen));
-    tab.tabIndex = chosen ? 0 : -1;
-  });
-  if (view === "validators") { openValidators(); }
+// ---- a narrow page has the form behind a button
+function fold(open) {
+  find("unfold").setAttribute("aria-expanded", String(open));
+  find("who").classList.toggle("open", open);
 }
 
-function setUpTabs() {
-  const names = ["plan", "validators"];
-  names.forEach((name, k) => {
-    find("tab-" + name).addEventListener("click", () => store.setAsked("view", name));
-    find("tab-" + name).addEventListener("keydown", (event) => {
-      if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") { return; }
-      event.preventDefault();
-      store.setAsked("view", names[1 - k]);
-      find("tab-" + names[1 - k]).focus();
-    });
-  });
-}
-
-// A narrow page has the form behind a button.
-function setUpFolding() {
-  find("unfold").addEventListener("click", () => {
-    const open = find("unfold").getAttribute("aria-expanded") !== "true";
-    find("unfold").setAttribute("aria-expanded", String(open));
-    find("who").classList.toggle("open", open);
-  });
+function showResult() {
+  const isNarrow = find("unfold").offsetParent !== null;
+  if (!isNarrow) { return; }
+  fold(false);
+  find("name").focus();
 }
 
 function listen() {
   store.addEventListener("row", () => { form.fill(); plan(0); });
   store.addEventListener("cell", () => plan());
   store.addEventListener("asked", () => plan());
-  store.addEventListener("view", showView);
   store.addEventListener("wishes", () => { drawChips(store); form.refreshWishes(); plan(0); });
+  find("unfold").addEventListener("click", () => fold(find("unfold").getAttribute("aria-expanded") !== "true"));
+  find("to-plan").addEventListener("click", showResult);
+  find("form").addEventListener("submit", (event) => event.preventDefault());
   find("forget").addEventListener("click", () => { store.forgetWishes(); find("name").focus(); });
   find("keep").addEventListener("click", () => comparison.keep(current));
-  find("letter-button").addEventListener("click", () => openLetter(current.request));
   find("print").addEventListener("click", () => window.print());
 }
 
 async function start() {
-  setUpTabs();
-  setUpFolding();
-  setUpLetter();
-  comparison = new Comparison();
+  const views = new Views(store), letter = new LetterDialog(store);
+  comparison = new Comparison(store);
   planning = new Planning({ ask: (body, signal) => post("v1/plan", { ...body, cards: true }, signal), shown, failed, busy });
-  showView();
+  find("letter-button").addEventListener("click", () => letter.open(current, current.label || ""));
   try {
     const [schema, model, example] = await Promise.all([get("v1/schema"), get("v1/model"), get("explorer/example")]);
     store.schema = schema.columns;
     asked = new Asked(store, model);
     form.draw();
     listen();
-    find("example").addEventListener("click", () => store.setRow(example.row));
+    const fillIn = () => store.setRow(example.row, { isExample: true });
+    find("example").addEventListener("click", fillIn);
     find("loading").hidden = true;
     find("desk").hidden = false;
     if (model.applicants !== null) {
       find("searching").hidden = false;
-      new People(store).search();
+      new People(store, showResult).search();
     }
-    store.setRow(example.row);
+    views.open(model);
+    fillIn();
   } catch (error) {
     find("loading").textContent = error.message;
+    find("loading").className = "error";
   }
 }
 

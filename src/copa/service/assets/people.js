@@ -6,23 +6,28 @@ const PAUSE = 150; // milliseconds without a key
 const MOST = 20;
 
 export class People {
-  constructor(store) {
+  // `chosen` is called when a person is on the page.
+  constructor(store, chosen) {
     this.store = store;
+    this.chosen = chosen;
     this.waiting = 0;
+    this.turn = 0; // of choices: the last one counts
     this.controller = null;
     find("search").addEventListener("input", () => {
       clearTimeout(this.waiting);
       this.waiting = setTimeout(() => this.search(), PAUSE);
     });
     find("search").addEventListener("keydown", (event) => {
-      const first = find("people").querySelector("button");
+      const first = find("names").querySelector("button");
       if (event.key === "Enter") { event.preventDefault(); this.search().then(() => this.chooseFirst()); }
       if (event.key === "ArrowDown" && first) { event.preventDefault(); first.focus(); }
     });
-    find("people").addEventListener("keydown", (event) => this.move(event));
+    find("names").addEventListener("keydown", (event) => this.move(event));
+    ["row", "cell"].forEach((what) => store.addEventListener(what, () => { this.turn += 1; this.mark(); }));
   }
 
   async search() {
+    clearTimeout(this.waiting);
     if (this.controller) { this.controller.abort(); }
     this.controller = new AbortController();
     const words = new URLSearchParams({ search: find("search").value.trim(), limit: MOST });
@@ -35,34 +40,42 @@ export class People {
 
   draw(found) {
     const { applicants, total } = found;
-    find("people").replaceChildren(...applicants.map((person) => make("li", {}, [
-      button(person.id, () => this.choose(person), { "aria-pressed": String(person.id === this.store.label) }),
+    find("names").replaceChildren(...applicants.map((person) => make("li", {}, [
+      button(person.id, () => this.choose(person)),
     ])));
+    this.mark();
     const words = total === 1 ? "1 applicant" : total.toLocaleString("en") + " applicants";
     const shown = total > applicants.length ? ", the first " + applicants.length + " are listed" : "";
     find("found").textContent = total ? words + shown : "No applicant has such a name.";
   }
 
+  mark() {
+    find("names").querySelectorAll("button").forEach((it) => {
+      it.setAttribute("aria-pressed", String(it.textContent === this.store.label));
+    });
+  }
+
   async choose(person) {
+    this.turn += 1;
+    const own = this.turn;
     try {
       const found = await get("v1/applicants/" + encodeURIComponent(person.id));
-      this.store.setRow(found.row, person.id);
-      find("people").querySelectorAll("button").forEach((it) => {
-        it.setAttribute("aria-pressed", String(it.textContent === person.id));
-      });
+      if (own !== this.turn) { return; }
+      this.store.setRow(found.row, { label: person.id });
+      this.chosen();
     } catch (error) {
       find("found").textContent = error.message;
     }
   }
 
   chooseFirst() {
-    const first = find("people").querySelector("button");
+    const first = find("names").querySelector("button");
     if (first) { first.click(); }
   }
 
   move(event) {
-    const all = Array.from(find("people").querySelectorAll("button")), here = all.indexOf(document.activeElement);
-    const places = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: all.length - 1 };
+    const all = Array.from(find("names").querySelectorAll("button")), here = all.indexOf(document.activeElement);
+    const places = { ArrowDown: Math.min(here + 1, all.length - 1), ArrowUp: here - 1, Home: 0, End: all.length - 1 };
     if (!(event.key in places) || here < 0) { return; }
     event.preventDefault();
     (all[places[event.key]] || find("search")).focus();

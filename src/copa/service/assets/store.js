@@ -23,6 +23,7 @@ export class Store extends EventTarget {
     this.expects = false; // whether the level is an expected rate and no guarantee
     this.row = {};
     this.label = null; // of an applicant of the service's own table
+    this.isExample = false;
     this.fixed = new Set();
     this.limits = new Map();
     this.weights = new Map();
@@ -39,16 +40,24 @@ export class Store extends EventTarget {
     return this.schema.find((feature) => feature.name === column);
   }
 
-  setRow(row, label = null) {
+  setRow(row, { label = null, isExample = false } = {}) {
     this.row = { ...row };
     this.label = label;
+    this.isExample = isExample;
     this.tell("row");
   }
 
   setCell(column, value) {
-    this.row[column] = value;
+    this.row = { ...this.row, [column]: value };
     this.label = null;
+    this.isExample = false;
     this.tell("cell");
+  }
+
+  // Whose plan it is, in words.
+  title() {
+    if (this.label !== null) { return "Applicant " + this.label; }
+    return this.isExample ? "An example" : "Your plan";
   }
 
   setAsked(name, value) {

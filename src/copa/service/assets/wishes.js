@@ -33,7 +33,8 @@ function limitLine(store, feature, change) {
   input.value = proposal(store, feature, change);
   const apply = () => {
     const most = Number(input.value);
-    if (input.value !== "" && most >= 0) { store.limit(feature.name, most); }
+    if (input.value === "" || !(most >= 0)) { return; }
+    if (most === 0) { store.fix(feature.name, true); } else { store.limit(feature.name, most); }
   };
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); apply(); } });
   return make("div", { class: "limit" }, [
@@ -41,7 +42,7 @@ function limitLine(store, feature, change) {
     make("span", { class: "limit-entry" }, [
       input,
       make("span", { text: unitOf(feature, 2) }),
-      button("Set", apply, { "aria-label": "Change " + feature.title + " by at most this much" }),
+      button("Set", apply, { "aria-label": "Set: change " + feature.title + " by at most this much" }),
     ]),
   ]);
 }
@@ -58,7 +59,7 @@ export function wishControls(store, column, change = null) {
     return button(words, toggle, { "aria-label": words + ": " + feature.title, "data-factor": value });
   };
   const more = make("details", { class: "more" }, [
-    make("summary", { text: "More", "aria-label": "More wishes for " + feature.title }),
+    make("summary", { text: "More wishes", "aria-label": "More wishes for " + feature.title }),
     hasOrder(feature) ? limitLine(store, feature, change) : null,
     make("div", { class: "rather" }, [factor("I would rather change this", RATHER), factor("I would rather not", RATHER_NOT)]),
   ]);

@@ -47,7 +47,7 @@ async def applicants(
     return json_response(encoded({"applicants": [{"id": name} for name in found[:limit]], "total": len(found)}))
 
 
-@router.get("/applicants/{name}", response_model=KnownApplicant, responses={404: {"description": "Nobody"}})
+@router.get("/applicants/{name:path}", response_model=KnownApplicant, responses={404: {"description": "Nobody"}})
 async def applicant(
     request: Request, service: Running, name: Annotated[str, Path(max_length=1000, description="The whole name.")]
 ) -> Response:
