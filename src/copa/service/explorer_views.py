@@ -114,7 +114,7 @@ def _column_row(feature: Feature) -> list[str]:
     """A line of the table of columns."""
     direction = {"both": "yes", "increase": "upwards", "decrease": "downwards"}[feature.direction]
     if feature.is_categorical:
-        values = ", ".join(_label(feature, value) for value in feature.values or ())
+        values = "; ".join(_label(feature, value) for value in feature.values or ())
     else:
         ends = [None if end is None else amount_text(feature, end) for end in (feature.lower, feature.upper)]
         values = " to ".join("any" if end is None else end for end in ends) if any(ends) else "any"

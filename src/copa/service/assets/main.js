@@ -29,7 +29,7 @@ function busy(is) {
 }
 
 function showProblem(words) {
-  find("problem").textContent = words;
+  find("problem-words").textContent = words;
   find("problem").hidden = !words;
 }
 
@@ -55,7 +55,7 @@ function drawPlan(view) {
 
 // A message as it is said to one person: there is one row, and columns have titles.
 function plainly(words) {
-  const one = words.replace(/^row 0: /i, "");
+  const one = words.replace(/^(row 0|\/\S*): /i, "");
   const named = store.schema.find((feature) => one.includes("column '" + feature.name + "'"));
   const told = named ? one.replace("column '" + named.name + "'", () => named.title) : one;
   return { column: named ? named.name : null, words: told.charAt(0).toUpperCase() + told.slice(1) };
@@ -148,7 +148,9 @@ function listen() {
   find("form").addEventListener("submit", (event) => event.preventDefault());
   find("forget").addEventListener("click", () => { store.forgetWishes(); find("name").focus(); });
   find("keep").addEventListener("click", () => comparison.keep(current));
+  find("retry").addEventListener("click", () => { plan(0); find("name").focus(); });
   find("print").addEventListener("click", () => window.print());
+  window.addEventListener("beforeprint", () => { find("rests").open = true; }); // what guarantees rest on is printed too
 }
 
 async function start() {
