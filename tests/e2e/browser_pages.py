@@ -15,7 +15,7 @@ DESK, HAND = (1280, 900), (390, 844)
 
 @contextmanager
 def opened(report, size=DESK, *, scripts=True, dark=False):
-    """Open a page; close the browser in the end, whatever happens."""
+    """Open a page, a file or an address; close the browser in the end, whatever happens."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
@@ -24,15 +24,20 @@ def opened(report, size=DESK, *, scripts=True, dark=False):
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        browser.get(report.as_uri())
+        show_at(browser, size, dark=dark)
+        browser.get(report if isinstance(report, str) else report.as_uri())
         yield browser
     finally:
         browser.quit()
+
+
+def show_at(browser, size, *, dark=False):
+    """Give an open page another size, and the colours of day or night."""
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
 
 def find(browser, selector):

@@ -68,8 +68,10 @@ export class People {
     }
   }
 
+  // The person of just that name, or else the first in the list.
   chooseFirst() {
-    const first = find("names").querySelector("button");
+    const all = Array.from(find("names").querySelectorAll("button")), wanted = find("search").value.trim();
+    const first = all.find((it) => it.textContent === wanted) || all[0];
     if (first) { first.click(); }
   }
 
