@@ -10,6 +10,7 @@ import numpy as np
 import uvicorn
 from sklearn.base import clone
 
+from copa import Wishes
 from copa._core.words import rounded_down, rounded_up
 from copa.planner.bundle import Bundle
 from copa.plans.changes import range_words
@@ -73,8 +74,8 @@ def bank_settings(planner):
 class Asker:
     """Asks the service of a page what the page asks."""
 
-    def __init__(self, url, schema):
-        self.url, self.schema = url, schema
+    def __init__(self, url, planner):
+        self._planner = planner
         self._client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60.0)
 
     def __enter__(self):
@@ -97,27 +98,30 @@ class Asker:
         """What the page must show of the service's answer to wishes, from the numbers of its options."""
         answer = self.post("v1/plan", body)
         (entry,) = answer["plans"]
-        cards = [self._card(option) for option in entry["options"]]
+        wishes = Wishes(**{name: value for name, value in body.items() if name not in ("applicants", "cards")})
+        schema = self._planner.with_wishes(wishes).schema_  # a limit of a column is the end of a range too
+        cards = [_card(schema, option) for option in entry["options"]]
         return {"cards": cards, "whole": _whole(entry), "assumption": answer["asked"]["assumption"]}
 
-    def _card(self, option):
-        least = rounded_down(option["guarantee"])
-        lines = [["guarantee", f"at least {least}" if float(least) else "none"]]
-        lines += [["expected rate", rounded_down(option["expected"])]] if option["expected"] is not None else []
-        return {
-            "head": [f"Option {option['option']}", f"effort {option['effort']:.2f}"],
-            "lines": lines,
-            "width": f"{100 * float(least):.1f}".removesuffix(".0") + "%",
-            "changes": [self._change(change) for change in option["changes"]],
-        }
 
-    def _change(self, change):
-        name, before = change["column"], change["from"]
-        ends = change["at_least"], change["at_most"]
-        interval = None if ends == (None, None) else (float(ends[0]), float(ends[1]))
-        words = range_words(self.schema[name], before, interval)
-        values = [value_text(self.schema, name, before), value_text(self.schema, name, change["to"])]
-        return [heading(self.schema, name), " → ".join(values), *([words] if words else [])]
+def _card(schema, option):
+    least = rounded_down(option["guarantee"])
+    lines = [["guarantee", f"at least {least}" if float(least) else "none"]]
+    lines += [["expected rate", rounded_down(option["expected"])]] if option["expected"] is not None else []
+    return {
+        "head": [f"Option {option['option']}", f"effort {option['effort']:.2f}"],
+        "lines": lines,
+        "width": f"{100 * float(least):.1f}".removesuffix(".0") + "%",
+        "changes": [_change(schema, change) for change in option["changes"]],
+    }
+
+
+def _change(schema, change):
+    name, before, least = change["column"], change["from"], change["at_least"]
+    interval = None if least is None else (float(least), float(change["at_most"]))
+    words = range_words(schema[name], before, interval)
+    values = [value_text(schema, name, before), value_text(schema, name, change["to"])]
+    return [heading(schema, name), " → ".join(values), *([words] if words else [])]
 
 
 def _whole(entry):
