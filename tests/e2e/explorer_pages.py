@@ -140,7 +140,8 @@ SHOWN = """
     const text = (it) => it.textContent;
     const all = (root, selector) => Array.from(root.querySelectorAll(selector));
     const change = (li) => {
-      const [title, ...rest] = Array.from(li.childNodes).filter((it) => !it.classList || !it.classList.contains("wish"));
+      const isWish = (it) => it.classList && it.classList.contains("wish");
+      const [title, ...rest] = Array.from(li.childNodes).filter((it) => !isWish(it));
       return [text(title), text(rest[0]) + text(rest[1]), ...rest.slice(2).map(text)];
     };
     const plan = document.getElementById("plan");

@@ -246,7 +246,9 @@ def test_the_letter_is_the_services_and_is_printed(page, asker):
 
 def test_validators_see_what_the_service_says(page, asker):
     click(page, "#tab-validators")
-    until(page, "document.querySelectorAll('#panels > section h2').length === 4 && document.querySelector('table.texts')")
+    until(
+        page, "document.querySelectorAll('#panels > section h2').length === 4 && document.querySelector('table.texts')"
+    )
     model, backtest = asker.get("v1/model"), asker.get("v1/backtest")
     sections = {section.text.split("\n")[0]: section.text for section in find(page, "#panels > section")}
     assert list(sections) == ["What is assumed", "Backtest", "Groups", "The bundle"]
@@ -424,7 +426,7 @@ def test_a_wrong_token_is_asked_for_again_and_none_is_said(url):
 
 
 @pytest.mark.slow
-def test_a_service_that_has_gone_is_said_and_asked_again(bank, asker):
+def test_a_service_that_has_gone_is_said_and_asked_again(bank):
     with served(bank) as url, opened(url) as page:  # without a token, and without applicants
         until(page, "document.querySelector('.copa-card')")
         assert not find(page, "#searching")[0].is_displayed()

@@ -13,7 +13,8 @@ MUTANTS = read_mutants()
 def test_a_mutation_applies_once_and_is_still_python(mutant):
     text = mutant.mutated(SOURCES)
     assert mutant.find != mutant.replace
-    assert ast.dump(ast.parse(text)) != ast.dump(ast.parse((SOURCES / "copa" / mutant.file).read_text("utf-8")))
+    meaning = (lambda text: ast.dump(ast.parse(text))) if mutant.file.endswith(".py") else str  # or a script of a page
+    assert meaning(text) != meaning((SOURCES / "copa" / mutant.file).read_text("utf-8"))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.resources import files
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -34,6 +35,8 @@ LETTER = ("letters", "templates", "page.html.j2")
 TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 FOR_EVER = "public, max-age=31536000, immutable"  # another content has another path
 MOST_COMPARED = 200  # applicants of a table who are planned for to compare groups
+BLOCK = 20  # of them, planned for at a time
+SHARE_OF_TIME = 0.5  # of a request, after which no more of them are planned for
 
 router = APIRouter(include_in_schema=False)
 
@@ -111,14 +114,23 @@ class Explorer:
         return encoded(groups_view(self._compared, column, self._service.bundle.fitted.schema, n))
 
     @cached_property
-    def _compared(self) -> "PlanBatch":
-        """Plans for some of the applicants, from all over the table."""
+    def _compared(self) -> "list[PlanBatch]":
+        """Plans for some of the applicants, from all over the table: for as many as there is time for."""
         people: Any = self._service.settings.applicants
+        seconds = self._service.settings.time_limit
         some = np.unique(np.linspace(0, len(people) - 1, min(len(people), MOST_COMPARED)).round().astype(int))
-        batch = self._service.planner.plan(people.iloc[some])
-        if (batch.status == "time_limit").any():
-            raise ProblemError("timeout", "the applicants could not all be planned for in the time of a request")
-        return batch
+        order, end = np.random.default_rng(0).permutation(some), perf_counter() + SHARE_OF_TIME * seconds
+        found = []
+        for first in range(0, len(order), BLOCK):
+            batch = self._service.planner.plan(people.iloc[order[first : first + BLOCK]])
+            if (batch.status == "time_limit").any():
+                break
+            found.append(batch)
+            if perf_counter() > end:
+                break
+        if not found:
+            raise ProblemError("timeout", f"no {BLOCK} applicants could be planned for within {seconds:g} s")
+        return found
 
 
 def explorer_of(request: Request) -> Explorer:

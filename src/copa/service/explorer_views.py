@@ -141,25 +141,27 @@ def _limit_words(feature: Feature) -> str:
     return ", ".join(f"{amount:g} {side}" for side, amount in dict(most).items())
 
 
-def groups_view(batch: PlanBatch, column: str, schema: FeatureSchema, n_all: int) -> View:
+def groups_view(batches: Sequence[PlanBatch], column: str, schema: FeatureSchema, n_all: int) -> View:
     """Applicants compared by a column, as the report does.
 
     Parameters
     ----------
-    batch : PlanBatch
+    batches : sequence of PlanBatch
     column : str
     schema : FeatureSchema
     n_all : int
-        How many applicants there are; more than in the batch where only some were planned for.
+        How many applicants there are; more than in the batches where only some were planned for.
     """
     totals = Totals(column)
-    totals.add(batch)
+    for batch in batches:
+        totals.add(batch)
+    n = sum(map(len, batches))
     found = groups(totals, schema)
     name = heading(schema, column)
     if found is None:
         return {"head": ["group"], "rows": [], "caption": name, "notes": ["Nobody in the table is declined."]}
     notes = list(found["notes"])
-    if n_all > len(batch):
-        notes.append(f"Planned for {len(batch):,} of the {n_all:,} applicants, from all over the table.")
+    if n_all > n:
+        notes.append(f"Planned for {n:,} of the {n_all:,} applicants, from all over the table.")
     head = ["group", "declined", "with a menu", "status ok", *found["head"]]
     return {"head": head, "rows": found["rows"], "caption": f"Guarantees and least efforts by '{name}'", "notes": notes}
