@@ -461,3 +461,69 @@ def test_a_bundle_that_aims_at_an_expected_rate_asks_for_one():
         assert body["guarantee"] == "expected:0.9"
         with Asker(url, planner) as asker:
             assert page.execute_script(SHOWN) == asker.expected(body)
+
+
+@pytest.mark.slow
+@BOTH
+def test_german_credit_with_a_limit_where_the_schema_has_a_share(size):
+    from copa.cli.demo import _prepare
+
+    planner, _ = _prepare(100, 1)
+    with served(planner) as url, Asker(url, planner) as asker, opened(url, size) as page:
+        until(page, "document.querySelector('.copa-card')")
+        amount = asker.get("explorer/example")["row"]["amount"]
+        for most in (950, 333, 50, 100_000):
+            body = at_most(page, "amount", most)
+            share = body["max_change"]["amount"]
+            assert share == 0.4 or most <= share * amount < most + 25  # of the schema, or to the half of a step
+            shown = page.execute_script(SHOWN)
+            assert shown["cards"]
+            assert shown == asker.expected(body)
+            moved = [
+                abs(change["to"] - change["from"])
+                for option in asker.post("v1/plan", body)["plans"][0]["options"]
+                for change in option["changes"]
+                if change["column"] == "amount"
+            ]
+            assert all(far <= min(most, 0.4 * amount) for far in moved)
+        assert at_most(page, "amount", 0)["fixed"] == ["amount"]
+        assert page.get_log("browser") == []
+
+
+PROMISES = b"""
+import { get } from "./api.js";
+import { announce, button, make } from "./dom.js";
+export const cardAction = (card, number, plan) => button(
+  "Record " + number, () => announce("recorded " + plan.entry.options[number - 1].guarantee), { class: "record" },
+);
+export const panels = [
+  { title: "Ledger", load: () => get("v1/model"), draw: (model) => [make("p", { text: model.model })] },
+  { title: "Gate", load: () => get("v1/nothing"), draw: () => [] },
+  { title: "Not here", offered: () => false },
+];
+"""
+
+
+@pytest.mark.slow
+def test_another_resource_is_a_module_and_a_line(bank, monkeypatch):
+    from copa.service import explorer
+
+    files = dict(explorer.assets())
+    line = b'import * as promises from "./promises.js";\n'
+    files["resources.js"] = line + files["resources.js"].replace(b"[validators]", b"[validators, promises]")
+    monkeypatch.setattr(explorer, "assets", lambda: files | {"promises.js": PROMISES})
+    with served(bank) as url, opened(url) as page:
+        until(page, "document.querySelector('.copa-card')")
+        assert [it.text for it in find(page, ".copa-card .record")] == ["Record 1", "Record 2", "Record 3"]
+        click(page, ".copa-card .record", 1)
+        body = settled(page, lambda: enter(page, "#level", "0.7"))
+        with Asker(url, bank) as asker:
+            (plan,) = asker.post("v1/plan", body)["plans"]
+        click(page, ".copa-card .record", 1)
+        assert find(page, "#status")[0].get_attribute("textContent") == f"recorded {plan['options'][1]['guarantee']}"
+        click(page, "#tab-validators")
+        until(page, "document.querySelector('#panels .error') && document.querySelector('table.texts')")
+        sections = {it.text.split("\n")[0]: it.text for it in find(page, "#panels > section")}
+        assert list(sections)[-2:] == ["Ledger", "Gate"]
+        assert "Pipeline with LogisticRegression" in sections["Ledger"]
+        assert "/openapi.json" in sections["Gate"]  # what the service says, and the other panels are there
