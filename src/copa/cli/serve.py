@@ -1,5 +1,6 @@
 """`copa serve`: a bundle as a service."""
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,11 +84,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
             applicants=people,
             backtest=None if backtest is None else _read_backtest(backtest),
         )
-    try:
-        with misuse():
-            run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
-    except KeyboardInterrupt:  # the server has finished what was under way, and passes the signal on
-        say("stopped.")
+    with misuse(), suppress(KeyboardInterrupt):  # the server has finished what was under way, and passes the signal on
+        run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
+    say("stopped.")
     return FINE
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from copa.schema import FeatureSchema
 
 Entry = dict[str, Any]
-NO_INTERVAL = {"at_least": None, "at_most": None, "effort": None}
 
 
 def plan_entries(batch: "PlanBatch", *, cards: bool = False) -> list[Entry]:

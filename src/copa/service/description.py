@@ -19,7 +19,7 @@ OF_ALL = ("misdirected", "internal")
 OF_BODIES = ("not-json", "slow-request", "too-large", "unsupported-media-type", "invalid-request", "timeout")
 OPEN = "/healthz"
 MOST = 1e15  # units of a column
-BODIES = ("PlanBody", "AuditBody", "CorrectBody", "LetterBody")
+WISHES = {"fixed", "max_change", "weights", "n_options"}
 
 
 def describe(app: "FastAPI", service: "Service") -> dict[str, Any]:
@@ -39,9 +39,9 @@ def describe(app: "FastAPI", service: "Service") -> dict[str, Any]:
                 _add_problems(operations[method], path, guarded=service.settings.token_digest is not None)
     if service.settings.token_digest is not None:
         found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    for name in BODIES:
-        if name in schemas:
-            _add_columns(schemas[name], service)
+    for schema in schemas.values():
+        if schema.get("properties", {}).keys() >= WISHES:
+            _add_columns(schema, service)
     app.openapi_schema = found
     return found
 

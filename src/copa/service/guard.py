@@ -5,6 +5,7 @@ import hmac
 import json
 import logging
 import traceback
+from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -60,17 +61,18 @@ class AccessLog:
 
         try:
             await self._app(scope, receive, sending)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
             # Where it happened, without what the exception says: that may hold data of people.
             errors.error(
                 "request %s: %s\n%s", name, type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
             )
-            if status:  # the answer has begun, and cannot be another one
-                raise
+            if status:  # the answer has begun, and cannot be another one; the server ends the connection
+                raise RuntimeError("an answer broke off") from None
             await ProblemError("internal", f"the log has more under {name}").response()(scope, receive, sending)
         finally:
             route = getattr(scope.get("route"), "path", None)
             line = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "request": name,
                 "method": scope["method"] if scope["method"] in METHODS else "other",
                 "route": route,
@@ -114,19 +116,22 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # there are no sockets here
+        headers = {key.lower(): value for key, value in scope["headers"]}
         try:
-            headers = _headers(scope)
             self._require_host(headers)
             if scope["path"] not in self._open:
                 self._require_token(headers)
                 self._require_room()
-            length = self._require_size(headers)
+            self._require_size(headers)
         except ProblemError as problem:
-            await problem.response()(scope, receive, send)
+            answer = problem.response()
+            if _has_body(headers):
+                answer.headers["connection"] = "close"  # or else it would have to be read first
+            await answer(scope, receive, send)
             return
         self._running += 1
         try:
-            body = await self._read(receive, length)
+            body = await self._read(receive)
             await self._app(scope, _replayed(body, receive), send)
         except ProblemError as problem:
             await problem.response()(scope, receive, send)
@@ -161,17 +166,15 @@ class Guard:
                 headers={"retry-after": RETRY_SECONDS},
             )
 
-    def _require_size(self, headers: dict[bytes, bytes]) -> int:
-        """Most bytes that the body may have."""
-        most = self._settings.max_body
+    def _require_size(self, headers: dict[bytes, bytes]) -> None:
+        """Look at what the request says of its body."""
         told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or len(told) > 18 or int(told) > most:
-            raise _too_large(most)
-        return most
+        if not told.isdigit() or len(told) > 18 or int(told) > self._settings.max_body:
+            raise _too_large(self._settings.max_body)
 
-    async def _read(self, receive: Receive, most: int) -> bytes:
-        """The body, as long as it is no larger than it may be and arrives in time."""
-        parts, size = [], 0
+    async def _read(self, receive: Receive) -> bytes:
+        """The body, as long as it is no larger than it may be and arrives in time, whatever was said of it."""
+        most, parts, size = self._settings.max_body, [], 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 while True:
@@ -197,8 +200,8 @@ def _too_large(most: int) -> ProblemError:
     )
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    return {key.lower(): value for key, value in scope["headers"]}
+def _has_body(headers: dict[bytes, bytes]) -> bool:
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -99,7 +99,7 @@ class Lane:
 
     def _do(self, jobs: list[Job]) -> None:
         try:
-            results = self._work(jobs[0].key, [job.item for job in jobs])
+            results = list(zip(jobs, self._work(jobs[0].key, [job.item for job in jobs]), strict=True))
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             if len(jobs) == 1:
                 jobs[0].result.set_exception(error)
@@ -107,5 +107,5 @@ class Lane:
             for job in jobs:  # one of them must not fail the others
                 self._do([job])
             return
-        for job, result in zip(jobs, results, strict=True):
+        for job, result in results:
             job.result.set_result(result)

@@ -1,10 +1,13 @@
 """A service that runs: its socket, its processes, its log, and how it stops."""
 
+import contextlib
 import logging
 import multiprocessing
+import os
 import signal
 import socket
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +83,7 @@ def _run_one(path: Path, settings: ServiceSettings, bound: socket.socket) -> Non
     import uvicorn
 
     from copa.service import create_app
+    from copa.service.connections import IDLE_SECONDS, Connection
 
     _log_to_stderr()
     with threadpoolctl.threadpool_limits(1):  # requests are what runs side by side
@@ -92,9 +96,10 @@ def _run_one(path: Path, settings: ServiceSettings, bound: socket.socket) -> Non
             server_header=False,
             date_header=True,
             proxy_headers=False,
+            http=Connection,
             ws="none",
             lifespan="on",
-            timeout_keep_alive=30,
+            timeout_keep_alive=int(IDLE_SECONDS),
             timeout_graceful_shutdown=int(settings.time_limit) + 5,
         )
         uvicorn.Server(config).run(sockets=[bound])
@@ -114,6 +119,20 @@ def _log_to_stderr() -> None:
         logger.handlers, logger.propagate = [handler], False
 
 
+def _run_worker(path: Path, settings: ServiceSettings, bound: socket.socket) -> None:
+    """Answer requests in a process of several, which ends with the one that began it, however that ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101 - begun by `_run_many`
+
+    def follow() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, name="copa-parent", daemon=True).start()
+    with contextlib.suppress(KeyboardInterrupt):  # the server has finished what was under way
+        _run_one(path, settings, bound)
+
+
 def _run_many(path: Path, settings: ServiceSettings, bound: socket.socket, workers: int) -> None:
     """Answer requests in several processes; one that dies is begun anew."""
     context = multiprocessing.get_context("spawn")
@@ -124,7 +143,7 @@ def _run_many(path: Path, settings: ServiceSettings, bound: socket.socket, worke
         ending = True
 
     def begin() -> Any:
-        process = context.Process(target=_run_one, args=(path, settings, bound), daemon=True)
+        process = context.Process(target=_run_worker, args=(path, settings, bound), daemon=True)
         process.start()
         return process
 

@@ -166,6 +166,11 @@ def test_black_boxes_are_served_too(people, tmp_path):
     planner = loans.planner(forest, n_models=4, n_starts=2, radius=0.6)
     with banks.client_of(banks.write_bundle(tmp_path / "f.bundle", planner)) as client:
         answer = plan(client, people[:2], fixed=["job"])
+        given = [{"applicant": people[0], "options": people[1:2]}]
+        refused = client.post("/v1/correct", json={"plans": given, "method": "mahalanobis"})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "/method"
+    assert "requires a model that is linear" in refused.json()["errors"][0]["allowed"]
     assert {entry["status"] for entry in answer["plans"]} <= {"ok", "fragile", "already_valid", "infeasible"}
 
 

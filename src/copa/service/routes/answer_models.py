@@ -1,11 +1,16 @@
-"""What answers hold: models for the description of the service."""
+"""What bodies and answers hold: models for the description of the service."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Cell = str | bool | int | float | None
-Share = float
+
+
+class Body(BaseModel):
+    """A part of a request: whatever else is in it is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class Answer(BaseModel):

@@ -3,13 +3,13 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from copa.planner.corrected_rows import Correction
 from copa.service.answers import encoded
 from copa.service.external import audit_content, correct_content
 from copa.service.problems import invalid
-from copa.service.routes.answer_models import Answer, Asked, PlanEntry
+from copa.service.routes.answer_models import Answer, Asked, Body, PlanEntry
 from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes, require_few
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
 from copa.service.state import Service
@@ -19,10 +19,8 @@ MOST_OPTIONS = 79
 Distance = Annotated[float, Field(strict=True, ge=0.0, le=1e6)]
 
 
-class GivenPlan(BaseModel):
+class GivenPlan(Body):
     """An applicant as they are today, and options that someone made for them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     applicant: Applicant = Field(description="From each column to its value.")
     options: list[Applicant] = Field(description="The rows that were offered.", max_length=MOST_OPTIONS)

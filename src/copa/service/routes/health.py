@@ -2,17 +2,14 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from copa.service.routes.answer_models import Answer
 from copa.service.routes.resources import new_router
 
 router = new_router("health", prefix="")
 
 
-class Health(BaseModel):
+class Health(Answer):
     """That the service answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     status: Literal["ok"]
 

@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from copa import __version__
 from copa.planner.representation import model_words
 from copa.plans.wording import GUARANTEES_MEAN, WHOM, assumption
 from copa.service.answers import encoded
+from copa.service.routes.answer_models import Answer
 from copa.service.routes.resources import Running, json_response, new_router
 from copa.tables.cells import as_json
 
@@ -24,10 +25,8 @@ NOT_MOVABLE = "this bundle does not hold what its history shows over other horiz
 SHOWN = ("guarantee", "guarantee_for", "n_options", "objective", "cost", "confidence", "family", "plausibility")
 
 
-class Horizon(BaseModel):
+class Horizon(Answer):
     """How many retrainings options must survive."""
-
-    model_config = ConfigDict(extra="forbid")
 
     value: int
     movable: bool = Field(description="Whether a wish for another horizon changes anything.")
@@ -35,10 +34,8 @@ class Horizon(BaseModel):
     in_words: str
 
 
-class Limits(BaseModel):
+class Limits(Answer):
     """What a request may have."""
-
-    model_config = ConfigDict(extra="forbid")
 
     applicants: int
     options: int
@@ -46,10 +43,8 @@ class Limits(BaseModel):
     seconds: float
 
 
-class ModelAnswer(BaseModel):
+class ModelAnswer(Answer):
     """What answers come from."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: str = Field(description="The model in force.", examples=["Pipeline with LogisticRegression"])
     kind: str = Field(description="How it is planned for.", examples=["linear"])

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Request, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from copa.planner.wishes import LEAST_WEIGHT, MOST_WEIGHT
 from copa.service.problems import invalid
-from copa.service.routes.answer_models import PlanAnswer
+from copa.service.routes.answer_models import Body, PlanAnswer
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
 from copa.service.state import PlanJob, Service
 
@@ -32,19 +32,15 @@ Factor = Annotated[float, Field(strict=True, ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
 Expected = Annotated[StrictStr, Field(pattern=r"^expected:0?\.[0-9]{0,5}[1-9]$")]
 
 
-class Sides(BaseModel):
+class Sides(Body):
     """How far up and down, in units of the column (levels of an ordinal); a side that is left out has no limit."""
-
-    model_config = ConfigDict(extra="forbid")
 
     up: Side = Field(default_factory=float)  # what is left out is no limit, see `wishes`
     down: Side = Field(default_factory=float)
 
 
-class WishesBody(BaseModel):
+class WishesBody(Body):
     """What one person asks for; what is left out is as the bundle has it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     fixed: list[StrictStr] = Field(default=[], description="Columns that no option changes.", max_length=10_000)
     max_change: dict[str, ShareOfOwn | Sides] = Field(

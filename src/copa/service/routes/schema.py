@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from copa.plans.units import name_and_unit
 from copa.service.answers import encoded
+from copa.service.routes.answer_models import Answer
 from copa.service.routes.resources import Running, json_response, new_router
 from copa.tables.casting import INTEGER, NUMBER, TEXT, TRUTH
-from copa.tables.cells import as_json, as_text
+from copa.tables.cells import alone, as_json
 
 if TYPE_CHECKING:
     from copa.schema import Feature
@@ -20,20 +21,16 @@ TYPES = {INTEGER: "integer", NUMBER: "number", TRUTH: "boolean", TEXT: "string"}
 Value = str | bool | int | float
 
 
-class Level(BaseModel):
+class Level(Answer):
     """A value that a column may have."""
-
-    model_config = ConfigDict(extra="forbid")
 
     value: Value
     label: str = Field(description="What people call it.")
     offered: bool = Field(description="Whether an option may move to it.")
 
 
-class Column(BaseModel):
+class Column(Answer):
     """A column of the applicants."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     title: str = Field(description="What people call it, without its unit.")
@@ -56,10 +53,8 @@ class Column(BaseModel):
     typical: Value | None = Field(description="A value of those accepted, to begin a form with.")
 
 
-class SchemaAnswer(BaseModel):
+class SchemaAnswer(Answer):
     """What the columns are, and what may happen to them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     columns: list[Column] = Field(description="In the order of the model; applicants must have all of them.")
     rules: list[str] = Field(description="What every option obeys across columns.")
@@ -115,7 +110,7 @@ def _column(name: str, kind: str, feature: "Feature | None", typical: Any) -> di
         else [
             {
                 "value": as_json(value),
-                "label": feature.label_of(value) or as_text(value),
+                "label": feature.label_of(value) or alone(value),
                 "offered": value in offered and value not in feature.withheld and not feature.immutable,
             }
             for value in feature.values

@@ -3,22 +3,20 @@
 from typing import Any
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from copa.exceptions import CopaError
 from copa.plans.document import document_faults
 from copa.service.answers import encoded
-from copa.service.routes.answer_models import Answer
+from copa.service.routes.answer_models import Answer, Body
 from copa.service.routes.resources import Running, answer_of, json_response, new_router
 
 router = new_router("verify")
 MOST_FAULTS = 100
 
 
-class VerifyBody(BaseModel):
+class VerifyBody(Body):
     """Plans with certificates."""
-
-    model_config = ConfigDict(extra="forbid")
 
     document: dict[str, Any] = Field(
         description="What /v1/plan gives with certificates, or what `copa plan --certificates proofs.json` writes."
