@@ -9,7 +9,6 @@ from copa.service import ServiceSettings
 from copa.service.settings import is_loopback, read_token, require_token_elsewhere
 from unit.service.banks import TOKEN
 
-
 ELSEWHERE = ["0.0.0.0", "::", "", "192.0.2.1", "2001:db8::1", "no.such.host.invalid", "\ud800"]  # noqa: S104
 
 
