@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from copa.service import ServiceSettings, create_app
 from unit.service import banks
 
-
 CHECKS = [
     schemathesis.checks.not_a_server_error,
     schemathesis.checks.status_code_conformance,

@@ -132,7 +132,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(client, monkeypatch):
 
 
 @pytest.fixture
-def stuck(bundle, people):
+def stuck(bundle):
     """A service with room for two that has one second, and plans nothing before it is let go."""
     free, begun = threading.Event(), threading.Semaphore(0)
     with banks.client_of(bundle, max_requests=2, time_limit=1.0) as client:
@@ -181,7 +181,7 @@ def client_running(client):
 
 
 def test_a_request_has_a_time_limit(stuck, people):
-    client, free, begun = stuck
+    client, free, _ = stuck
     found = problem(client.post("/v1/plan", json={"applicants": people[:1]}), 504)
     assert "no answer within 1 s" in found["detail"]
     free.set()
@@ -189,7 +189,7 @@ def test_a_request_has_a_time_limit(stuck, people):
 
 
 def test_the_log_has_a_line_of_json_for_each_request_and_nobodys_data(bundle, people, caplog):
-    secret = "Mallory-7391"
+    secret = "Mallory-7391"  # noqa: S105 - a name
     person = {**people[0], "job": secret, "income": 7391.25}
     caplog.set_level(logging.INFO)
     with banks.with_token(bundle) as client:

@@ -1,0 +1,190 @@
+"""`copa serve` as a process: it serves, finishes what is under way, and is the same after it was killed."""
+
+import json
+import signal
+import socket
+import threading
+import time
+
+import httpx
+import pandas as pd
+import pytest
+
+import copa
+from e2e.command_runs import process
+from e2e.service_runs import serving
+from unit.planner import loans
+from unit.service import banks
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return loans.planner(loans.fitted_pipeline())
+
+
+@pytest.fixture(scope="module")
+def bundle(bank, tmp_path_factory):
+    return banks.write_bundle(tmp_path_factory.mktemp("served") / "bank.bundle", bank)
+
+
+@pytest.fixture(scope="module")
+def people(bank):
+    table = loans.people(60, 7)
+    return banks.rows_of(table[~bank.model.predict(table)])
+
+
+@pytest.fixture(scope="module")
+def server(bundle, tmp_path_factory):
+    """A service without a token, which tests share."""
+    with serving(bundle, tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+def test_it_serves_and_logs_lines_of_json(server, bank, people):
+    answer = server.post("/v1/plan", {"applicants": people[:2], "fixed": ["job"]})
+    assert answer.status_code == 200
+    batch = bank.with_wishes(copa.Wishes(fixed=["job"])).plan(pd.DataFrame(people[:2]))
+    rows = [option["row"] for plan in answer.json()["plans"] for option in plan["options"]]
+    assert rows == banks.rows_of(batch.options)
+    assert httpx.get(f"{server.url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{server.url}/").status_code == 200
+    lines = [json.loads(line) for line in server.said.splitlines() if line.startswith("{")]
+    assert [line["route"] for line in lines[-3:]] == ["/v1/plan", "/healthz", "/"]
+
+
+HEAD = b"POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def answered(connection):
+    """Status and headers of an answer, and the seconds until it was there; the server must close the connection."""
+    begun, got = time.perf_counter(), b""
+    with connection:
+        while piece := connection.recv(65536):
+            got += piece
+    return int(got.split()[1]), got, time.perf_counter() - begun
+
+
+def test_a_gigabyte_is_refused_at_once(server):
+    server.post("/v1/plan", {})
+    status, got, seconds = answered(server.raw(HEAD + b"Content-Length: 1000000000\r\n\r\n"))
+    assert status == 413
+    assert b"application/problem+json" in got
+    assert seconds < 5.0  # nothing of the body was sent
+
+
+def test_a_gigabyte_in_chunks_is_refused_after_two_megabytes(server):
+    connection = server.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    chunk = b"%x\r\n" % 100_000 + bytes(100_000) + b"\r\n"
+    sent = 0
+    try:
+        while sent < 1_000_000_000:
+            connection.sendall(chunk)
+            sent += 100_000
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert sent < 50_000_000  # what the sockets hold, and little more
+    connection.close()
+
+
+def test_answers_come_on_connections_that_stay(server, people):
+    with httpx.Client(base_url=server.url) as client:
+        answers = [client.post("/v1/plan", json={"applicants": people[:1]}).content for _ in range(5)]
+    assert len(set(answers)) == 1
+
+
+def test_what_is_no_http_is_refused(server):
+    status, _, _ = answered(server.raw(b"what?\r\n\r\n"))
+    assert status == 400
+    assert httpx.get(f"{server.url}/healthz").status_code == 200
+
+
+def test_killed_and_begun_again_it_gives_the_same_bytes(server, bundle, people, tmp_path):
+    body = {"applicants": people[:3], "certificates": True}
+    before = server.post("/v1/plan", body).content
+    with serving(bundle, tmp_path) as first:
+        assert first.post("/v1/plan", body).content == before
+        port = first.port
+        assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    with serving(bundle, tmp_path, "--port", port) as second:
+        assert second.port == port
+        assert second.post("/v1/plan", body).content == before
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_asked_to_end_it_finishes_what_is_under_way(bundle, people, tmp_path, workers):
+    """A request whose body is still coming is answered, and so are those that wait; then it ends, and says so."""
+    with serving(bundle, tmp_path, "--workers", workers) as server:
+        alone = server.post("/v1/plan", {"applicants": people[:1]}).json()["plans"]
+        body = json.dumps({"applicants": people[:1]}).encode()
+        slow = server.raw(HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:-1])
+        answers = []
+        many = [
+            threading.Thread(target=lambda: answers.append(server.post("/v1/plan", {"applicants": people[:8]})))
+            for _ in range(4)
+        ]
+        for thread in many:
+            thread.start()
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        slow.sendall(body[-1:])
+        status, got, _ = answered(slow)
+        for thread in many:
+            thread.join(60)
+        assert server.process.wait(60) == 0
+    assert status == 200
+    assert json.loads(got.partition(b"\r\n\r\n")[2])["plans"] == alone
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert server.said.rstrip().endswith("stopped.")
+    assert "Traceback" not in server.said
+
+
+@pytest.mark.slow
+def test_workers_end_with_the_process_that_began_them_however_it_ends(bundle, people, tmp_path):
+    with serving(bundle, tmp_path, "--workers", 2) as first:
+        before = first.post("/v1/plan", {"applicants": people[:1]}).content
+        port = first.port
+        first.end(signal.SIGKILL)
+        deadline = time.monotonic() + 30.0
+        while time.monotonic() < deadline:  # the last worker gives the port back
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.1)
+    with serving(bundle, tmp_path, "--workers", 2, "--port", port) as second:
+        assert second.post("/v1/plan", {"applicants": people[:1]}).content == before
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - to be refused
+def test_without_a_token_it_does_not_start_elsewhere(bundle, host):
+    result = process("serve", bundle, "--host", host, "--port", 0, check=False, timeout=60)
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: the address '{host}' can be reached from other machines")
+    assert "--token-file FILE" in line
+
+
+def test_with_a_token_it_starts_elsewhere_and_a_wrong_one_gets_401(bundle, people, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(f"{banks.TOKEN}\n", encoding="utf-8")
+    token.chmod(0o644)
+    result = process("serve", bundle, "--token-file", token, check=False, timeout=60)
+    assert result.returncode == 2
+    assert "chmod 600" in result.stderr
+    token.chmod(0o600)
+    anywhere = "0.0.0.0"  # noqa: S104 - with a token
+    with serving(bundle, tmp_path, "--host", anywhere, "--token-file", token) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        body = {"applicants": people[:1]}
+        for wrong in ("", "Bearer x", f"Bearer {banks.TOKEN}x"):
+            assert httpx.post(f"{url}/v1/plan", json=body, headers={"authorization": wrong}).status_code == 401
+        right = httpx.post(f"{url}/v1/plan", json=body, headers={"authorization": f"Bearer {banks.TOKEN}"})
+        assert right.status_code == 200
+        assert server.end() == 0
+    assert banks.TOKEN not in server.said
+
+
+def test_an_address_in_use_is_said_in_a_line(server, bundle):
+    result = process("serve", bundle, "--port", server.port, check=False, timeout=60)
+    assert result.returncode == 2
+    assert f"the address 127.0.0.1, port {server.port} cannot be used" in result.stderr
