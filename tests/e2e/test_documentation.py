@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SERVED = "http://127.0.0.1:8000"  # a service; tests/e2e/test_documentation_service.py runs what asks it
 INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
 
 
@@ -23,7 +24,14 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return [(language, text) for language, text in found if not text.startswith(INCLUDED)]
 
 
-WITH_SNIPPETS = [page for page in PAGES if any(language == "python" for language, _ in blocks(page))]
+def snippets(page: str) -> list[tuple[str, str]]:
+    """The blocks of a page, without a snippet that asks a service and what it prints."""
+    found = blocks(page)
+    asking = {k for k, (language, text) in enumerate(found) if language == "python" and SERVED in text}
+    return [block for k, block in enumerate(found) if not {k, k - 1} & asking]
+
+
+WITH_SNIPPETS = [page for page in PAGES if any(language == "python" for language, _ in snippets(page))]
 
 
 def commands(page: str) -> list[list[str]]:
@@ -36,7 +44,7 @@ def commands(page: str) -> list[list[str]]:
 def test_snippets_run_and_print_what_is_shown(page):
     namespace: dict[str, object] = {}
     printed = ""
-    for language, text in blocks(page):
+    for language, text in snippets(page):
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(compile(text, page, "exec"), namespace)  # noqa: S102 - running the documentation is the test

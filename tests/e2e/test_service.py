@@ -164,6 +164,7 @@ def test_without_a_token_it_does_not_start_elsewhere(bundle, host):
     assert "--token-file FILE" in line
 
 
+@pytest.mark.slow
 def test_with_a_token_it_starts_elsewhere_and_a_wrong_one_gets_401(bundle, people, tmp_path):
     token = tmp_path / "token"
     token.write_text(f"{banks.TOKEN}\n", encoding="utf-8")
@@ -182,9 +183,3 @@ def test_with_a_token_it_starts_elsewhere_and_a_wrong_one_gets_401(bundle, peopl
         assert right.status_code == 200
         assert server.end() == 0
     assert banks.TOKEN not in server.said
-
-
-def test_an_address_in_use_is_said_in_a_line(server, bundle):
-    result = process("serve", bundle, "--port", server.port, check=False, timeout=60)
-    assert result.returncode == 2
-    assert f"the address 127.0.0.1, port {server.port} cannot be used" in result.stderr

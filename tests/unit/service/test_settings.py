@@ -6,6 +6,7 @@ import pytest
 
 from copa.exceptions import InvalidInputError
 from copa.service import ServiceSettings
+from copa.service.run import Address, url_of
 from copa.service.settings import is_loopback, read_token, require_token_elsewhere
 from unit.service.banks import TOKEN
 
@@ -88,3 +89,10 @@ def test_settings_that_mean_nothing_are_refused(given, message):
 def test_people_need_a_token_also_here(declined):
     with pytest.raises(InvalidInputError, match="personal data, and need a token"):
         ServiceSettings(applicants=declined)
+
+
+def test_an_address_that_cannot_be_used_is_said_in_a_line():
+    with Address(port=0).bound() as bound:
+        assert url_of(bound) == f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(InvalidInputError, match=r"the address 127\.0\.0\.1, port \d+ cannot be used"):
+            Address(port=bound.getsockname()[1]).bound()

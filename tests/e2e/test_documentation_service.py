@@ -1,0 +1,60 @@
+"""What the page on production shows of the service happens: its commands and its snippet are run against one."""
+
+import contextlib
+import io
+import json
+import subprocess
+
+import pytest
+
+from copa.service.problems import KINDS
+from e2e.service_runs import serving
+from e2e.test_documentation import ROOT, SERVED, blocks
+from unit.planner import loans
+from unit.service import banks
+
+PAGE = "docs/production.md"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("production")
+    bundle = banks.write_bundle(folder / "loans.bundle", loans.planner(loans.fitted_pipeline()))
+    with serving(bundle, folder) as server:
+        yield server.url
+
+
+def contained(shown, whole):
+    """Whether an answer that is shown shortened is that answer."""
+    if isinstance(shown, dict):
+        return all(name in whole and contained(value, whole[name]) for name, value in shown.items())
+    if isinstance(shown, list):
+        return len(shown) <= len(whole) and all(map(contained, shown, whole))
+    return shown == whole
+
+
+def test_the_service_is_asked_with_curl_and_in_python_as_shown(url):
+    answer, printed, asked = None, "", []
+    for language, text in blocks(PAGE):
+        here = text.replace(SERVED, url)
+        if language == "console" and text.startswith("curl"):
+            answer = json.loads(subprocess.run(["bash", "-c", here], capture_output=True, check=True).stdout)  # noqa: S603, S607
+            asked.append("curl")
+        elif language == "json" and answer is not None:
+            assert contained(json.loads(text), answer)
+            answer = None
+        elif language == "python" and SERVED in text:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(here, PAGE, "exec"), {})  # noqa: S102 - running the documentation is the test
+            printed = output.getvalue()
+            asked.append("python")
+        elif language == "text" and printed:
+            assert text == printed
+            printed = ""
+    assert asked == ["curl", "python"]
+    assert (answer, printed) == (None, "")
+
+
+def test_every_problem_is_listed():
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert [kind for kind, (status, _) in KINDS.items() if f"`{kind}`" not in text or str(status) not in text] == []
