@@ -159,7 +159,7 @@ def test_workers_end_with_the_process_that_began_them_however_it_ends(bundle, pe
 def test_without_a_token_it_does_not_start_elsewhere(bundle, host):
     result = process("serve", bundle, "--host", host, "--port", 0, check=False, timeout=60)
     assert result.returncode == 2
-    (line,) = result.stderr.splitlines()
+    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("copa serve [")]  # a slow machine
     assert line.startswith(f"error: the address '{host}' can be reached from other machines")
     assert "--token-file FILE" in line
 
