@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 
 from benchmarks import ROOT
 from copa.datasets import load_german
@@ -65,14 +66,21 @@ class Watched:
     said: str
 
 
-def write_loans(folder: Path, n_rows: int) -> None:
-    """German Credit drawn with replacement, numbers shaken, in eight quarters."""
-    data, rng = load_german(), np.random.default_rng(0)
-    rows = rng.integers(len(data.features), size=n_rows)
-    table = data.features.iloc[rows].reset_index(drop=True)
+def shaken_loans(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """German Credit drawn with replacement, numbers shaken; and which row each comes from."""
+    table, rng = load_german().features, np.random.default_rng(seed)
+    rows = rng.integers(len(table), size=n_rows)
+    table = table.iloc[rows].reset_index(drop=True)
     for name, shake in (("duration", 3), ("amount", 300), ("age", 3)):
         own = table[name]
         table[name] = (own + rng.integers(-shake, shake + 1, n_rows)).clip(own.min(), own.max())
+    return table, rows
+
+
+def write_loans(folder: Path, n_rows: int) -> None:
+    """Such loans with an outcome, in eight quarters."""
+    data, rng = load_german(), np.random.default_rng(1)
+    table, rows = shaken_loans(n_rows)
     quarters = [f"{2020 + k // 4}Q{1 + k % 4}" for k in range(4)]
     paid = data.favourable.to_numpy()[rows] ^ (rng.random(n_rows) < 0.05)
     columns = {"paid": np.where(paid, "yes", "no"), "quarter": rng.choice(quarters, n_rows)}

@@ -104,13 +104,18 @@ def load_average() -> str:
     return f"{os.getloadavg()[0]:.2f}"
 
 
+def machine() -> str:
+    """Its processor and cores."""
+    return f"{_processor()}, {os.cpu_count()} cores"
+
+
 def surroundings(load: str) -> str:
     """Date, machine and versions, as a Markdown list."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return "\n".join(
         [
             f"- Date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            f"- Machine: {_processor()}, {os.cpu_count()} cores, load {load} before the run; {platform.system()}",
+            f"- Machine: {machine()}, load {load} before the run; {platform.system()}",
             f"- Python {platform.python_version()}, {packages}",
         ]
     )

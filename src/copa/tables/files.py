@@ -241,6 +241,8 @@ class ParquetFile(NamedColumns):
             if first < last:
                 yield batch.slice(first, last - first)
             skipped += len(batch)
+            if skipped >= self._rows.stop:
+                return
 
 
 TableFile = CsvFile | ParquetFile
