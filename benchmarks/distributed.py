@@ -106,11 +106,12 @@ def plan(
     *,
     model: str = "linear",
     n_applicants: int,
+    rows: int | None = None,
     kill: tuple[str, float] = ("", 0.5),
 ) -> Run:
     """Plan for the first so many applicants; kill a "worker" or the "client" when that share of the files is there."""
     people = folder / f"{model}-{n_applicants}.parquet"
-    rows = max(min(n_applicants // PARTITIONS, 5000), 1)  # 5,000 is what the command itself takes
+    rows = partition_rows(n_applicants) if rows is None else rows
     if not people.exists():
         pd.read_parquet(folder / f"{model}.parquet").head(n_applicants).to_parquet(people, index=False)
     arguments = f"plan {model}.bundle {people.name} -o {output} --partition-rows {rows} {words}"
@@ -141,6 +142,11 @@ def plan(
         client_memory,
         digests(folder / output),
     )
+
+
+def partition_rows(n_applicants: int) -> int:
+    """What the command takes by itself, or less if there would be few partitions."""
+    return max(min(n_applicants // PARTITIONS, 5000), 1)
 
 
 def workers_of(process: psutil.Process) -> list[psutil.Process]:
@@ -181,79 +187,62 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
-def check_speed(folder: Path, n: int) -> tuple[list[Row], dict[int, Run]]:
-    """One worker against two, and both against one process; then a client that is killed and run again."""
-    here = plan(folder, "--n-jobs 1", "here", n_applicants=n)
+def check_workers(folder: Path, n: int) -> tuple[list[Row], dict[int, Run]]:
+    """One worker against two, both against one process, and two of which one is killed half-way."""
+    here = plan(folder, "--n-jobs 2", "here", n_applicants=n)
     runs = {k: plan(folder, f"--engine dask --workers {k}", f"on-{k}", n_applicants=n) for k in (1, 2)}
+    killed = plan(folder, "--engine dask", "killed", n_applicants=n, kill=("worker", 0.5))
+    size = f"{n:,} applicants"
+    named = {"one process, two threads": here, "one worker": runs[1], "two workers": runs[2]}
+    rows = [
+        Row(
+            name=name,
+            size=size,
+            seconds=run.seconds,
+            measured=n / run.seconds,
+            unit="applicants/s",
+            status=f"{run.processor:.0f} s of processor time, {run.client_processor:.1f} s of it in this process",
+            accuracy="" if run is here else _compared(run, here),
+        )
+        for name, run in named.items()
+    ]
+    faster = Row(
+        name="two workers against one",
+        size=size,
+        seconds=runs[2].seconds,
+        baseline="one worker",
+        baseline_seconds=runs[1].seconds,
+        at_least=SPEED_UP,
+        status=f"{runs[2].processor / runs[1].processor:.2f} of its processor time",
+    )
+    return [*rows, faster, _same_bytes("one of two workers killed half-way", n, killed, here)], runs
+
+
+def check_killed_client(folder: Path, n: int) -> list[Row]:
+    """The client is killed half-way, and with it the scheduler; the same command again does the rest."""
+    here = plan(folder, "", "reference", n_applicants=n)
     plan(folder, "--engine dask", "rerun", n_applicants=n, kill=("client", 0.5))
     n_kept = len(list((folder / "rerun").glob("part-*")))
     again = plan(folder, "--engine dask", "rerun", n_applicants=n)
-    size = f"{n:,} applicants"
-    rows = [
-        Row(
-            name="one process, one thread",
-            size=size,
-            seconds=here.seconds,
-            measured=n / here.seconds,
-            unit="applicants/s",
-        ),
-        *(
-            Row(
-                name=f"{k} worker{'s' * (k > 1)}",
-                size=size,
-                seconds=run.seconds,
-                measured=n / run.seconds,
-                unit="applicants/s",
-                accuracy=_compared(run, here),
-                status=f"{run.processor:.0f} s of processor time, {run.client_processor:.1f} s of it the client's",
-            )
-            for k, run in runs.items()
-        ),
-        Row(
-            name="two workers against one",
-            size=size,
-            seconds=runs[2].seconds,
-            baseline="one worker",
-            baseline_seconds=runs[1].seconds,
-            at_least=SPEED_UP,
-            status=f"{runs[2].processor / runs[1].processor:.2f} of its processor time",
-        ),
-        Row(
-            name="client and scheduler killed, run again",
-            size=size,
-            seconds=again.seconds,
-            measured=_different(again, here),
-            unit="files differ",
-            at_most=0,
-            status=f"{n_kept:,} of {len(here.digests) - 2:,} files were there",
-        ),
-    ]
-    return rows, runs
+    return [_same_bytes(f"client and scheduler killed after {n_kept} files, run again", n, again, here)]
 
 
-def check_killed_worker(folder: Path, n: int) -> list[Row]:
-    """A worker is killed half-way: the bytes are those of one process."""
-    here = plan(folder, "", "all-here", n_applicants=n)
-    killed = plan(folder, "--engine dask", "killed", n_applicants=n, kill=("worker", 0.5))
-    return [
-        Row(
-            name="one of two workers killed half-way",
-            size=f"{n:,} applicants",
-            seconds=killed.seconds,
-            baseline="one process, two threads",
-            baseline_seconds=here.seconds,
-            measured=_different(killed, here),
-            unit="files differ",
-            at_most=0,
-            status=f"{len(here.digests) - 2:,} files",
-        )
-    ]
+def _same_bytes(name: str, n: int, run: Run, here: Run) -> Row:
+    return Row(
+        name=name,
+        size=f"{n:,} applicants",
+        seconds=run.seconds,
+        measured=_different(run, here),
+        unit="files differ",
+        at_most=0,
+        status=f"of {len(here.digests):,} files",
+    )
 
 
-def check_million(folder: Path, n: int, small: Run) -> tuple[list[Row], Run]:
+def check_million(folder: Path, n: int, rows: int, small: Run) -> tuple[list[Row], Run]:
     """How long a million takes, and whether memory grows with their number."""
-    run = plan(folder, "--engine dask", "larger", n_applicants=n)
-    rows = [
+    run = plan(folder, "--engine dask", "larger", n_applicants=n, rows=rows)
+    found = [
         Row(
             name="two workers",
             size=f"{n:,} applicants",
@@ -269,11 +258,12 @@ def check_million(folder: Path, n: int, small: Run) -> tuple[list[Row], Run]:
             measured=run.worker_memory,
             unit="MB at most",
             at_most=MEMORY,
-            status=f"{small.worker_memory:.0f} MB in the run for fewer",
-            accuracy=f"client {run.client_memory:.0f} MB, {small.client_memory:.0f} MB for fewer",
+            status=f"{small.worker_memory:.0f} MB with fewer applicants",
+            accuracy=f"{small.worker_memory:.0f} MB with fewer applicants; the client {run.client_memory:.0f} MB, before "
+            f"{small.client_memory:.0f} MB",
         ),
     ]
-    return rows, run
+    return found, run
 
 
 def _different(run: Run, other: Run) -> int:
@@ -348,13 +338,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         prepare(folder, max(n, larger))
-        rows, runs = check_speed(folder, max(n // 5, 1))
+        rows, runs = check_workers(folder, n)
         say(rows)
-        rows += check_killed_worker(folder, n)
+        rows += check_killed_client(folder, max(n // 5, 1))
         say(rows[-1:])
-        more, largest = check_million(folder, larger, runs[2])
+        more, largest = check_million(folder, larger, partition_rows(n), runs[2])
         say(more)
-        lines = size_lines("linear, 20 columns", {1: (n // 5, runs[1]), 2: (larger, largest)})
+        lines = size_lines("linear, 20 columns", {1: (n, runs[1]), 2: (larger, largest)})
         if arguments.forest:
             prepare_forest(folder, arguments.forest)
             sizes = {k: max(k * arguments.forest // 2, 1) for k in (1, 2)}

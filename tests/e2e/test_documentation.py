@@ -4,24 +4,24 @@ import contextlib
 import io
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 import typer
 
 from copa.cli.app import app
+from e2e.page_blocks import BLOCK, ROOT
 
-ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SERVED = "http://127.0.0.1:8000"  # a service; tests/e2e/test_documentation_service.py runs what asks it
 INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
+ELSEWHERE = ("pyspark", "mlflow")  # packages whose snippets test_spark.py and test_mlflow_page.py run, where they are
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
     found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    return [(language, text) for language, text in found if not text.startswith(INCLUDED)]
+    shown = [(language, text) for language, text in found if not text.startswith(INCLUDED)]
+    return [] if page == "docs/mlflow.md" else [block for block in shown if f"from {ELSEWHERE[0]}" not in block[1]]
 
 
 def snippets(page: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import copa
 from copa.distributed import PlanMapper
 from copa.planner.bundle import save_bundle
 from copa.plans.writers import typed_table
+from e2e.page_blocks import blocks_under
 from unit.planner import loans
 
 pytestmark = [
@@ -70,3 +71,13 @@ def test_wishes_are_heard_on_spark(spark, bundle):
     plans = people.mapInPandas(mapper, mapper.schema).toPandas()
     assert plans["option"].max() == 1
     assert not plans["option_changes"].fillna("").str.contains("income").any()
+
+
+def test_the_snippet_of_the_page_runs(spark, bundle, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.bundle").write_bytes(bundle.read_bytes())
+    spark.createDataFrame(loans.people(6, 5).reset_index(names="name")).write.parquet(str(tmp_path / "applicants"))
+    (snippet,) = blocks_under("docs/production.md", "With Spark", "python")
+    snippet = snippet.replace('"applicants"', repr(str(tmp_path / "applicants")))
+    exec(compile(snippet.replace('"plans"', repr(str(tmp_path / "plans"))), "docs/production.md", "exec"), {})  # noqa: S102 - running the documentation is the test
+    assert pd.read_parquet(tmp_path / "plans")["applicant"].nunique() == 6
