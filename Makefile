@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-spark test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-slow test-spark test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -35,6 +35,15 @@ test-slow: $(VENV)/.test
 test-spark: $(VENV)/.test
 	$(BIN)/python -m pip install -q 'pyspark>=4.0'
 	$(ONE_THREAD) $(BIN)/python -m pytest -m slow tests/e2e/test_spark.py
+
+# The page on MLflow, in an environment of its own: MLflow asks for an older pyarrow than the newest.
+test-mlflow: .venv-mlflow/.test
+	$(ONE_THREAD) .venv-mlflow/bin/python -m pytest -m slow tests/e2e/test_mlflow_page.py
+
+.venv-mlflow/.test: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dask]' mlflow pytest
+	touch $@
 
 # The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
 # rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;

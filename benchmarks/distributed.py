@@ -258,9 +258,7 @@ def check_million(folder: Path, n: int, rows: int, small: Run) -> tuple[list[Row
             measured=run.worker_memory,
             unit="MB at most",
             at_most=MEMORY,
-            status=f"{small.worker_memory:.0f} MB with fewer applicants",
-            accuracy=f"{small.worker_memory:.0f} MB with fewer applicants; the client {run.client_memory:.0f} MB, before "
-            f"{small.client_memory:.0f} MB",
+            accuracy=f"{small.worker_memory:.0f} MB with fewer; client {run.client_memory:.0f} MB",
         ),
     ]
     return found, run
