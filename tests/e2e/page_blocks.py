@@ -1,12 +1,14 @@
 """Blocks of the documentation: snippets and commands under a heading, and a shell to run the latter in."""
 
 import contextlib
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,6 +26,20 @@ def section(page: str, heading: str) -> str:
 def blocks_under(page: str, heading: str, language: str) -> list[str]:
     """Blocks of one language under a heading."""
     return [text for own, text in BLOCK.findall(section(page, heading)) if own == language]
+
+
+def run_snippets(page: str, found: list[tuple[str, str]]) -> dict[str, Any]:
+    """Run the Python blocks of a page, each of which prints what the text after it shows; returns all names."""
+    names: dict[str, Any] = {}
+    printed = ""
+    for language, text in found:
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(text, page, "exec"), names)  # noqa: S102 - running the documentation is the test
+            printed = output.getvalue()
+        elif language == "text":
+            assert printed == text
+    return names
 
 
 def run_in_shell(lines: str, folder: Path, **environment: str) -> str:

@@ -1,7 +1,5 @@
 """What the documentation shows is what happens: every Python snippet runs, and printed output is as shown."""
 
-import contextlib
-import io
 import re
 import shlex
 
@@ -9,19 +7,18 @@ import pytest
 import typer
 
 from copa.cli.app import app
-from e2e.page_blocks import BLOCK, ROOT
+from e2e.page_blocks import BLOCK, ROOT, run_snippets
 
 FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
 SERVED = "http://127.0.0.1:8000"  # a service; tests/e2e/test_documentation_service.py runs what asks it
 INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
-ELSEWHERE = ("pyspark", "mlflow")  # packages whose snippets test_spark.py and test_mlflow_page.py run, where they are
+MLFLOW, SPARK = "docs/mlflow.md", "from pyspark"  # test_mlflow_page.py and test_spark.py run these, where they can
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
     found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    shown = [(language, text) for language, text in found if not text.startswith(INCLUDED)]
-    return [] if page == "docs/mlflow.md" else [block for block in shown if f"from {ELSEWHERE[0]}" not in block[1]]
+    return [(language, text) for language, text in found if not text.startswith((INCLUDED, SPARK))]
 
 
 def snippets(page: str) -> list[tuple[str, str]]:
@@ -31,7 +28,7 @@ def snippets(page: str) -> list[tuple[str, str]]:
     return [block for k, block in enumerate(found) if not {k, k - 1} & asking]
 
 
-WITH_SNIPPETS = [page for page in PAGES if any(language == "python" for language, _ in snippets(page))]
+WITH_SNIPPETS = [page for page in PAGES if page != MLFLOW and any(own == "python" for own, _ in snippets(page))]
 
 
 def commands(page: str) -> list[list[str]]:
@@ -42,15 +39,7 @@ def commands(page: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", WITH_SNIPPETS)
 def test_snippets_run_and_print_what_is_shown(page):
-    namespace: dict[str, object] = {}
-    printed = ""
-    for language, text in snippets(page):
-        if language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(text, page, "exec"), namespace)  # noqa: S102 - running the documentation is the test
-            printed = output.getvalue()
-        elif language == "text":
-            assert printed == text
+    run_snippets(page, snippets(page))
 
 
 def test_the_pages_that_should_show_code_do():

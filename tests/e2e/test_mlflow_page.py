@@ -1,11 +1,8 @@
 """The snippets and commands of docs/mlflow.md run, where MLflow is installed."""
 
-import contextlib
-import io
-
 import pytest
 
-from e2e.page_blocks import BLOCK, ROOT, blocks_under, run_in_shell
+from e2e.page_blocks import BLOCK, ROOT, blocks_under, run_in_shell, run_snippets
 
 pytest.importorskip("mlflow", reason="needs MLflow: pip install mlflow")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # MLflow's own
@@ -13,23 +10,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # MLflow
 PAGE = "docs/mlflow.md"
 
 
-def run_snippets() -> dict[str, object]:
-    """Run the page's snippets, which print what is shown."""
-    namespace: dict[str, object] = {}
-    printed = ""
-    for language, text in BLOCK.findall((ROOT / PAGE).read_text(encoding="utf-8")):
-        if language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(text, PAGE, "exec"), namespace)  # noqa: S102 - running the documentation is the test
-            printed = output.getvalue()
-        elif language == "text":
-            assert printed == text
-    return namespace
-
-
 def test_snippets_and_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = run_snippets()
+    names = run_snippets(PAGE, BLOCK.findall((ROOT / PAGE).read_text(encoding="utf-8")))
     data = names["data"]
     data.features.assign(paid=data.favourable).to_csv(tmp_path / "loans.csv", index=False)
     data.features.head(20).to_csv(tmp_path / "applicants.csv", index=False)
