@@ -305,8 +305,7 @@ def write_sizes(lines: list[str], rows: list[Row], largest: Run, load: str) -> N
     _, after = rest.split(END)
     busy = largest.client_processor / largest.seconds / 2
     checks = [
-        f"| {row.name} | {row.size} | {row.value:,.3g} {row.unit} | {row.target} | {row.accuracy or row.status} |"
-        for row in rows
+        f"| {row.name} | {row.size} | {row.cells()[5]} | {row.target} | {row.accuracy or row.status} |" for row in rows
     ]
     content = [
         f"Measured on {machine()}, load {load} before the run, by `python -m benchmarks.distributed`:",
