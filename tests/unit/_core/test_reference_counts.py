@@ -17,7 +17,7 @@ import copa
 
 PACKAGE = Path(copa.__file__).parent
 TESTS = Path(__file__).parents[2]
-KINDS = ("inner", "allocating", "entry_point")
+KINDS = ("inner", "leaf", "allocating", "entry_point")
 BUILTINS = {"abs", "bool", "float", "int", "len", "max", "min", "range"}
 VIEWS = {"reshape"}  # methods that Numba compiles to a view of the same memory
 SCALARS = {"int", "float", "bool"}
@@ -30,7 +30,7 @@ def kind_of(function):
         return None
     if decorators[0].startswith("entry_point("):
         return "entry_point"
-    return {"njit(**inner)": "inner", "njit(**allocating)": "allocating"}.get(decorators[0])
+    return {"njit(**inner)": "inner", "njit(**leaf)": "inner", "njit(**allocating)": "allocating"}.get(decorators[0])
 
 
 def scalar_record(definition):

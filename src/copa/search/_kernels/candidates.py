@@ -75,12 +75,14 @@ def variant(problem, region, start, values, column, k):
 
 
 @njit(**allocating)
-def add_variants(problem, region, prices, goal, start, option, pool, row, spare):
+def add_variants(problem, region, prices, goal, start, option, pool, row, spare, known):
     """Pin each change of a row of the pool to another value, make up for it by the others, and add what comes out.
 
-    No exchange follows, which would lead back to rows that are known: these are the ones between the cheapest.
+    No exchange follows, which would lead back to rows that are known: these are the ones between the cheapest. `row`,
+    `spare` and `known` are scratch.
     """
     values = pool.rows[option]
+    make_row(problem, start, values, known)
     cost = scaled_prices(problem, region, prices, np.ones(values.size))
     for f in region.open:
         if values[f] == start.values[f]:
@@ -89,7 +91,7 @@ def add_variants(problem, region, prices, goal, start, option, pool, row, spare)
             v = variant(problem, region, start, values, f, k)
             if v == values[f]:
                 continue
-            make_row(problem, start, values, row)
+            copy_row(known, row)
             move(problem, row, f, v)
             if complete(problem, region, cost, goal, row, f, spare):
                 shrink(problem, region, cost, goal, row)

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import inner, leaf
 from copa.search._kernels.cost import column_cost, farthest_for, row_cost
 from copa.search._kernels.numeric_moves import grid_floor, on_grid, value_nearest, value_towards_goal
 from copa.search._kernels.problem import (
@@ -63,10 +63,13 @@ def best_addition(problem, region, cost, goal, row, barred):
                 v = level_or(problem, region, f, k, held)
             if v == held:
                 continue
+            price = max(column_cost(cost, region, f, v) - before, SAVING)
+            if -now / price <= best:  # no merit is above zero: it cannot be a better one
+                continue
             gain = merit_after(problem, goal, row, f, v) - now
             if gain <= TOLERANCE:
                 continue
-            rate = gain / max(column_cost(cost, region, f, v) - before, SAVING)
+            rate = gain / price
             if rate > best:
                 best, column, value = rate, f, v
     return column, value
@@ -164,7 +167,7 @@ def mend_rules(problem, region, goal, row, first):
         moved[column] = True
 
 
-@njit(**inner)
+@njit(**leaf)
 def first_half(problem, region, row, column, k):
     """The k-th value to try first: the ends of a range and the applicant's own number, or a level."""
     if column >= problem.steps.size:
@@ -176,7 +179,7 @@ def first_half(problem, region, row, column, k):
     return inside(region, column, region.own[column])
 
 
-@njit(**inner)
+@njit(**leaf)
 def cheaper_value(problem, region, cost, goal, row, column):
     """The cheapest value of a column that still meets the goal, all others as they are: (saving, value)."""
     value = row.values[column]
@@ -248,7 +251,7 @@ def exchange(problem, region, cost, goal, row, trial, best_row):
     return found
 
 
-@njit(**inner)
+@njit(**leaf)
 def part_way_back(problem, region, cost, row, column, k):
     """The k-th cheaper value to try: the reference of a number or the middle of the way to it, or a level."""
     value = row.values[column]

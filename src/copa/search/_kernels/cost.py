@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import allocating, inner
+from copa._core._kernels.compiling import allocating, inner, leaf
 
 
 class ColumnPrices(NamedTuple):
@@ -38,7 +38,7 @@ def scaled_prices(problem, region, prices, scale):
     return ColumnPrices(region.reference, per_unit, levels, prices.penalties * scale, prices.power)
 
 
-@njit(**inner)
+@njit(**leaf)
 def column_cost(cost, region, column, value):
     """What a column costs at a value."""
     penalty = cost.penalties[column] if value != region.own[column] else 0.0
@@ -57,7 +57,7 @@ def row_cost(cost, region, row):
     return total
 
 
-@njit(**inner)
+@njit(**leaf)
 def farthest_for(cost, row, column, money):
     """The largest change of a number that `money` could pay for, in either direction."""
     if cost.per_unit[column] <= 0.0:
@@ -66,7 +66,7 @@ def farthest_for(cost, row, column, money):
     return distance / cost.per_unit[column] + abs(row.values[column] - cost.reference[column])
 
 
-@njit(**inner)
+@njit(**leaf)
 def row_distance(prices, row, other):
     """Distance between two rows (F,) in units of effort: the sum over columns, or its Euclidean form."""
     n_numeric = prices.per_unit.size

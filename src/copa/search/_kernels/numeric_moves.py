@@ -7,7 +7,7 @@ import math
 
 from numba import njit
 
-from copa._core._kernels.compiling import inner
+from copa._core._kernels.compiling import leaf
 from copa.search._kernels.problem import TOLERANCE, merit_along
 
 HALVINGS = 60  # at most, of an interval whose ends then agree to rounding
@@ -16,19 +16,19 @@ NARROW = 1e-10  # such an interval, relative to the first
 ON_GRID = 1e-7
 
 
-@njit(**inner)
+@njit(**leaf)
 def grid_floor(value, step):
     """The largest multiple of `step` up to `value`, or `value` itself without a step."""
     return math.floor(value / step + ON_GRID) * step if step > 0.0 else value
 
 
-@njit(**inner)
+@njit(**leaf)
 def grid_ceil(value, step):
     """The smallest multiple of `step` from `value` on, or `value` itself without a step."""
     return math.ceil(value / step - ON_GRID) * step if step > 0.0 else value
 
 
-@njit(**inner)
+@njit(**leaf)
 def last_value(problem, region, column, upwards):
     """The furthest value that a column may take."""
     if upwards:
@@ -36,7 +36,7 @@ def last_value(problem, region, column, upwards):
     return grid_ceil(region.lower[column], problem.steps[column])
 
 
-@njit(**inner)
+@njit(**leaf)
 def best_change(problem, goal, row, column, end):
     """The change of a column, between 0 and `end`, of the greatest merit, or the first found that meets the goal."""
     there = merit_along(problem, goal, row, column, end)
@@ -58,7 +58,7 @@ def best_change(problem, goal, row, column, end):
     return 0.5 * (low + high)
 
 
-@njit(**inner)
+@njit(**leaf)
 def first_change(problem, goal, row, column, miss, hit):
     """The change nearest to `miss` that meets the goal, given that `hit` does and `miss` does not.
 
@@ -76,7 +76,7 @@ def first_change(problem, goal, row, column, miss, hit):
     return miss, hit
 
 
-@njit(**inner)
+@njit(**leaf)
 def on_grid(problem, region, column, value, upwards):
     """The next value on the grid from `value` on, in the direction given, or the last one that is allowed."""
     step = problem.steps[column]
@@ -85,7 +85,7 @@ def on_grid(problem, region, column, value, upwards):
     return max(grid_floor(value, step), last_value(problem, region, column, upwards))
 
 
-@njit(**inner)
+@njit(**leaf)
 def first_on_grid(problem, region, goal, row, column, miss, hit, upwards):
     """The first value on the grid, seen from `miss` in the direction given, that meets the goal."""
     miss, hit = first_change(problem, goal, row, column, miss, hit)
@@ -97,7 +97,7 @@ def first_on_grid(problem, region, goal, row, column, miss, hit, upwards):
     return on_grid(problem, region, column, value + hit, upwards)
 
 
-@njit(**inner)
+@njit(**leaf)
 def value_towards_goal(problem, region, goal, row, column, upwards, now, farthest):
     """The nearest allowed value of a column, in the direction given, that meets the goal, else the best one.
 
@@ -122,7 +122,7 @@ def value_towards_goal(problem, region, goal, row, column, upwards, now, farthes
     return on_grid(problem, region, column, value + change, upwards)
 
 
-@njit(**inner)
+@njit(**leaf)
 def value_nearest(problem, region, goal, row, column, wanted):
     """The value nearest to `wanted` that still meets the goal; the row itself meets it."""
     value = row.values[column]

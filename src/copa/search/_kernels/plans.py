@@ -41,7 +41,7 @@ def choose_from_pool(prices, settings, region, pool, compared, n_options, chosen
 
 
 @njit(**allocating)
-def plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare):
+def plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare, trial):
     """Choose a plan, enlarge the pool by variants of its options, and choose again; return how many options."""
     capacity = pool.efforts.size
     compared = (
@@ -55,10 +55,10 @@ def plan_from_pool(problem, region, prices, goal, start, n_options, settings, po
         known = pool.size[0]
         if turn == 0 or size == n_options:
             for j in range(size):
-                add_variants(problem, region, prices, goal, start, chosen[j], pool, row, spare)
+                add_variants(problem, region, prices, goal, start, chosen[j], pool, row, spare, trial)
         else:  # too few: look around every row
             for k in range(known):
-                add_variants(problem, region, prices, goal, start, k, pool, row, spare)
+                add_variants(problem, region, prices, goal, start, k, pool, row, spare, trial)
         if pool.size[0] == known:
             break
         size = choose_from_pool(prices, settings, region, pool, compared, n_options, chosen)
@@ -109,7 +109,9 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
             economise(problem, region, cost, goal, row, trial, spare)
             add_row(pool, region, prices, row)
             fill_pool(problem, region, prices, goal, start, settings.multipliers, pool, row, trial, spare)
-            size = plan_from_pool(problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare)
+            size = plan_from_pool(
+                problem, region, prices, goal, start, n_options, settings, pool, chosen, row, spare, trial
+            )
             if size == n_options or outcome == Outcome.MET or height < 0.0:
                 break
         if problem.stop[0] != 0:  # what there is was not finished

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import allocating, inner
+from copa._core._kernels.compiling import allocating, inner, leaf
 
 # Positions in `Row.scores`.
 MEAN, TODAY, VARIANCE, REACH = 0, 1, 2, 3
@@ -129,7 +129,7 @@ def height_of(goal, row):
     return math.sin(max(angle, 0.0)) ** 2
 
 
-@njit(**inner)
+@njit(**leaf)
 def attainment(goal, mean, score, variance, reach):
     """How far a row is from the goal, without its rules: zero where met, else the missing score, negative."""
     missing = FLOOR_PRICE * min(score - goal.floor, 0.0) + min(mean - goal.margin, 0.0)
@@ -138,7 +138,7 @@ def attainment(goal, mean, score, variance, reach):
     return missing + min(surplus - goal.surplus, 0.0)
 
 
-@njit(**inner)
+@njit(**leaf)
 def merit(goal, row):
     """How far a row is from the goal, rules included; zero where it is met."""
     total = attainment(goal, row.scores[MEAN], row.scores[TODAY], row.scores[VARIANCE], row.scores[REACH])
@@ -147,7 +147,7 @@ def merit(goal, row):
     return total
 
 
-@njit(**inner)
+@njit(**leaf)
 def merit_along(problem, goal, row, column, change):
     """`merit` after a numeric column has moved by `change` raw units; a concave function of it."""
     now, cov, drift = row.scores, problem.cov_gram[column, column], problem.drift_gram[column, column]
@@ -161,14 +161,14 @@ def merit_along(problem, goal, row, column, change):
     return total
 
 
-@njit(**inner)
+@njit(**leaf)
 def exchange_in(gram, products, new, old):
     """What the exchange of one direction for another adds to a row's quadratic form."""
     change = 2.0 * (products[new] - products[old])
     return change, gram[new, new] - 2.0 * gram[new, old] + gram[old, old]
 
 
-@njit(**inner)
+@njit(**leaf)
 def merit_after(problem, goal, row, column, value):
     """`merit` after a column has been given another value."""
     if column < problem.steps.size:
@@ -228,7 +228,7 @@ def make_row(problem, start, values, row):
             move(problem, row, f, values[f])
 
 
-@njit(**inner)
+@njit(**leaf)
 def count_changes(region, row):
     """Number of columns in which a row differs from the applicant."""
     changes = 0
@@ -266,13 +266,13 @@ def region_of(problem, regions, n):
     )
 
 
-@njit(**inner)
+@njit(**leaf)
 def inside(region, column, value):
     """The nearest value to `value` in the range of a numeric column."""
     return min(max(value, region.lower[column]), region.upper[column])
 
 
-@njit(**inner)
+@njit(**leaf)
 def n_tries(problem, column, n_numbers):
     """How many values of a column are tried: so many numbers, or all levels."""
     if column < problem.steps.size:
@@ -280,7 +280,7 @@ def n_tries(problem, column, n_numbers):
     return problem.starts[column + 1] - problem.starts[column]
 
 
-@njit(**inner)
+@njit(**leaf)
 def level_or(problem, region, column, k, value):
     """The k-th level of a categorical column, or `value` where it is not allowed."""
     level = problem.starts[column] + k

@@ -7,7 +7,7 @@ than a stated part of a unit of effort. And no more than `SAME_COLUMNS` options 
 import numpy as np
 from numba import njit
 
-from copa._core._kernels.compiling import entry_point, inner, signature
+from copa._core._kernels.compiling import entry_point, inner, leaf, signature
 from copa.search._kernels.arguments import Choice, Prices
 from copa.search._kernels.cost import effort, row_distance
 
@@ -16,7 +16,7 @@ SAME_COLUMNS = 2  # options of a plan that may change the same columns
 NO_PLAN = 1e300
 
 
-@njit(**inner)
+@njit(**leaf)
 def asks_less(n_numeric, own, row, other):
     """Whether every change of a row (F,) is also asked for by the other, to at least that extent, and they differ."""
     differs = False
@@ -33,7 +33,7 @@ def asks_less(n_numeric, own, row, other):
     return differs
 
 
-@njit(**inner)
+@njit(**leaf)
 def are_alike(alike, row, other):
     """Whether no column of two rows (F,) differs by more than `alike` (F,)."""
     for f in range(row.size):
@@ -144,7 +144,7 @@ def choose_plan(efforts, distances, excludes, groups, n_rows, n_options, weight,
     return size
 
 
-@njit(**inner)
+@njit(**leaf)
 def clashes(excludes, groups, chosen, size, replaced, candidate):
     """Whether a row cannot join a plan, in place of its option `replaced` (-1: in addition)."""
     same_columns = 0
