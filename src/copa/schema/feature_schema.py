@@ -18,8 +18,8 @@ from copa.schema.region import FeasibleRegion
 from copa.schema.representation import schema_html, schema_line
 from copa.schema.rules import LinearRule
 from copa.schema.support import range_fields, support_fields
-from copa.schema.verdicts import count_cells, obeying
-from copa.schema.violations import Violation, read_origins, rows_of, violations_of
+from copa.schema.verdicts import count_cells, obeying, violations_of_each
+from copa.schema.violations import Violation, read_origins
 from copa.tables.cells import Scalar, as_scalar
 
 if TYPE_CHECKING:
@@ -372,10 +372,7 @@ class FeatureSchema:
         """Return what `violations` says as records: column, constraint, limit, and what the option has instead."""
         table = read_table(options, self.names, "options")
         starts = read_origins(origin, self.names, len(table))
-        return [
-            violations_of(self.features, self.rules, self.max_changes, start, row)
-            for start, row in zip(starts, rows_of(table), strict=True)
-        ]
+        return violations_of_each(self.features, self.rules, self.max_changes, starts, table)
 
     def obeys(self, origin: "pd.DataFrame", options: "pd.DataFrame") -> Flags:
         """Whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, special_cells
+from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, special_cells
 from copa.schema.feature import Feature
+from copa.schema.plain_numbers import judge_numbers
 from copa.schema.rules import LinearRule
 from copa.schema.violations import (
+    Violation,
+    change_violations,
     column_violations,
     is_unchanged,
     rows_of,
@@ -48,8 +51,40 @@ def obeying(
     return good
 
 
+def violations_of_each(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    origins: "pd.DataFrame",
+    options: "pd.DataFrame",
+) -> list[list[Violation]]:
+    """What `violations_of` says of each option (M rows): only what breaks the schema is put into words."""
+    found: list[list[Violation]] = [[] for _ in range(len(options))]
+    changed = np.zeros((len(options), len(features)), dtype=np.bool_)
+    for k, feature in enumerate(features):
+        own, new = origins[feature.name], options[feature.name]
+        fine, changed[:, k] = _judge_column(feature, own, new)
+        bad = np.flatnonzero(~fine)
+        cells = zip(entries_of(own.iloc[bad]), entries_of(new.iloc[bad]), strict=True)
+        for i, (before, after) in zip(bad.tolist(), cells, strict=True):
+            found[i] += column_violations(feature, before, after)
+    by_name = {feature.name: feature for feature in features}
+    for rule in rules:
+        broken = np.flatnonzero(~_holds(rule, by_name, options))
+        rows = rows_of(options[list(rule.coefficients)].iloc[broken])
+        for i, row in zip(broken.tolist(), rows, strict=True):
+            found[i] += rule_violations(rule, by_name, row)
+    for i in np.flatnonzero(changed.sum(axis=1) > max_changes).tolist() if max_changes is not None else []:
+        headings = [features[k].heading for k in np.flatnonzero(changed[i])]
+        found[i] += change_violations(headings, max_changes)
+    return found
+
+
 def _judge_column(feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]") -> tuple[Flags, Flags]:
     """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
+    known = judge_numbers(feature, origins, options)
+    if known is not None:
+        return known
     before, owns = _distinct(origins)
     after, news = _distinct(options)
     pairs, which = np.unique(before * len(news) + after, return_inverse=True)

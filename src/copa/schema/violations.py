@@ -72,8 +72,8 @@ class Violation:
         return self.sentence()
 
 
-def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> list[Row]:
-    """Read the applicants of some options from a Series or a DataFrame: one for all of them, or one for each."""
+def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> "pd.DataFrame":
+    """Read the applicants of some options from a Series or a DataFrame, one for all or one for each: a row for each."""
     import pandas as pd
 
     table = read_table(origin.to_frame().T if isinstance(origin, pd.Series) else origin, names, "origin")
@@ -82,8 +82,7 @@ def read_origins(origin: Any, names: tuple[str, ...], n_options: int) -> list[Ro
             f"origin must be one applicant, or one row for each of the {n_options} options, got {len(table)} rows; "
             "pass X.iloc[[i]]"
         )
-    rows = list(rows_of(table))
-    return rows if len(rows) == n_options else rows * n_options
+    return table if len(table) == n_options else table.iloc[np.zeros(n_options, dtype=np.int64)]
 
 
 def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
@@ -96,7 +95,10 @@ def rows_of(table: "pd.DataFrame") -> Iterator[Row]:
 def violations_of(
     features: tuple[Feature, ...], rules: tuple[LinearRule, ...], max_changes: int | None, origin: Row, option: Row
 ) -> list[Violation]:
-    """Say in what an option breaks the schema, for an applicant who is now at `origin`."""
+    """Say in what an option breaks the schema, for an applicant who is now at `origin`.
+
+    `verdicts.violations_of_each` says the same of many options at once.
+    """
     found = []
     changed = []
     for feature in features:
@@ -107,10 +109,15 @@ def violations_of(
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
         found += rule_violations(rule, by_name, option)
-    if max_changes is not None and len(changed) > max_changes:
-        limit = f"changes {len(changed)} columns ({', '.join(changed)}), at most {max_changes} are allowed"
-        found.append(Violation("", "max_changes", limit))
-    return found
+    return found + change_violations(changed, max_changes)
+
+
+def change_violations(changed: list[str], max_changes: int | None) -> list[Violation]:
+    """Say whether an option changes more columns than it may, by their headings."""
+    if max_changes is None or len(changed) <= max_changes:
+        return []
+    limit = f"changes {len(changed)} columns ({', '.join(changed)}), at most {max_changes} are allowed"
+    return [Violation("", "max_changes", limit)]
 
 
 def _is_missing(value: Any) -> bool:

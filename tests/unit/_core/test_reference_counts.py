@@ -206,7 +206,7 @@ def test_the_scan_accepts_what_is_harmless():
 
 def test_a_function_compiled_in_another_way_is_reported():
     assert Kernels({"m": "@njit\ndef f(x):\n    return x\n"}).faults() == [
-        "m.f is compiled neither as inner nor as allocating nor as entry_point"
+        "m.f is compiled neither as inner nor as leaf nor as allocating nor as entry_point"
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from copa import InvalidInputError
 from copa.schema import Feature, FeatureSchema
+from copa.schema.violations import rows_of, violations_of
 
 
 def one(feature, own, new, **schema):
@@ -331,3 +332,50 @@ def test_many_options_are_judged_as_each_of_them_is(max_changes):
     judged = [not faults for faults in schema.violations(origins, options)]
     assert schema.obeys(origins, options).tolist() == judged
     assert 30 < sum(judged) < 570
+
+
+NUMBERS_OF_ALL_KINDS = [
+    Feature("x", "integer", lower=-3, upper=9, step=2),
+    Feature("x", "integer", lower=0.5, direction="increase"),
+    Feature("x", "integer", direction="decrease", max_change={"up": 2, "down": 3.5}),
+    Feature("x", "integer", max_change=0.3),
+    Feature("x", "integer", max_change=1 / 3),
+    Feature("x", "integer", special=[-1], lower=0),
+    Feature("x", "integer", immutable=True),
+    Feature("x", "numeric", lower=0.1, upper=0.7, direction="increase"),
+    Feature("x", "numeric", step=0.1, max_change={"up": 0.3}),
+]
+
+
+@pytest.mark.parametrize("feature", NUMBERS_OF_ALL_KINDS)
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "float64", "float32", "Int64", "object"])
+def test_columns_of_numbers_are_judged_by_the_words_of_each_row(feature, dtype):
+    rng = np.random.default_rng(3)
+    raw = rng.integers(-4, 12, (2, 300)) / (1 if feature.kind == "integer" else 10)
+    if "int" in dtype.lower():
+        raw = np.abs(np.rint(raw)) if dtype == "uint8" else np.rint(raw)
+    elif dtype.startswith("float"):
+        raw[:, ::50] = [[np.nan], [np.inf]]
+    own, new = (pd.DataFrame({"x": pd.Series(cells).astype(dtype)}) for cells in raw)
+    judged = [violations_of((feature,), (), None, a, b) for a, b in zip(rows_of(own), rows_of(new), strict=True)]
+    schema = FeatureSchema([feature])
+    assert schema.find_violations(own, new) == judged
+    assert schema.obeys(own, new).tolist() == [not found for found in judged]
+
+
+def test_whole_numbers_beyond_floats_are_not_judged_by_floats():
+    schema = FeatureSchema([Feature("x", "integer", direction="decrease", max_change=0.3)])
+    own, new = pd.DataFrame({"x": [2**60, 2**60, 10]}), pd.DataFrame({"x": [2**60 - 1, 2**60 + 1, 7]})
+    assert schema.obeys(own, new).tolist() == [True, False, True]
+
+
+def test_rules_and_the_number_of_changes_are_told_of_many_rows_as_of_one():
+    features = (Feature("a", "integer", upper=5), Feature("b", "integer"), Feature("c", "categorical", values=[*"xyz"]))
+    schema = FeatureSchema(features, rules=["a + b <= 6"], max_changes=1)
+    rng = np.random.default_rng(4)
+    own, new = (
+        pd.DataFrame({"a": rng.integers(0, 7, 60), "b": rng.integers(0, 5, 60), "c": rng.choice([*"xyzw"], 60)})
+        for _ in range(2)
+    )
+    rows = zip(rows_of(own), rows_of(new), strict=True)
+    assert schema.find_violations(own, new) == [violations_of(features, schema.rules, 1, a, b) for a, b in rows]
