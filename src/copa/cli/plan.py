@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
     from copa.planner.bundle import Bundle
 
-BLOCK = 250  # applicants: a few seconds of work, which is what an interruption costs at most
+BLOCK = 500  # applicants: a second of work for a linear model, which is what an interruption costs at most
 # Settings of the planner that do not change the plans.
 WITHOUT_EFFECT = ("model", "schema", "moments", "drift", "n_jobs", "time_limit", "progress")
 OUT_OF_TIME = 1e-3  # seconds for a block whose turn comes too late: each applicant gets the status "time_limit"

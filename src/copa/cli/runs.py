@@ -87,7 +87,7 @@ def _holder(file: IO[Any]) -> str:
         return "another run of copa"
 
 
-FORMAT, VERSION = "copa-shards", 1
+FORMAT, VERSION = "copa-shards", 2  # of version 1 were blocks of 250
 MANIFEST = "run.json"
 _NAME = re.compile(r"block-([0-9]{6,})\.copa")
 _PART = re.compile(r"\.(block-[0-9]{6,}\.copa|run\.json)\.[0-9a-f]{8}\.part")

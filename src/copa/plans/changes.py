@@ -1,7 +1,8 @@
 """What an option changes in an applicant's row."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -142,9 +143,14 @@ def _allowed_ends(feature: Feature, own: float | None) -> tuple[float, float]:
         nearest, farthest = change_ends(feature.max_change, own)
         first, last = max(first, nearest), min(last, farthest)
     if feature.step is not None:
-        first = float(snap(first, feature.step, "up")) if math.isfinite(first) else first
-        last = float(snap(last, feature.step, "down")) if math.isfinite(last) else last
+        first, last = _on_steps(first, feature.step, "up"), _on_steps(last, feature.step, "down")
     return first, last
+
+
+@lru_cache(maxsize=2**14)
+def _on_steps(end: float, step: float, rounding: Literal["up", "down"]) -> float:
+    """An end of a range on the steps of a column; tables of plans ask for the same ones again and again."""
+    return float(snap(end, step, rounding)) if math.isfinite(end) else end
 
 
 def range_words(feature: Feature | None, before: Any, interval: Interval | None) -> str:

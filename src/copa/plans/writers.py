@@ -13,7 +13,7 @@ from copa._core.words import listed
 from copa.exceptions import DataError
 from copa.plans.changes import range_words
 from copa.plans.document import DocumentWriter
-from copa.plans.frames import changes_table, option_numbers, options_table
+from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
 from copa.tables.files import quoted_table
 
@@ -125,7 +125,7 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
     none = np.flatnonzero(batch.counts == 0)
     owner = np.concatenate([batch.owner, none])
     option = np.concatenate([option_numbers(batch), np.zeros(len(none), dtype=np.intp)])
-    told = options_table(batch)
+    rates = None if batch.held_out is None else batch.held_out.option_share
     order = np.lexsort((option, owner))
     place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
     owner, option = owner[order], option[order]
@@ -136,13 +136,13 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
             "option": pd.array(option, dtype="Int64"),
             "plan_status": pd.array(batch.status[owner].tolist(), dtype="string"),
             "plan_message": pd.array(batch.message[owner].tolist(), dtype="string"),
-            "option_guarantee": _where(has, told["guarantee"], place),
-            "option_expected_rate": _where(has, told["expected_rate"], place),
+            "option_guarantee": _where(has, batch.option_lower, place),
+            "option_expected_rate": np.full(len(has), np.nan) if rates is None else _where(has, rates, place),
             "any_guarantee": np.where(has, batch.any_lower[owner], np.nan),
             "all_guarantee": np.where(has, batch.lower[owner], np.nan),
-            "option_effort": _where(has, told["effort"], place),
-            "option_accepted": pd.array([bool(batch.accepted[k]) if k >= 0 else None for k in place], dtype="boolean"),
-            "option_plausibility": _where(has, told["plausibility"], place),
+            "option_effort": _where(has, batch.effort, place),
+            "option_accepted": pd.arrays.BooleanArray(np.append(batch.accepted, False)[place], ~has),
+            "option_plausibility": _where(has, batch.plausibility, place),
             "option_changes": pd.array(_change_words(batch, place), dtype="string"),
         }
     )
@@ -166,11 +166,16 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
     frame, features = changes_table(batch), {feature.name: feature for feature in batch.basis.schema.features}
     words: dict[int, list[str]] = {}
-    changes = zip(*(frame[name] for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
-    for row, (feature, before, after, least, most) in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
-        interval = None if np.isnan(least) else (least, most)
-        also = range_words(features.get(feature), before, interval)
-        words.setdefault(row, []).append(f"{feature}: {before} -> {after}{f' ({also})' if also else ''}")
+    known: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
+    changes = zip(*(frame[name].tolist() for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
+    for row, change in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
+        key = (*change, type(change[1]), type(change[2]))
+        if key not in known:
+            feature, before, after, least, most = change
+            interval = None if np.isnan(least) else (least, most)
+            also = range_words(features.get(feature), before, interval)
+            known[key] = f"{feature}: {before} -> {after}{f' ({also})' if also else ''}"
+        words.setdefault(row, []).append(known[key])
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
 
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from copa._core.archive import parse_json
 from copa._core.progress import stage
 from copa._core.words import hint, listed, shown
@@ -490,5 +492,20 @@ def _mapped(table: "pd.DataFrame", change: Callable[[Any], Any]) -> "pd.DataFram
     for name in table.columns:
         column = table[name]
         # Numbers, and true and false, are no text; a negative number stays one.
-        columns[change(name)] = column if is_numeric_dtype(column.dtype) else column.astype(object).map(change)
+        columns[change(name)] = column if is_numeric_dtype(column.dtype) else _mapped_text(column, change)
     return pd.DataFrame(columns, index=table.index)
+
+
+def _mapped_text(column: "pd.Series[Any]", change: Callable[[Any], Any]) -> "pd.Series[Any]":
+    """The entries of a column as `change` has them; where all are text, each distinct one is changed once."""
+    import pandas as pd
+    from pandas.api.types import infer_dtype
+
+    entries = column.astype(object)
+    if infer_dtype(entries, skipna=True) != "string":
+        return entries.map(change)
+    positions, distinct = pd.factorize(entries.to_numpy())
+    changed = entries.to_numpy(copy=True)
+    there = positions >= 0
+    changed[there] = np.array([*map(change, distinct), None], dtype=object)[positions[there]]
+    return pd.Series(changed, index=entries.index, dtype=object)
