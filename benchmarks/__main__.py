@@ -17,6 +17,7 @@ from benchmarks import (
     retraining,
     robustness,
     start_up,
+    throughput,
     upper_and_any,
 )
 
@@ -33,6 +34,7 @@ QUESTIONS = {
     "black_boxes_fresh": black_boxes_fresh,
     "determinism": determinism,
     "start_up": start_up,
+    "throughput": throughput,
     "robustness": robustness,
     "dated": dated,
 }

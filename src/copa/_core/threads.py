@@ -8,13 +8,16 @@ they have returned, within a step of their method.
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
+from functools import cache
 from threading import Event, Timer, current_thread, main_thread
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from copa._core.progress import Advance, stage
 from copa._core.reading import is_whole
@@ -157,6 +160,22 @@ def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: i
         pool.shutdown(cancel_futures=True)
     for done in futures:
         done.result()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads of their own that were loaded when this was first asked for."""
+    return ThreadpoolController()
+
+
+def one_openmp_thread() -> AbstractContextManager[Any]:
+    """Let the calling thread's OpenMP loops, such as those of scikit-learn, start no threads that spin beside it.
+
+    For many small calls: the threads take more than they give, on cores that others want. Nothing but the calling
+    thread is concerned, so that several may do this at a time.
+    """
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="openmp")
+    return limited
 
 
 @contextmanager

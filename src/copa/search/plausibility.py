@@ -9,6 +9,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.representation import short_repr
+from copa._core.threads import one_openmp_thread
 from copa.exceptions import DataError
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_codes, column_numbers, irregular_cells, special_cells
@@ -79,7 +80,9 @@ class Plausibility:
         """Plausibility of rows, (M,)."""
         if len(table) == 0:
             return np.zeros(0)
-        found = self._neighbours.kneighbors(self._vectors(_positions(self.schema, table, self.centres, self.scales)))
+        vectors, neighbours = self._vectors(_positions(self.schema, table, self.centres, self.scales)), self._neighbours
+        with one_openmp_thread():
+            found = neighbours.kneighbors(vectors)
         below = np.searchsorted(self._known, _remoteness(found[0]))
         return np.asarray(1.0 - below / len(self._known))
 
