@@ -140,6 +140,7 @@ _PACKAGES = (
     "external",
     "letters",
     "models",
+    "promises",
     "report",
     "search",
     "service",

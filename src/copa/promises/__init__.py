@@ -1,0 +1,9 @@
+"""Promises: options that were handed to people, and what a next model does to them.
+
+Functions are imported here at once, because some have the name of their module (`keep`, `gate`): a name that is found
+later would be the module for whoever imported that first. What is heavy is imported inside the functions.
+"""
+
+from copa.promises.promised_rows import PromisedRows, promised_rows
+
+__all__ = ["PromisedRows", "promised_rows"]

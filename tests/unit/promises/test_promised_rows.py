@@ -1,0 +1,94 @@
+import datetime as dt
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from copa.exceptions import InvalidInputError
+from copa.promises import promised_rows
+from copa.promises.promised_rows import FACTS, join_facts, split_facts
+
+ROWS = pd.DataFrame({"income": [30.5, 42.0], "job": ["clerk", "nurse"]})
+
+
+def facts(**more: object) -> pd.DataFrame:
+    return pd.DataFrame({"applicant": ["ann", "bob"], "option": [1, 2], **more}, index=["p1", "p2"])
+
+
+def test_facts_come_first_all_of_them_and_rows_keep_their_types() -> None:
+    table = join_facts(facts(), ROWS)
+    assert table.columns.tolist() == [*FACTS, "income", "job"]
+    assert table.index.tolist() == ["p1", "p2"]
+    assert table.index.name == "promise"
+    assert table["option"].dtype == "int64"
+    assert table["made"].isna().all()
+    assert table["income"].dtype == "float64"
+
+
+@pytest.mark.parametrize(
+    "names", [["option", "status"], ["status", "promise_status"], ["promise", "made"], ["income", "job"]]
+)
+def test_a_split_is_the_reverse_of_a_join_whatever_the_columns_are_called(names: list[str]) -> None:
+    rows = ROWS.set_axis(names, axis=1)
+    known, found = split_facts(join_facts(facts(), rows))
+    assert known.columns.tolist() == list(FACTS)
+    assert known["option"].tolist() == [1, 2]
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), rows)
+
+
+def test_a_table_from_a_csv_file_has_its_ids_in_the_first_column() -> None:
+    known, rows = split_facts(join_facts(facts(), ROWS).reset_index())
+    assert known.index.tolist() == ["p1", "p2"]
+    assert known["applicant"].tolist() == ["ann", "bob"]
+    assert rows.columns.tolist() == ["income", "job"]
+
+
+def test_rows_alone_are_promises_without_facts_also_of_polars() -> None:
+    rows = ROWS.assign(status="married")  # one fact's name makes no facts
+    for table in (rows, pl.from_pandas(rows)):
+        promised = promised_rows(table)
+        assert promised.rows.columns.tolist() == ["income", "job", "status"]
+        assert promised.facts["status"].isna().all()
+        assert len(promised.outstanding()) == 2
+
+
+def test_labels_that_occur_twice_are_numbered() -> None:
+    assert promised_rows(ROWS.set_axis(["ann", "ann"])).facts.index.tolist() == ["1", "2"]
+
+
+def test_only_open_promises_bind_until_their_last_day() -> None:
+    status = {"status": ["open", "kept"]}
+    ends = {"valid_until": [dt.date(2026, 3, 1), dt.date(2026, 3, 1)]}
+    promised = promised_rows(join_facts(facts(**status, **ends), ROWS))
+    assert promised.outstanding("2026-03-01").facts.index.tolist() == ["p1"]
+    assert len(promised.outstanding(dt.date(2026, 3, 2))) == 0
+    assert len(promised.outstanding(dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC))) == 1
+
+
+def test_a_ledger_stands_for_its_open_promises_and_its_label() -> None:
+    class SmallLedger:
+        favourable = "good"
+
+        def promises(self) -> pd.DataFrame:
+            return join_facts(facts(), ROWS)
+
+    promised = promised_rows(SmallLedger())
+    assert (promised.favourable, len(promised)) == ("good", 2)
+    assert promised_rows(promised) is promised
+
+
+def test_what_is_no_table_and_rows_that_are_missing_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"promises must be a Ledger, a PlanBatch or a DataFrame .* got int"):
+        promised_rows(3)
+    with pytest.raises(InvalidInputError, match="there are 2 promises and 1 rows"):
+        join_facts(facts(), ROWS.head(1))
+    with pytest.raises(InvalidInputError, match="as_of must be a date, such as 2026-11-18, got 'March'"):
+        promised_rows(ROWS).outstanding("March")
+
+
+def test_each_option_of_a_batch_is_a_promise(german) -> None:
+    promised = promised_rows(german)
+    assert promised.facts.index.tolist() == ["10/1", "10/2", "10/3", "180/1", "180/2", "290/1"]
+    assert promised.facts["option_guarantee"].tolist() == german.option_lower.tolist()
+    assert promised.favourable == "good"
+    pd.testing.assert_frame_equal(promised.rows.reset_index(drop=True), german.options.reset_index(drop=True))
