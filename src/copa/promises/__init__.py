@@ -4,6 +4,7 @@ Functions are imported here at once, because some have the name of their module 
 later would be the module for whoever imported that first. What is heavy is imported inside the functions.
 """
 
+from copa.promises.ledger import Ledger
 from copa.promises.promised_rows import PromisedRows, promised_rows
 
-__all__ = ["PromisedRows", "promised_rows"]
+__all__ = ["Ledger", "PromisedRows", "promised_rows"]

@@ -96,7 +96,7 @@ class PromisedRows:
         return self.select((status.isna() | (status == OPEN)).to_numpy(dtype=bool) & still)
 
 
-def read_day(as_of: Any) -> date:
+def read_day(as_of: Any, name: str = "as_of") -> date:
     """Return a date, given as one, as a point in time, or as text like 2026-11-18; None is today, in UTC."""
     if as_of is None:
         return datetime.now(UTC).date()
@@ -107,7 +107,7 @@ def read_day(as_of: Any) -> date:
     try:
         return date.fromisoformat(as_of)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"as_of must be a date, such as 2026-11-18, got {shown(as_of)}") from None
+        raise InvalidInputError(f"{name} must be a date, such as 2026-11-18, got {shown(as_of)}") from None
 
 
 def fact_names(columns: Any) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Versions of a ledger's tables, which alembic makes one from another."""

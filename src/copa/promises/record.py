@@ -1,0 +1,303 @@
+"""From plans to promises: which options can be promised, what is kept of them, and until when they are valid."""
+
+import calendar
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from copa._core.formats import Digest
+from copa._core.reading import is_whole
+from copa._core.words import hint, listed, shown, visible
+from copa.bounds.certificate import Certificate
+from copa.exceptions import InvalidInputError
+from copa.models.base import best_of
+from copa.models.storage import pack_estimator
+from copa.plans import PlanBatch
+from copa.plans.changes import named_ends
+from copa.plans.frames import labels, option_numbers
+from copa.promises._storage.digests import canonical
+from copa.promises._storage.layouts import pack_cells, pack_layout
+from copa.promises.promised_rows import read_day
+from copa.schema.yaml_files import with_text_keys
+from copa.tables.cells import alone, cells_of, plain
+from copa.tables.packing import pack_entry
+from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.set_files import pack_set
+
+PROMISABLE = ("ok", "fragile")  # statuses of plans whose options are handed to people
+ABOVE, BELOW = "above", "below"  # the side of an interval that the option leaves open
+LONGEST_TEXT = 200
+
+_SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the promises of a batch have in common.
+
+    Parameters
+    ----------
+    layout : bytes
+        Columns and dtypes of the promised rows.
+    model_version : str
+    made, valid_until : date
+    content : dict
+        Fingerprint, digests, confidence, label and columns that may differ.
+    """
+
+    layout: bytes
+    model_version: str
+    made: date
+    valid_until: date
+    content: dict[str, Any]
+
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """As the table has them."""
+        return self.model_version, self.made.isoformat(), self.valid_until.isoformat(), canonical(self.content)
+
+
+@dataclass(frozen=True)
+class NewPromise:
+    """An option that is to be promised.
+
+    Parameters
+    ----------
+    applicant : str
+    content : dict
+        What is said of nobody in particular: number and guarantee of the option.
+    personal : dict
+        Row, changed columns, region, and digest of the certificate.
+    """
+
+    applicant: str
+    content: dict[str, Any]
+    personal: dict[str, Any]
+
+
+def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any, model: Any, may_differ: Any) -> Terms:
+    """What all promises of a batch have in common; an InvalidInputError says what is wrong with the arguments."""
+    if not isinstance(batch, PlanBatch):
+        raise InvalidInputError(f"batch must be a PlanBatch, got {type(batch).__name__}")
+    day = read_day(made, "made")
+    basis = batch.basis
+    content = {
+        "confidence": basis.confidence,
+        "favourable": pack_entry(basis.favourable, "the favourable label"),
+        "may_differ": read_columns(may_differ, batch.options.columns, "may_differ"),
+        "model_fingerprint": _basis_digest(batch) if model is None else fingerprint(model),
+        "schema_digest": Digest().add(with_text_keys(basis.schema.to_dict())).text(),
+        "threshold": basis.threshold,
+    }
+    return Terms(
+        pack_layout(batch.options),
+        read_text(model_version, "model_version"),
+        day,
+        read_end(valid_for, day),
+        content,
+    )
+
+
+def read_text(value: Any, name: str) -> str:
+    """Read a short text of one line that is not empty."""
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or visible(value) != value:
+        raise InvalidInputError(
+            f"{name} must be text of one line, of up to {LONGEST_TEXT} characters, got {shown(value)}"
+        )
+    return str(value)
+
+
+def read_columns(given: Any, known: Iterable[Any], name: str) -> list[str]:
+    """Read names of columns that there are."""
+    names = [given] if isinstance(given, str) else list(given or ())
+    columns = [str(column) for column in known]
+    for column in names:
+        if column not in columns:
+            raise InvalidInputError(f"{name}: there is no column {shown(column)}; {hint(column, columns)}")
+    return sorted(set(names))
+
+
+def read_end(valid_for: Any, made: date) -> date:
+    """Last day on which a promise is valid: given as a span, as text such as "12 months", or as the day itself."""
+    end = _end(valid_for, made)
+    if end is None:
+        raise InvalidInputError(
+            f'valid_for must be a span such as "12 months" or "90 days", a timedelta, or a date, got {shown(valid_for)}'
+        )
+    if end < made:
+        raise InvalidInputError(f"the promise would end on {end}, before it is made on {made}; give a later date")
+    return end
+
+
+def _end(valid_for: Any, made: date) -> date | None:  # noqa: PLR0911 - one per way to say it
+    try:
+        if isinstance(valid_for, timedelta):
+            return made + valid_for
+        if isinstance(valid_for, date):
+            return valid_for.date() if isinstance(valid_for, datetime) else valid_for
+        if not isinstance(valid_for, str):
+            return None
+        found = _SPAN.fullmatch(valid_for.lower())
+        if found is None:
+            return date.fromisoformat(valid_for.strip())
+        number, unit = int(found[1]), found[2]
+        if unit in ("day", "week"):
+            return made + timedelta(days=number * (7 if unit == "week" else 1))
+        return _months_later(made, number * (12 if unit == "year" else 1))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _months_later(day: date, months: int) -> date:
+    """The same day of the month, or the last one where there is none."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def fingerprint(model: Any) -> str:
+    """Digest of a model: of the file that skops makes of it.
+
+    Parameters
+    ----------
+    model : object
+        A fitted estimator, or a RecoursePlanner, whose model is taken.
+
+    Raises
+    ------
+    InvalidInputError
+        If skops cannot save it.
+    """
+    own = model.model if hasattr(model, "fitted_") and hasattr(model, "model") else model
+    return f"model:{Digest().add('model').add(pack_estimator(best_of(own)).hex()).text()}"
+
+
+def _basis_digest(batch: PlanBatch) -> str:
+    """Fingerprint without the model: of what the plans know of it, the ambiguity set and how it decides."""
+    digest = Digest().add([batch.basis.subject, pack_entry(batch.basis.favourable, "the label")])
+    return f"basis:{digest.add([batch.basis.threshold, set_digest(batch.ambiguity)]).text()}"
+
+
+def set_digest(ambiguity: AmbiguitySet) -> str:
+    """Digest of an ambiguity set."""
+    try:
+        told, arrays = pack_set(ambiguity)
+    except InvalidInputError:  # a class of one's own
+        told = {"kind": type(ambiguity).__name__}
+        arrays = {"mean": ambiguity.mean, "cov": ambiguity.cov, "radius": np.float64(ambiguity.radius)}
+    digest = Digest().add(told)
+    for name in sorted(arrays):
+        digest.add_array(name, arrays[name])
+    return digest.text()
+
+
+def certificate_digest(certificate: Certificate | None, ambiguity: str) -> str:
+    """Digest of the proof of a plan; `ambiguity` is the digest of its set. Empty where there is no proof."""
+    if certificate is None:
+        return ""
+    digest = Digest().add(ambiguity)
+    digest.add_array("points", certificate.points)
+    for name, numbers in sorted(certificate.proof().items()):
+        digest.add_array(name, np.asarray(numbers, dtype=np.float64))
+    return digest.text()
+
+
+def promises_of(batch: PlanBatch, options: Any = None) -> Iterator[NewPromise]:
+    """Yield the options of a batch that can be promised, or those that are asked for, in the order of the batch."""
+    rows = chosen_options(batch, options)
+    if not len(rows):
+        return
+    cells = pack_cells(batch.options.iloc[rows])
+    numbers, people = option_numbers(batch)[rows].tolist(), _people(batch)
+    guarantees, owners = batch.option_lower[rows].tolist(), batch.owner[rows].tolist()
+    ambiguity, proofs = set_digest(batch.ambiguity), dict[int, str]()
+    regions = _regions(batch, rows)
+    for k, owner in enumerate(owners):
+        if owner not in proofs:
+            proofs = {owner: certificate_digest(batch.certificates[owner], ambiguity)}
+        yield NewPromise(
+            people[owner],
+            {"guarantee": guarantees[k], "option": numbers[k]},
+            {
+                "certificate": proofs[owner],
+                "changed": np.flatnonzero(batch.changed[rows[k]]).tolist(),
+                "region": regions[k],
+                "row": cells[k],
+            },
+        )
+
+
+def _people(batch: PlanBatch) -> list[str]:
+    return [alone(label) for label in labels(batch.applicants.index, np.arange(len(batch)))]
+
+
+def _regions(batch: PlanBatch, rows: Any) -> list[dict[str, list[Any]]]:
+    """For each option the interval of every column that has one, and the side that the option leaves open.
+
+    An option that is worded "at least 2400" is fulfilled by any more, also beyond what the schema lets an applicant
+    change: such a side is open.
+    """
+    intervals = batch.intervals
+    if intervals is None:
+        return [{} for _ in rows]
+    features = {feature.name: feature for feature in batch.basis.schema.features}
+    own = {name: cells_of(batch.applicants[name]) for name in intervals.columns}
+    regions = []
+    for row in rows.tolist():
+        region = {}
+        for name, (low, high) in intervals.of(row).items():
+            least, most = named_ends(features.get(name), own[name][batch.owner[row]], (low, high))
+            region[name] = [low, high, ABOVE if most is None else BELOW if least is None else ""]
+        regions.append(region)
+    return regions
+
+
+def chosen_options(batch: PlanBatch, options: Any) -> Any:
+    """Positions of the options to promise, ascending.
+
+    Parameters
+    ----------
+    batch : PlanBatch
+    options : int, sequence of int, Mapping or None
+        Numbers of options, for all applicants or by applicant; None for all that can be promised.
+    """
+    able = np.isin(batch.status[batch.owner], PROMISABLE) & batch.accepted
+    numbers = option_numbers(batch)
+    if options is None:
+        return np.flatnonzero(able)
+    if not isinstance(options, Mapping):
+        return np.flatnonzero(able & np.isin(numbers, _numbers(options)))
+    places: dict[Any, int] = {}
+    for i, (label, person) in enumerate(zip(batch.applicants.index, _people(batch), strict=True)):
+        places.setdefault(person, i)
+        places.setdefault(plain(label), i)
+    chosen: list[int] = []
+    for label, asked in options.items():
+        i = places.get(plain(label))
+        if i is None:
+            known = [key for key in places if isinstance(key, str)]
+            raise InvalidInputError(f"applicant {shown(label)} is not among the plans; {hint(label, known)}")
+        for number in _numbers(asked):
+            found = np.flatnonzero((batch.owner == i) & (numbers == number))
+            if not len(found):
+                raise InvalidInputError(
+                    f"applicant {shown(label)} has no option {number}; there are {listed(numbers[batch.owner == i])}"
+                )
+            if not able[found[0]]:
+                raise InvalidInputError(
+                    f"option {number} of applicant {shown(label)} cannot be promised: the plan is "
+                    f"{batch.status[i]}{'' if batch.accepted[found[0]] else ', and the model does not accept it today'}"
+                )
+            chosen.append(int(found[0]))
+    return np.unique(np.array(chosen, dtype=np.intp))
+
+
+def _numbers(asked: Any) -> list[int]:
+    found = [asked] if is_whole(asked) else list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [None]
+    for number in found:
+        if not is_whole(number) or number < 1:
+            raise InvalidInputError(f"options must be numbers of options, from 1, got {shown(asked)}")
+    return [int(number) for number in found]
