@@ -5,6 +5,8 @@ later would be the module for whoever imported that first. What is heavy is impo
 """
 
 from copa.promises.ledger import Ledger
+from copa.promises.ledger_check import LedgerCheck
 from copa.promises.promised_rows import PromisedRows, promised_rows
+from copa.promises.redeem import Redemption
 
-__all__ = ["Ledger", "PromisedRows", "promised_rows"]
+__all__ = ["Ledger", "LedgerCheck", "PromisedRows", "Redemption", "promised_rows"]

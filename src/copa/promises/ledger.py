@@ -7,10 +7,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.reading import read_count, read_word
-from copa.exceptions import MissingPackageError
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
+from copa.promises.ledger_check import LedgerCheck
 from copa.promises.promised_rows import read_day
 from copa.promises.record import NewPromise, Terms, promises_of, read_text, terms_of
+from copa.promises.redeem import (
+    BROKEN,
+    DECISIONS,
+    KEPT,
+    NOT_FULFILLED,
+    Promise,
+    Redemption,
+    choose,
+    model_accepts,
+    model_fingerprint,
+    read_decision,
+    read_reference,
+    read_row,
+)
 from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
@@ -18,12 +34,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from copa.promises._storage.chain import Writer
+    from copa.promises._storage.chain import NewEvent, Writer
     from copa.promises._storage.database import Database
 
 BLOCK = 50_000
 PACKAGES = "pip install 'copa-recourse[ledger]'"
-LOOKED_UP = 500  # promises that are looked up at a time
+REDEEMED, WAIVED, SUPERSEDED = "redeemed", "waived", "superseded"
 
 
 class Ledger:
@@ -199,7 +215,8 @@ class Ledger:
         blocks = list(self.blocks(status, as_of))
         if not blocks:
             return join_facts(pd.DataFrame(index=pd.Index([], dtype=object)), pd.DataFrame())
-        return blocks[0] if len(blocks) == 1 else pd.concat(blocks)
+        table = blocks[0] if len(blocks) == 1 else pd.concat(blocks)
+        return table.set_axis(table.index.astype(object))
 
     def blocks(self, status: str = "open", as_of: Any = None, size: int = BLOCK) -> "Iterator[pd.DataFrame]":
         """Yield what `promises` returns in parts, so that millions fit in memory.
@@ -225,6 +242,257 @@ class Ledger:
     def _blocks(self, status: str, day: date, size: int, read: Any) -> "Iterator[pd.DataFrame]":
         with self._database.reading() as connection:
             yield from read(connection, status, day, size)
+
+    def redeem(
+        self,
+        promise_id: str,
+        row: Any,
+        model: Any,
+        *,
+        decision: str | None = None,
+        reason: str = "",
+        may_differ: Sequence[str] = (),
+        as_of: Any = None,
+        recorded_by: str | None = None,
+    ) -> Redemption:
+        """Say whether a person's row fulfils a promise, and what the model answers; both are recorded.
+
+        A row that does not fulfil the promise leaves it open. One that does ends it: kept if the model accepts the row,
+        broken if not.
+
+        Parameters
+        ----------
+        promise_id : str
+            Id of the promise; or the applicant, of whose open promises the one is taken that the row fulfils.
+        row : DataFrame of one row, Series or Mapping
+            The person as of today, in the columns of the promised row.
+        model : object
+            Today's model, which is asked by its own `predict`; or a planner.
+        decision : {"honour", "refuse"}, optional
+            What is decided if the promise is broken; `decide` can say it later.
+        reason : str
+            Why; a refusal needs one.
+        may_differ : sequence of str
+            Columns that may differ from the promised row, beside those named when it was recorded.
+        as_of : date or str, optional
+            Day of the return; default: today, in UTC.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+
+        Returns
+        -------
+        Redemption
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such promise, it is not open or no longer valid, or the row has other columns; nothing is
+            recorded then.
+        """
+        from copa.promises._storage.closing import find_promises, require_open
+
+        decision, reason = read_decision(decision, reason)
+        reference, day = read_reference(promise_id), read_day(as_of)
+        with self._database.reading() as connection:
+            candidates = find_promises(connection, reference, day)
+        promise = choose(candidates, reference, row, model, may_differ)
+        own = read_row(row, promise.layout, model)
+        differences = promise.differences(own, may_differ)
+        accepted = model_accepts(model, own, unpack_entry(promise.terms["favourable"]))
+        outcome = NOT_FULFILLED if differences else KEPT if accepted else BROKEN
+        found = Redemption(
+            promise.promise,
+            promise.applicant,
+            fulfilled=not differences,
+            accepted=accepted,
+            outcome=outcome,
+            differences=differences,
+            decision=decision if outcome == BROKEN else None,
+        )
+        events = _redemption_events(found, promise, own, model_fingerprint(model), reason)
+        with self._writing(recorded_by) as writer:
+            require_open(writer, promise.promise)
+            writer.append(events)
+        return found
+
+    def decide(self, promise_id: str, decision: str, reason: str = "", *, recorded_by: str | None = None) -> None:
+        """Record what was decided of a broken promise.
+
+        Parameters
+        ----------
+        promise_id : str
+            Id of the promise.
+        decision : {"honour", "refuse"}
+            Whether it is honoured although the model does not accept the person.
+        reason : str
+            Why; a refusal needs one.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+        """
+        from copa.promises._storage.closing import decide
+
+        word, told = read_decision(read_word(decision, DECISIONS, "decision"), reason)
+        with self._writing(recorded_by) as writer:
+            decide(writer, read_reference(promise_id), str(word), told)
+
+    def waive(self, promise_id: str, reason: str = "", *, recorded_by: str | None = None) -> None:
+        """Record that a person gave up a promise.
+
+        Parameters
+        ----------
+        promise_id : str
+            Id of the promise.
+        reason : str
+            Why.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+        """
+        self._end(promise_id, WAIVED, {}, reason, recorded_by)
+
+    def supersede(self, promise_id: str, by: str, reason: str = "", *, recorded_by: str | None = None) -> None:
+        """Record that another promise takes the place of one.
+
+        Parameters
+        ----------
+        promise_id : str
+            Id of the promise that ends.
+        by : str
+            Id of the promise that takes its place, which must be open.
+        reason : str
+            Why.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+        """
+        if by == promise_id:
+            raise InvalidInputError(f"a promise cannot take its own place, got {shown(by)} twice")
+        self._end(promise_id, SUPERSEDED, {"by": read_reference(by)}, reason, recorded_by)
+
+    def _end(self, promise_id: str, kind: str, content: dict[str, Any], reason: str, recorded_by: str | None) -> None:
+        from copa.promises._storage.closing import end, require_open
+
+        _, told = read_decision(None, reason)
+        with self._writing(recorded_by) as writer:
+            if "by" in content:
+                require_open(writer, content["by"])
+            end(writer, read_reference(promise_id), kind, content, told)
+
+    def expire(self, as_of: Any = None, *, recorded_by: str | None = None) -> list[str]:
+        """Record the end of all promises whose last day is over.
+
+        Until then they count as expired all the same.
+
+        Parameters
+        ----------
+        as_of : date or str, optional
+            The day; default: today, in UTC.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+
+        Returns
+        -------
+        list of str
+            Ids of these promises.
+        """
+        from copa.promises._storage.closing import expire
+
+        day = read_day(as_of)
+        with self._writing(recorded_by) as writer:
+            return expire(writer, day)
+
+    def verify(self, checkpoint: Any = None, key: Any = None, *, exact: bool = False) -> LedgerCheck:
+        """Find any event that was changed, removed or put in another order, and anything beside the events too.
+
+        Parameters
+        ----------
+        checkpoint : Mapping, str or Path, optional
+            A checkpoint of this ledger, or its file. Only with one is it found that the last events were removed
+            together with their trace in the head, or that the whole ledger was written anew.
+        key : bytes, str or Path, optional
+            The key that the checkpoint was signed with, or its file.
+        exact : bool
+            Compare the bytes of an SQLite file with those that the checkpoint was made of: for copies that were taken
+            then. A ledger that is in use differs soon.
+
+        Returns
+        -------
+        LedgerCheck
+
+        Raises
+        ------
+        DataError
+            If the checkpoint is none, or not signed with the key.
+        """
+        from copa.promises._storage.checkpoint import read_checkpoint
+        from copa.promises._storage.verification import verify
+
+        known = None if checkpoint is None else read_checkpoint(checkpoint, key)
+        if exact and (known is None or known.file is None or self._database.file is None):
+            raise InvalidInputError(
+                "exact compares a copy of an SQLite file with its checkpoint: give a checkpoint of it"
+            )
+        return verify(self._database, known, exact=exact)
+
+    def checkpoint(self, key: Any) -> dict[str, Any]:
+        """Say how far the ledger is, signed: for others to keep, and to give to `verify` later.
+
+        Parameters
+        ----------
+        key : bytes, str or Path
+            A secret of at least 16 bytes, or its file. Who can write the ledger should not have it.
+
+        Returns
+        -------
+        dict
+            As JSON has it: name of the ledger, number of events, digest of the last one, SHA-256 of an SQLite file, and
+            the signature (HMAC with SHA-256).
+        """
+        from copa.promises._storage.checkpoint import make_checkpoint, read_key
+
+        secret = read_key(key)
+        return make_checkpoint(self._database).signed(secret)
+
+    def purge(self, before: Any, *, recorded_by: str | None = None) -> int:
+        """Delete the personal data of promises that ended before a day; their events and digests stay.
+
+        Deleted are applicants, rows and reasons, with the salts of their digests. Which events are concerned is
+        recorded. Copies and backups of the database are not reached.
+
+        Parameters
+        ----------
+        before : date or str
+            Promises that ended before this day, by an event or by their last day.
+        recorded_by : str, optional
+            Who records it; default: the user of this process.
+
+        Returns
+        -------
+        int
+            Number of promises.
+        """
+        from copa.promises._storage.purge import purge
+
+        if before is None:
+            raise InvalidInputError("before must be a date, such as 2026-11-18, got None")
+        by = read_text(current_user() if recorded_by is None else recorded_by, "recorded_by")
+        return purge(self._database, read_day(before, "before"), by)
+
+
+def _redemption_events(
+    found: Redemption, promise: Promise, row: "pd.DataFrame", fingerprint: str, reason: str
+) -> "list[NewEvent]":
+    """The events of a person's return."""
+    from copa.promises._storage.chain import NewEvent
+    from copa.promises._storage.closing import decided
+    from copa.promises._storage.layouts import pack_cells
+
+    content = {"accepted": found.accepted, "fulfilled": found.fulfilled, "model_fingerprint": fingerprint}
+    said = {"differences": list(found.differences), "row": pack_cells(row[list(promise.layout.columns)])[0]}
+    events = [NewEvent(REDEEMED, found.promise, content, applicant=found.applicant, personal=said)]
+    if found.fulfilled:
+        events.append(NewEvent(found.outcome, found.promise))
+    if found.decision is not None:
+        events.append(decided(found.promise, found.applicant, found.decision, reason))
+    return events
 
 
 def current_user() -> str:

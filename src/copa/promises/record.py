@@ -276,10 +276,10 @@ def chosen_options(batch: PlanBatch, options: Any) -> Any:
         places.setdefault(plain(label), i)
     chosen: list[int] = []
     for label, asked in options.items():
-        i = places.get(plain(label))
-        if i is None:
+        if plain(label) not in places:
             known = [key for key in places if isinstance(key, str)]
             raise InvalidInputError(f"applicant {shown(label)} is not among the plans; {hint(label, known)}")
+        i = places[plain(label)]
         for number in _numbers(asked):
             found = np.flatnonzero((batch.owner == i) & (numbers == number))
             if not len(found):
@@ -296,7 +296,9 @@ def chosen_options(batch: PlanBatch, options: Any) -> Any:
 
 
 def _numbers(asked: Any) -> list[int]:
-    found = [asked] if is_whole(asked) else list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [None]
+    found: list[Any] = [asked] if is_whole(asked) else [None]
+    if isinstance(asked, (list, tuple, set, np.ndarray)):
+        found = list(asked)
     for number in found:
         if not is_whole(number) or number < 1:
             raise InvalidInputError(f"options must be numbers of options, from 1, got {shown(asked)}")

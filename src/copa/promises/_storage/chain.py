@@ -69,7 +69,7 @@ class Writer:
     """
 
     def __init__(self, connection: sa.Connection, recorded_by: str) -> None:
-        self._connection = connection
+        self.connection = connection
         self._recorded_by = recorded_by
         self._at = datetime.now(UTC).isoformat(timespec="microseconds")
         # On PostgreSQL the next writer waits here; on SQLite it waits for the transaction.
@@ -80,7 +80,7 @@ class Writer:
 
     def add_terms(self, layout: bytes, columns: Sequence[str]) -> int:
         """Return the number of these terms, which are stored if they are not yet there."""
-        connection = self._connection
+        connection = self.connection
         place = connection.scalar(sa.select(layouts.c.id).where(layouts.c.content == layout))
         if place is None:
             place = 1 + (connection.scalar(sa.select(sa.func.max(layouts.c.id))) or 0)
@@ -112,7 +112,7 @@ class Writer:
             asked = list(identities[begin : begin + LOOKED_UP])
             known |= {
                 row.identity: row.promise
-                for row in self._connection.execute(query.where(personal.c.identity.in_(asked)))
+                for row in self.connection.execute(query.where(personal.c.identity.in_(asked)))
             }
         return known
 
@@ -124,13 +124,13 @@ class Writer:
                 row, person = self._rows(event)
                 rows.append(row)
                 people += [] if person is None else [person]
-            self._connection.execute(events.insert(), rows)
+            self.connection.execute(events.insert(), rows)
             if people:
-                self._connection.execute(personal.insert(), people)
+                self.connection.execute(personal.insert(), people)
 
     def finish(self) -> None:
         """Move the head of the chain to the last event."""
-        self._connection.execute(
+        self.connection.execute(
             head.update().where(head.c.ledger == self._ledger).values(seq=self.seq, digest=self._digest)
         )
 
@@ -161,11 +161,3 @@ def appending(database: Database, recorded_by: str) -> Iterator[Writer]:
         writer = Writer(connection, recorded_by)
         yield writer
         writer.finish()
-
-
-def known_terms(connection: sa.Connection) -> Iterator[tuple[int, str]]:
-    """Number and digest of all terms."""
-    raw = {row.id: row.content for row in connection.execute(sa.select(layouts))}
-    for row in connection.execute(sa.select(terms)).all():
-        if row.layout in raw:
-            yield row.id, terms_digest(raw[row.layout], (row.model_version, row.made, row.valid_until, row.content))

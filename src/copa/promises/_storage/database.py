@@ -117,10 +117,7 @@ class Database:
 
     def _create(self) -> None:
         if self.is_sqlite:
-            with self.engine.connect() as connection:
-                raw = connection.connection.driver_connection
-                assert raw is not None  # noqa: S101 - it is connected
-                raw.execute("PRAGMA journal_mode=WAL")  # stays in the file; not possible in a transaction
+            self.outside("PRAGMA journal_mode=WAL")  # stays in the file
         with self.writing() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
@@ -134,6 +131,8 @@ class Database:
             if self.is_sqlite:
                 connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
                 connection.exec_driver_sql(f"PRAGMA user_version={int(tables.VERSION)}")
+        if self.is_sqlite:
+            self.outside("PRAGMA wal_checkpoint(TRUNCATE)")  # `verify` reads the header of the file
 
     def _upgrade(self) -> None:
         with self.writing() as connection:
@@ -157,6 +156,20 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def outside(self, statement: str) -> None:
+        """Run a statement that is not possible in a transaction."""
+        with self.errors_named(), self.engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            try:
+                if not self.is_sqlite:
+                    raw.autocommit = True
+                raw.execute(statement)
+            except raw_errors(self.engine) as error:
+                raise DataError(f"{statement} failed on the ledger {self.name}: {error}") from error
+            finally:
+                if not self.is_sqlite:
+                    raw.autocommit = False
+
     @contextmanager
     def errors_named(self) -> Iterator[None]:
         """Say in one line what is wrong with the database."""
@@ -177,6 +190,12 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def raw_errors(engine: sa.Engine) -> Any:
+    """The class of errors of a database's driver."""
+    driver: Any = engine.dialect.dbapi
+    return driver.Error
 
 
 def read_url(url: Any) -> sa.URL:

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from copa.promises._storage.layouts import unpack_cells, unpack_layout
-from copa.promises._storage.tables import ALL, EXPIRED, OPEN, PROMISED, closes, events, layouts, personal, terms
+from copa.promises._storage.tables import ALL, EXPIRED, IS_CLOSING, OPEN, PROMISED, events, layouts, personal, terms
 from copa.promises.promised_rows import PROMISE, join_facts
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ closing = events.alias("closing")
 
 def promises_query() -> sa.Select[Any]:
     """One row for each promise, with the kind of the event that ended it, and its personal data unless purged."""
-    ended = sa.and_(closing.c.promise == events.c.promise, closes(closing))
+    ended = sa.and_(closing.c.promise == events.c.promise, IS_CLOSING)
     return (
         sa.select(
             events.c.seq,

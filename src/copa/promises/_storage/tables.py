@@ -77,7 +77,5 @@ personal = sa.Table(
 version = sa.Table("alembic_version", metadata, sa.Column("version_num", sa.String(32), primary_key=True))
 
 
-def closes(table: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Whether an event ends a promise, in the words of the index that finds it (its values must not be parameters)."""
-    words = ", ".join(f"'{kind}'" for kind in CLOSING)
-    return sa.text(f"{table.name}.kind IN ({words})")  # type: ignore[return-value]  # a condition of constants
+# Whether the event `closing` ends a promise, in the words of the index that finds it: with values, not parameters.
+IS_CLOSING = sa.text("closing.kind IN ({})".format(", ".join(f"'{kind}'" for kind in CLOSING)))

@@ -1,0 +1,93 @@
+"""Looking promises up, and ending them."""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import sqlalchemy as sa
+
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
+from copa.promises._storage.chain import NewEvent, Writer
+from copa.promises._storage.layouts import unpack_layout
+from copa.promises._storage.listing import closing, promises_query, read_terms
+from copa.promises._storage.tables import BROKEN, DECIDED, EXPIRED, events, layouts, personal, terms
+from copa.promises.redeem import Promise, promise_from
+
+
+def find_promises(connection: sa.Connection, reference: str, as_of: date) -> list[Promise]:
+    """The open promise of an id, or all those of an applicant; an InvalidInputError says why there is none."""
+    rows = connection.execute(promises_query().where(events.c.promise == reference)).all()
+    if not rows:
+        rows = connection.execute(
+            promises_query().where(personal.c.applicant == reference).order_by(events.c.seq)
+        ).all()
+    if not rows:
+        raise InvalidInputError(f"the ledger has no promise or applicant {shown(reference)}")
+    known = read_terms(connection)
+    ready = [row for row in rows if row.ended is None and known[row.terms]["valid_until"] >= as_of]
+    if not ready:
+        raise InvalidInputError(_why_not(rows, known, reference))
+    return [promise_from(row, known[row.terms], _layout(connection, known[row.terms]["layout"])) for row in ready]
+
+
+def _why_not(rows: Any, known: dict[int, dict[str, Any]], reference: str) -> str:
+    row = rows[0]
+    if len(rows) > 1:
+        return f"none of the {len(rows)} promises to applicant {shown(reference)} is open"
+    if row.ended is not None:
+        return f"promise {shown(row.promise)} is not open: it was {row.ended}"
+    return f"promise {shown(row.promise)} is not open: it was valid until {known[row.terms]['valid_until']}"
+
+
+def _layout(connection: sa.Connection, place: int) -> Any:
+    return unpack_layout(connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place)))
+
+
+def require_open(writer: Writer, promise: str) -> str:
+    """Return the applicant of a promise that no event has ended; an InvalidInputError says what it is."""
+    row = writer.connection.execute(promises_query().where(events.c.promise == promise)).first()
+    if row is None:
+        raise InvalidInputError(f"the ledger has no promise {shown(promise)}")
+    if row.ended is not None:
+        raise InvalidInputError(f"promise {shown(promise)} is not open: it was {row.ended}")
+    return row.applicant or ""
+
+
+def end(writer: Writer, promise: str, kind: str, content: Mapping[str, Any], reason: str) -> None:
+    """End an open promise; the reason is kept as personal data."""
+    applicant = require_open(writer, promise)
+    said = {"reason": reason} if reason else None
+    writer.append([NewEvent(kind, promise, content, applicant=applicant, personal=said)])
+
+
+def expire(writer: Writer, as_of: date) -> list[str]:
+    """End all promises whose last day is over."""
+    query = promises_query().where(closing.c.kind.is_(None), terms.c.valid_until < as_of.isoformat())
+    over = [row.promise for row in writer.connection.execute(query.order_by(events.c.seq))]
+    writer.append([NewEvent(EXPIRED, promise, {"as_of": as_of.isoformat()}) for promise in over])
+    return over
+
+
+def decide(writer: Writer, promise: str, decision: str, reason: str) -> None:
+    """Record what was decided of a broken promise, once."""
+    row = writer.connection.execute(promises_query().where(events.c.promise == promise)).first()
+    if row is None:
+        raise InvalidInputError(f"the ledger has no promise {shown(promise)}")
+    if row.ended != BROKEN:
+        raise InvalidInputError(f"promise {shown(promise)} is not broken: there is nothing to decide")
+    earlier = writer.connection.scalar(
+        sa.select(events.c.content).where(events.c.promise == promise, events.c.kind == DECIDED)
+    )
+    if earlier is not None:
+        raise InvalidInputError(
+            f"of promise {shown(promise)} it was decided already: {json.loads(earlier)['decision']}"
+        )
+    writer.append([decided(promise, row.applicant or "", decision, reason)])
+
+
+def decided(promise: str, applicant: str, decision: str, reason: str) -> NewEvent:
+    """The event of a decision; the reason is kept as personal data."""
+    said = {"reason": reason} if reason else None
+    return NewEvent(DECIDED, promise, {"decision": decision}, applicant=applicant, personal=said)

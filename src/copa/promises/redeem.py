@@ -1,0 +1,239 @@
+"""A person comes back: whether the row fulfils the promise, and what today's model answers."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.words import hint, listed, shown
+from copa.exceptions import InvalidInputError, MissingPackageError
+from copa.models.base import best_of
+from copa.plans.changes import changed_cells
+from copa.promises.record import ABOVE, BELOW, fingerprint, read_columns, read_text
+from copa.tables.casting import cast_like
+from copa.tables.cells import as_text, is_missing, plain, text_of
+from copa.tables.frames import as_pandas, is_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HONOUR, REFUSE = DECISIONS = ("honour", "refuse")
+KEPT, BROKEN, NOT_FULFILLED = "kept", "broken", "not fulfilled"
+LONGEST_REASON = 2_000
+
+
+@dataclass(frozen=True)
+class Redemption:
+    """What came of a person's return.
+
+    Parameters
+    ----------
+    promise : str
+        Id of the promise.
+    applicant : str
+        Whom it was made to.
+    fulfilled : bool
+        Whether the row is what the promise asks for.
+    accepted : bool
+        Whether today's model accepts the row.
+    outcome : {"kept", "broken", "not fulfilled"}
+        "broken": the row fulfils the promise, and the model does not accept it.
+    differences : tuple of str
+        Why the row does not fulfil the promise, in words.
+    decision : {"honour", "refuse"} or None
+        What the owner decided of a broken promise; None where nothing is decided.
+
+    Examples
+    --------
+    >>> from copa.promises import Redemption
+    >>> Redemption("p1", "ann", fulfilled=True, accepted=True, outcome="kept", differences=()).outcome
+    'kept'
+    """
+
+    promise: str
+    applicant: str
+    fulfilled: bool
+    accepted: bool
+    outcome: str
+    differences: tuple[str, ...]
+    decision: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """A promise as the ledger has it.
+
+    Parameters
+    ----------
+    promise, applicant : str
+    valid_until : date
+    terms : dict
+        What it has in common with others.
+    said : dict
+        Its row, region and changed columns.
+    layout : DataFrame
+        Columns and dtypes of the row, without rows.
+    """
+
+    promise: str
+    applicant: str
+    valid_until: date
+    terms: dict[str, Any]
+    said: dict[str, Any]
+    layout: "pd.DataFrame"
+
+    def differences(self, row: "pd.DataFrame", may_differ: Iterable[str] = ()) -> tuple[str, ...]:
+        """Say in words where a row is not what was promised; nothing where it is.
+
+        Parameters
+        ----------
+        row : DataFrame
+            One row.
+        may_differ : iterable of str
+            Columns that are not looked at, beside those that the promise names.
+        """
+        from copa.promises._storage.layouts import unpack_cells
+
+        promised = unpack_cells([self.said["row"]], self.layout)
+        ignored = {*self.terms["may_differ"], *read_columns(may_differ, self.layout.columns, "may_differ")}
+        flags = changed_cells(promised, row[list(promised.columns)])[0]
+        region, changed = self.said["region"], set(self.said["changed"])
+        found = []
+        for k in np.flatnonzero(flags).tolist():
+            name = promised.columns[k]
+            if name in ignored:
+                continue
+            cell, own = row[name].iloc[0], promised[name].iloc[0]
+            if name in region:
+                found += _outside(name, cell, *region[name])
+            else:
+                asked = "the option asks for" if k in changed else "it was promised with"
+                found.append(f"{name} is {as_text(cell)}, {asked} {as_text(own)}")
+        return tuple(found)
+
+
+def _outside(name: str, cell: Any, low: float, high: float, open_side: str) -> list[str]:
+    """Say that a number is outside of its interval; an open side has no end."""
+    value = plain(cell)
+    if isinstance(value, str) or is_missing(value):
+        return [f"{name} is {as_text(cell)}, the option asks for a number from {as_text(low)} to {as_text(high)}"]
+    if value < low and open_side != BELOW:
+        return [f"{name} is {as_text(cell)}, the option asks for at least {as_text(low)}"]
+    if value > high and open_side != ABOVE:
+        return [f"{name} is {as_text(cell)}, the option asks for at most {as_text(high)}"]
+    return []
+
+
+def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
+    """Return a person's row as a table of one row, in the dtypes of the promised rows.
+
+    Parameters
+    ----------
+    row : DataFrame of one row, Series or Mapping
+    layout : DataFrame
+        Columns that it must have.
+    model : object
+        May know further columns.
+
+    Raises
+    ------
+    InvalidInputError
+        If columns are missing, or others are there that nobody knows.
+    """
+    import pandas as pd
+
+    if is_table(row):
+        table = as_pandas(row, "row").reset_index(drop=True)
+    elif isinstance(row, pd.Series):
+        table = row.to_frame().T.reset_index(drop=True).infer_objects()
+    elif isinstance(row, Mapping):
+        table = pd.DataFrame([dict(row)])
+    else:
+        raise InvalidInputError(f"row must be a table of one row, a Series or a mapping, got {type(row).__name__}")
+    if len(table) != 1:
+        raise InvalidInputError(f"row must be one row, got {len(table)}")
+    names = [str(name) for name in layout.columns]
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InvalidInputError(f"the row lacks columns of the promised one: {listed(missing)}")
+    known = {*names, *map(str, getattr(best_of(_estimator(model)), "feature_names_in_", ()))}
+    for name in table.columns:
+        if name not in known:
+            raise InvalidInputError(f"the row has a column {shown(name)} that was not promised; {hint(name, names)}")
+    others = [name for name in table.columns if name not in names]
+    cast = {name: cast_like(table[name], layout[name]) for name in names}
+    return pd.DataFrame({**cast, **{name: table[name] for name in others}})
+
+
+def _estimator(model: Any) -> Any:
+    """The model, or that of a planner."""
+    return model.model if hasattr(model, "fitted_") and hasattr(model, "model") else model
+
+
+def model_accepts(model: Any, row: "pd.DataFrame", favourable: Any) -> bool:
+    """Whether a model's own `predict` gives a row the label that was promised."""
+    estimator = best_of(_estimator(model))
+    if not callable(getattr(estimator, "predict", None)):
+        raise InvalidInputError(f"model must have predict, as fitted classifiers do, got {type(model).__name__}")
+    classes = list(getattr(estimator, "classes_", ()))
+    if classes and not any(_same_label(label, favourable) for label in classes):
+        raise InvalidInputError(
+            f"the model answers {listed([plain(label) for label in classes])}, and {shown(favourable)} was promised"
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        missing = [str(name) for name in names if name not in row.columns]
+        if missing:
+            raise InvalidInputError(f"the model needs columns that the row lacks: {listed(missing)}")
+        row = row[list(names)]
+    answer = np.asarray(estimator.predict(row if names is not None else row.to_numpy())).ravel()[0]
+    return _same_label(answer, favourable)
+
+
+def _same_label(label: Any, favourable: Any) -> bool:
+    return bool(label == favourable or text_of(label) == text_of(favourable))
+
+
+def model_fingerprint(model: Any) -> str:
+    """Fingerprint of a model, "" where it has none."""
+    try:
+        return fingerprint(model)
+    except (InvalidInputError, MissingPackageError):
+        return ""
+
+
+def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:
+    """Read what was decided, and why; a refusal needs a reason."""
+    if decision is not None and decision not in DECISIONS:
+        raise InvalidInputError(f"decision must be 'honour' or 'refuse', got {shown(decision)}")
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
+        raise InvalidInputError(f"reason must be text of up to {LONGEST_REASON:,} characters, got {shown(reason)}")
+    if decision == REFUSE and not reason.strip():
+        raise InvalidInputError("a refusal needs a reason: give reason='...'")
+    return decision, reason
+
+
+def choose(candidates: Sequence[Promise], asked: str, row: Any, model: Any, may_differ: Iterable[str]) -> Promise:
+    """Of a person's open promises, the one that the row fulfils; an InvalidInputError names them where none is."""
+    if len(candidates) == 1:
+        return candidates[0]
+    for promise in candidates:
+        if not promise.differences(read_row(row, promise.layout, model), may_differ):
+            return promise
+    raise InvalidInputError(
+        f"the row fulfils none of the {len(candidates)} open promises of applicant {shown(asked)}; redeem one of "
+        f"them by its id: {listed([promise.promise for promise in candidates])}"
+    )
+
+
+def promise_from(row: Any, terms: dict[str, Any], layout: "pd.DataFrame") -> Promise:
+    """A promise, from what the database has."""
+    return Promise(row.promise, row.applicant, terms["valid_until"], terms, json.loads(row.said), layout)
+
+
+def read_reference(value: Any) -> str:
+    """Read the id of a promise, or an applicant."""
+    return read_text(value if isinstance(value, str) else str(plain(value)), "promise_id")

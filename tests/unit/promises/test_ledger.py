@@ -1,0 +1,268 @@
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import FunctionTransformer
+
+import copa
+from copa.exceptions import DataError, InvalidInputError
+from copa.plans import PlanBatch
+from copa.promises import Ledger
+from copa.promises.promised_rows import FACTS, split_facts
+from copa.promises.record import chosen_options, fingerprint
+from unit.promises.ledgers import IN_TIME, TERMS, TOO_LATE, execute, query, repeated
+
+
+def test_promises_have_the_facts_and_the_rows_that_were_recorded(ledger, loan_plans, bank):
+    ids = ledger.record(loan_plans, **TERMS, model=bank, recorded_by="ann")
+    facts, rows = split_facts(ledger.promises(as_of=IN_TIME))
+    own = chosen_options(loan_plans, None)
+    assert list(facts.columns) == list(FACTS)
+    assert facts.index.tolist() == ids
+    assert len(set(ids)) == len(own) > 20
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), loan_plans.options.iloc[own].reset_index(drop=True))
+    assert facts["applicant"].tolist() == loan_plans.applicants.index[loan_plans.owner[own]].tolist()
+    np.testing.assert_array_equal(facts["option_guarantee"].astype(float), loan_plans.option_lower[own])
+    assert set(facts["status"]) == {"open"}
+    assert set(facts["made"]) == {date(2026, 1, 15)}
+    assert set(facts["valid_until"]) == {date(2027, 1, 15)}
+    assert set(facts["recorded_by"]) == {"ann"}
+    assert set(facts["model_fingerprint"]) == {fingerprint(bank.model)}
+    assert facts["certificate_digest"].nunique() == facts["applicant"].nunique()
+    assert facts["schema_digest"].str.startswith("sha256:").all()
+    assert ledger.favourable == loan_plans.basis.favourable
+    assert ledger.verify().ok
+
+
+def test_the_same_batch_is_recorded_once_also_from_its_file(ledger, loan_plans, tmp_path):
+    ids = ledger.record(loan_plans, **TERMS)
+    loan_plans.save(tmp_path / "plans.copa")
+    assert ledger.record(PlanBatch.load(tmp_path / "plans.copa"), **TERMS) == ids
+    assert ledger.record(loan_plans[3:9], **TERMS, recorded_by="another") == [
+        promise
+        for promise, owner in zip(ids, loan_plans.owner[chosen_options(loan_plans, None)], strict=True)
+        if 3 <= owner < 9
+    ]
+    assert len(query(ledger, "SELECT seq FROM events")) == len(ids)
+    others = ledger.record(loan_plans, **{**TERMS, "made": "2026-02-15"})
+    assert not set(others) & set(ids)
+
+
+def test_only_options_that_were_handed_out_are_promised(small, german):
+    status, accepted = german.status.copy(), german.accepted.copy()
+    status[german.owner[0]] = "infeasible"
+    accepted[-1] = False
+    ids = small.record(replace(german, status=status, accepted=accepted), **TERMS)
+    assert len(ids) == np.count_nonzero(german.owner != german.owner[0]) - 1 > 0
+    label = german.applicants.index[german.owner[0]]
+    with pytest.raises(InvalidInputError, match="cannot be promised: the plan is infeasible"):
+        small.record(replace(german, status=status), **TERMS, options={label: 1})
+
+
+def test_some_options_of_some_applicants_are_promised(small, loan_plans):
+    label = loan_plans.applicants.index[2]
+    assert len(small.record(loan_plans, **TERMS, options={label: 1})) == 1
+    assert small.promises(as_of=IN_TIME)["applicant"].tolist() == [label]
+    first = small.record(loan_plans, **TERMS, options=1)
+    assert len(first) == len(set(loan_plans.owner[chosen_options(loan_plans, None)]))
+    for options, words in (
+        ({"nobody": 1}, "'nobody' is not among the plans"),
+        ({label: 9}, "no option 9"),
+        ({label: 0}, "from 1, got 0"),
+        ("first", "got 'first'"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            small.record(loan_plans, **TERMS, options=options)
+    assert len(small.promises(as_of=IN_TIME)) == len(first)
+
+
+@pytest.mark.parametrize(
+    ("valid_for", "end"),
+    [
+        ("12 months", date(2027, 1, 31)),
+        ("1 month", date(2026, 2, 28)),
+        ("2 weeks", date(2026, 2, 14)),
+        ("90 days", date(2026, 5, 1)),
+        ("1 year", date(2027, 1, 31)),
+        (timedelta(days=10), date(2026, 2, 10)),
+        (date(2026, 3, 31), date(2026, 3, 31)),
+        ("2026-03-31", date(2026, 3, 31)),
+    ],
+)
+def test_promises_end_as_said(small, loan_plans, valid_for, end):
+    small.record(loan_plans[:1], model_version="1", valid_for=valid_for, made="2026-01-31")
+    assert set(small.promises("all")["valid_until"]) == {end}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"valid_for": "2026-01-14"}, "would end on 2026-01-14, before it is made on 2026-01-15"),
+        ({"valid_for": timedelta(days=-1)}, "before it is made"),
+        ({"valid_for": "a while"}, "valid_for must be a span"),
+        ({"valid_for": 12}, "valid_for must be a span"),
+        ({"valid_for": "99999 years"}, "valid_for must be a span"),
+        ({"made": "15.1.2026"}, "made must be a date"),
+        ({"model_version": ""}, "model_version must be text"),
+        ({"model_version": "a\x00b"}, "model_version must be text"),
+        ({"may_differ": ["agee"]}, "no column 'agee'; did you mean 'age'"),
+        ({"recorded_by": "\n"}, "recorded_by must be text"),
+        ({"model": FunctionTransformer(lambda x: x)}, "skops cannot save"),
+    ],
+)
+def test_bad_terms_are_refused_in_one_line_and_nothing_is_written(small, loan_plans, change, words):
+    with pytest.raises(InvalidInputError, match=words) as refusal:
+        small.record(loan_plans, **{**TERMS, **change})
+    assert "\n" not in str(refusal.value)
+    assert query(small, "SELECT seq FROM events") == query(small, "SELECT id FROM terms") == []
+
+
+def test_what_is_no_batch_is_refused(small):
+    with pytest.raises(InvalidInputError, match="must be a PlanBatch, got list"):
+        small.record([], **TERMS)
+
+
+def test_a_promise_after_its_last_day_counts_as_expired_before_and_after_it_is_recorded(ledger, loan_plans):
+    ids = ledger.record(loan_plans[:5], **TERMS)
+    assert len(ledger.promises(as_of="2027-01-15")) == len(ids)
+    assert ledger.promises(as_of="2027-01-16").empty
+    late = ledger.promises("expired", as_of="2027-01-16")
+    assert late.index.tolist() == ids
+    assert set(late["status"]) == {"expired"}
+    assert ledger.expire(as_of=TOO_LATE) == ids
+    assert ledger.expire(as_of=TOO_LATE) == []
+    assert len(ledger.promises("expired", as_of=IN_TIME)) == len(ids)
+    assert ledger.promises(as_of=IN_TIME).empty
+
+
+def test_blocks_are_the_same_table_in_parts(ledger, loan_plans):
+    ledger.record(repeated(loan_plans, 250), **TERMS)
+    blocks = list(ledger.blocks(as_of=IN_TIME, size=60))
+    assert [len(block) for block in blocks][:-1] == [60] * (len(blocks) - 1)
+    assert 0 < len(blocks[-1]) <= 60
+    whole = ledger.promises(as_of=IN_TIME)
+    pd.testing.assert_frame_equal(pd.concat(blocks).set_axis(whole.index), whole)
+    assert [promise for block in blocks for promise in block.index] == whole.index.tolist()
+    with pytest.raises(InvalidInputError, match="status must be one of"):
+        ledger.blocks("opened")
+    with pytest.raises(InvalidInputError, match="size"):
+        ledger.blocks(size=0)
+
+
+def test_tables_of_several_models_come_in_blocks_of_their_own(ledger, loan_plans, german):
+    ids = ledger.record(loan_plans[:3], **TERMS) + ledger.record(german, **TERMS)
+    blocks = list(ledger.blocks(as_of=IN_TIME))
+    assert len(blocks) == 2
+    pd.testing.assert_series_equal(split_facts(blocks[0])[1].dtypes, loan_plans.options.dtypes)
+    pd.testing.assert_series_equal(split_facts(blocks[1])[1].dtypes, german.options.dtypes)
+    assert ledger.promises(as_of=IN_TIME).index.tolist() == ids
+
+
+def test_an_empty_ledger_has_an_empty_table_and_verifies(ledger):
+    assert ledger.promises().empty
+    assert ledger.verify().ok
+    assert ledger.favourable is None
+
+
+def test_promises_are_waived_and_superseded_once(ledger, loan_plans):
+    first, second, third = ledger.record(loan_plans[:5], **TERMS)[:3]
+    ledger.waive(first, "moved away", recorded_by="ann")
+    ledger.supersede(second, third)
+    assert ledger.promises("waived").index.tolist() == [first]
+    assert ledger.promises("superseded").index.tolist() == [second]
+    before = query(ledger, "SELECT * FROM events")
+    for act, words in (
+        (lambda: ledger.waive(first), "is not open: it was waived"),
+        (lambda: ledger.supersede(first, third), "is not open: it was waived"),
+        (lambda: ledger.supersede(third, second), "is not open: it was superseded"),
+        (lambda: ledger.supersede(third, third), "its own place"),
+        (lambda: ledger.waive("p0"), "no promise 'p0'"),
+        (lambda: ledger.decide(third, "honour"), "is not broken"),
+        (lambda: ledger.decide("p0", "honour"), "no promise 'p0'"),
+        (lambda: ledger.decide(third, "maybe"), "decision must be one of"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            act()
+    assert query(ledger, "SELECT * FROM events") == before
+    assert ledger.verify().ok
+
+
+def test_a_ledger_of_a_newer_version_is_refused_in_one_line(url, loan_plans):
+    with Ledger.open(url) as ledger:
+        ledger.record(loan_plans[:2], **TERMS)
+        execute(ledger, "UPDATE alembic_version SET version_num = '0002'")
+    with pytest.raises(DataError, match=r"of version 0002, and this COPA knows those up to 0001; update COPA$"):
+        Ledger.open(url)
+
+
+def test_a_ledger_of_an_older_version_asks_for_its_upgrade(url, monkeypatch):
+    Ledger.open(url).close()
+    monkeypatch.setattr("copa.promises._storage.tables.VERSION", "0002")
+    with pytest.raises(DataError, match="of the older version 0001"):
+        Ledger.open(url)
+
+
+def test_a_database_of_something_else_is_refused(url):
+    with Ledger.open(url) as ledger:
+        execute(ledger, "DROP TABLE alembic_version")
+    with pytest.raises(DataError, match="is a database of something else"):
+        Ledger.open(url)
+
+
+def test_places_without_a_ledger_are_refused(tmp_path, server):
+    for url, words in (
+        (tmp_path / "no" / "p.db", "a folder that exists"),
+        (tmp_path, "a folder that exists"),
+        ("mysql://host/name", "sqlite or postgresql, got 'mysql'"),
+        ("sqlite://", "must outlive the process"),
+        ("", "must be a URL"),
+        (None, "must be a URL"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            Ledger.open(url)
+    with pytest.raises(InvalidInputError, match="does not exist"):
+        Ledger.open(tmp_path / "none.db", create=False)
+    with pytest.raises(DataError, match="holds no ledger"):
+        Ledger.open(f"{server}/postgres", create=False)
+    (tmp_path / "text.db").write_text("not a database " * 100)
+    with pytest.raises(DataError, match="not a database"):
+        Ledger.open(tmp_path / "text.db")
+
+
+def test_a_password_is_never_shown(server):
+    address = server.replace("copa@", "copa:secret@")
+    with pytest.raises(DataError) as refusal:
+        Ledger.open(f"{address}/nowhere")
+    assert "secret" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_rows_of_any_dtype_come_back_to_the_last_bit(small):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "income": rng.normal(size=200),
+            "small": rng.normal(size=200).astype(np.float32),
+            "job": pd.Categorical(rng.choice(["a", "b"], 200), categories=["b", "a", "c"]),
+            "status": rng.choice(["x", "y"], 200),
+            "rate": pd.array(rng.integers(0, 5, 200), dtype="Int64"),
+        }
+    )
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    y = X["income"] + X["small"] + 0.3 * rng.normal(size=200) > 0
+    encode = make_column_transformer((OneHotEncoder(), ["job", "status"]), remainder="passthrough")
+    model = make_pipeline(encode, LogisticRegression()).fit(X, y)
+    planner = copa.RecoursePlanner(model, n_models=20, n_options=2, guarantee=0.7, progress=False, n_starts=4).fit(X, y)
+    batch = planner.plan(X[~model.predict(X)].head(4))
+    ids = small.record(batch, **TERMS)
+    facts, rows = split_facts(small.promises(as_of=IN_TIME))
+    assert len(ids) > 2
+    own = batch.options.iloc[chosen_options(batch, None)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), own)
+    assert set(facts["status"]) == {"open"}

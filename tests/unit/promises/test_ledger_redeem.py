@@ -1,0 +1,149 @@
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+
+from copa.exceptions import InvalidInputError
+from copa.promises.promised_rows import split_facts
+from unit.planner import loans
+from unit.promises.ledgers import IN_TIME, TERMS, TOO_LATE, query
+
+ON_TIME = {"as_of": IN_TIME}
+
+
+@pytest.fixture(scope="module")
+def stern():
+    """A model that declines everybody."""
+    table = loans.people(50, 0)
+    labels = [True] + [False] * 49
+    return DummyClassifier(strategy="constant", constant=False).fit(table, labels)
+
+
+@pytest.fixture
+def promised(ledger, loan_plans):
+    """Ledger, id of a promise, and its row."""
+    ids = ledger.record(loan_plans[:5], **TERMS)
+    _, rows = split_facts(ledger.promises(**ON_TIME))
+    return ledger, ids[0], rows.loc[[ids[0]]]
+
+
+def events(ledger, promise):
+    return [row.kind for row in query(ledger, "SELECT kind FROM events WHERE promise = :p ORDER BY seq", p=promise)]
+
+
+def test_a_promise_that_the_model_accepts_is_kept(promised, bank):
+    ledger, promise, row = promised
+    found = ledger.redeem(promise, row, bank.model, **ON_TIME)
+    assert (found.fulfilled, found.accepted, found.outcome, found.differences) == (True, True, "kept", ())
+    assert events(ledger, promise) == ["promised", "redeemed", "kept"]
+    assert ledger.promises("kept").index.tolist() == [promise]
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("form", ["series", "mapping", "text"])
+def test_a_row_may_come_in_any_form(promised, bank, form):
+    ledger, promise, row = promised
+    cells = row.iloc[0]
+    given = {"series": cells, "mapping": dict(cells), "text": {name: str(cell) for name, cell in cells.items()}}[form]
+    assert ledger.redeem(promise, given, bank, **ON_TIME).outcome == "kept"
+
+
+def test_a_promise_that_the_model_does_not_accept_is_broken_and_decided_at_once(promised, stern):
+    ledger, promise, row = promised
+    found = ledger.redeem(promise, row, stern, decision="honour", **ON_TIME)
+    assert (found.fulfilled, found.accepted, found.outcome, found.decision) == (True, False, "broken", "honour")
+    assert events(ledger, promise) == ["promised", "redeemed", "broken", "decided"]
+    with pytest.raises(InvalidInputError, match="decided already: honour"):
+        ledger.decide(promise, "refuse", "late")
+    assert ledger.verify().ok
+
+
+def test_a_broken_promise_is_decided_later_and_a_refusal_needs_a_reason(promised, stern):
+    ledger, promise, row = promised
+    assert ledger.redeem(promise, row, stern, **ON_TIME).decision is None
+    with pytest.raises(InvalidInputError, match="a refusal needs a reason"):
+        ledger.decide(promise, "refuse")
+    ledger.decide(promise, "refuse", "fraud")
+    assert events(ledger, promise) == ["promised", "redeemed", "broken", "decided"]
+    assert "fraud" not in str(query(ledger, "SELECT * FROM events"))  # a reason may name a person
+    assert "fraud" in str(query(ledger, "SELECT * FROM personal"))
+
+
+def test_a_row_that_does_not_fulfil_the_promise_leaves_it_open(promised, bank):
+    ledger, promise, row = promised
+    found = ledger.redeem(promise, row.assign(age=row["age"] + 1, job="driver"), bank.model, **ON_TIME)
+    assert (found.fulfilled, found.outcome) == (False, "not fulfilled")
+    own = row["age"].iloc[0]
+    assert f"age is {own + 1}, it was promised with {own}" in found.differences
+    assert events(ledger, promise) == ["promised", "redeemed"]
+    again = ledger.redeem(promise, row.assign(age=row["age"] + 1), bank.model, may_differ=["age"], **ON_TIME)
+    assert again.outcome in ("kept", "broken")
+
+
+def test_columns_named_when_recorded_may_differ(ledger, loan_plans, bank):
+    promise = ledger.record(loan_plans[:1], **TERMS, may_differ=["age"])[0]
+    row = split_facts(ledger.promises(**ON_TIME))[1].loc[[promise]]
+    assert ledger.redeem(promise, row.assign(age=row["age"] + 1), bank.model, **ON_TIME).fulfilled
+
+
+def test_a_row_inside_the_region_fulfils_and_one_outside_does_not(small, loan_plans, bank):
+    ids = small.record(loan_plans, **TERMS)
+    import json
+
+    rows = split_facts(small.promises(**ON_TIME))[1]
+    said = {
+        row.promise: json.loads(row.content)["region"]
+        for row in query(small, "SELECT e.promise, p.content FROM events e JOIN personal p ON p.seq = e.seq")
+    }
+    promise, (low, high, open_side) = next(
+        (promise, region["debt"])
+        for promise, region in said.items()
+        if "debt" in region and region["debt"][0] < region["debt"][1] and region["debt"][2] == "below"
+    )
+    assert promise in ids
+    row = rows.loc[[promise]]
+    worse = small.redeem(promise, row.assign(debt=int(high) + 1), bank.model, **ON_TIME)
+    assert worse.differences == (f"debt is {int(high) + 1}, the option asks for at most {int(high)}",)
+    assert small.redeem(promise, row.assign(debt=int(high)), bank.model, **ON_TIME).outcome == "kept"
+    assert low <= row["debt"].iloc[0] <= high
+    assert open_side == "below"
+
+
+def test_an_applicant_stands_for_the_promise_that_the_row_fulfils(promised, bank, loan_plans):
+    ledger, _, _ = promised
+    facts, rows = split_facts(ledger.promises(**ON_TIME))
+    person = facts["applicant"].iloc[0]
+    second = facts.index[facts["applicant"] == person][1]
+    assert ledger.redeem(person, rows.loc[[second]], bank.model, **ON_TIME).fulfilled
+    with pytest.raises(InvalidInputError, match="fulfils none of the 2 open promises"):
+        ledger.redeem(person, loan_plans.applicants.iloc[[0]], bank.model, **ON_TIME)
+
+
+def test_what_cannot_be_redeemed_is_said_in_one_line_and_nothing_is_written(promised, bank):
+    ledger, promise, row = promised
+    other = DummyClassifier().fit(loans.people(10, 0), ["a", "b"] * 5)
+    before = query(ledger, "SELECT * FROM events")
+    cases = [
+        (("p0", row, bank.model), {}, "no promise or applicant 'p0'"),
+        ((promise, row, bank.model), {"as_of": TOO_LATE}, "it was valid until 2027-01-15"),
+        ((promise, row.drop(columns="age"), bank.model), {}, "lacks columns of the promised one: 'age'"),
+        ((promise, row.assign(agee=1), bank.model), {}, "'agee' that was not promised; did you mean 'age'"),
+        ((promise, pd.concat([row, row]), bank.model), {}, "must be one row, got 2"),
+        ((promise, [1, 2], bank.model), {}, "row must be a table"),
+        ((promise, row, object()), {}, "model must have predict"),
+        ((promise, row, other), {}, "the model answers 'a', 'b', and True was promised"),
+        ((promise, row.assign(debt="much"), bank.model), {}, "column 'debt' must hold numbers"),
+        ((promise, row, bank.model), {"decision": "perhaps"}, "decision must be 'honour' or 'refuse'"),
+        ((promise, row, bank.model), {"decision": "refuse"}, "a refusal needs a reason"),
+        ((promise, row, bank.model), {"may_differ": ["agee"]}, "no column 'agee'"),
+        ((promise, row, bank.model), {"as_of": "soon"}, "as_of must be a date"),
+    ]
+    for given, how, words in cases:
+        with pytest.raises(InvalidInputError, match=words) as refusal:
+            ledger.redeem(*given, **{**ON_TIME, **how})
+        assert "\n" not in str(refusal.value)
+    assert query(ledger, "SELECT * FROM events") == before
+    ledger.redeem(promise, row, bank.model, **ON_TIME)
+    before = query(ledger, "SELECT * FROM events")
+    with pytest.raises(InvalidInputError, match="is not open: it was kept"):
+        ledger.redeem(promise, row, bank.model, **ON_TIME)
+    assert query(ledger, "SELECT * FROM events") == before
