@@ -60,9 +60,9 @@ def read_blocks(connection: sa.Connection, status: str, as_of: date, size: int) 
     for place in connection.scalars(sa.select(layouts.c.id).order_by(layouts.c.id)).all():
         raw = connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place))
         query = with_status(promises_query(), status, as_of).where(terms.c.layout == place).order_by(events.c.seq)
-        result = connection.execution_options(yield_per=size).execute(query)
-        for rows in result.partitions(size):
-            yield as_table(rows, known, unpack_layout(raw), as_of)
+        with connection.execution_options(yield_per=size).execute(query) as result:
+            for rows in result.partitions(size):
+                yield as_table(rows, known, unpack_layout(raw), as_of)
 
 
 def read_terms(connection: sa.Connection) -> dict[int, dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import sqlalchemy as sa
@@ -78,9 +79,10 @@ class _Chain:
             for row in known
         }
         self._purged = _Ranges(connection.scalars(sa.select(events.c.content).where(events.c.kind == PURGED)).all())
-        for row in _rows(connection):
-            self._check_event(row)
-            self._compare(own.ledger)
+        with closing(_rows(connection)) as rows:
+            for row in rows:
+                self._check_event(row)
+                self._compare(own.ledger)
         self._require_end(own)
         if set(self._terms) != self._used or {row.layout for row in known} != set(raw):
             raise _Fault("there are terms that belong to no event")
@@ -140,7 +142,7 @@ class _Chain:
             raise _Fault(f"the head of the ledger is not its last event, {last}", last or None)
 
 
-def _rows(connection: sa.Connection) -> Iterator[Any]:
+def _rows(connection: sa.Connection) -> Generator[Any]:
     query = (
         sa.select(
             events,
@@ -152,8 +154,8 @@ def _rows(connection: sa.Connection) -> Iterator[Any]:
         .select_from(events.outerjoin(personal, personal.c.seq == events.c.seq))
         .order_by(events.c.seq)
     )
-    for rows in connection.execution_options(yield_per=BLOCK).execute(query).partitions(BLOCK):
-        yield from rows
+    with connection.execution_options(yield_per=BLOCK).execute(query) as result:
+        yield from result
 
 
 class _Ranges:
