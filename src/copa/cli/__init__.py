@@ -5,7 +5,7 @@ import sys
 __all__ = ["main"]
 
 _QUIET = frozenset({"--quiet", "-q", "--help", "-h"})
-_GROUPS = ("schema",)  # of commands, whose second word is the command
+_GROUPS = ("promises", "schema")  # of commands, whose second word is the command
 _NEEDED = ("typer", "rich", "skops", "pyarrow")
 
 

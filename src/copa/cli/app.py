@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, backtest, correct, demo, fit, letter, plan, serve, verify
+from copa.cli import audit, backtest, correct, demo, fit, letter, plan, promises, serve, verify
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
@@ -56,6 +56,7 @@ for command in (
 ):
     app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
+app.add_typer(promises.commands, name="promises")
 
 
 @app.command(cls=Command, hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -13,7 +13,7 @@ IN_TIME, TOO_LATE = "2026-06-30", "2027-02-01"
 KEY = b"a key of at least sixteen bytes"
 
 
-def execute(ledger, statement, **values):
+def execute(ledger, statement, /, **values):
     """Change a database behind the back of its ledger."""
     engine = ledger._database.engine
     with engine.connect().execution_options(copa_writes=True) as connection, connection.begin():
@@ -22,7 +22,7 @@ def execute(ledger, statement, **values):
         return connection.execute(sa.text(statement), values).rowcount
 
 
-def query(ledger, statement, **values):
+def query(ledger, statement, /, **values):
     with ledger._database.reading() as connection:
         return connection.execute(sa.text(statement), values).all()
 

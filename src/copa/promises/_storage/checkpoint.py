@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from copa._core.words import shown
-from copa.exceptions import DataError, InvalidInputError
+from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.promises._storage.database import Database
 from copa.promises._storage.digests import canonical
 from copa.promises._storage.sqlite_file import file_digest
@@ -84,7 +84,7 @@ def read_checkpoint(given: Any, key: Any) -> Checkpoint:
     DataError
         If it is none, or the signature is not of this key.
     """
-    content = dict(given) if isinstance(given, Mapping) else dict(read_json_file(Path(given)))
+    content = dict(given) if isinstance(given, Mapping) else _read_file(Path(given))
     if content.get("format") != FORMAT or content.get("version") != VERSION or set(content) != set(FIELDS):
         raise DataError(f"not a checkpoint of a ledger: it must be an object with format {FORMAT!r} and version 1")
     signature = content.pop("signature")
@@ -93,6 +93,13 @@ def read_checkpoint(given: Any, key: Any) -> Checkpoint:
     ):
         raise DataError("the checkpoint was changed, or signed with another key")
     return Checkpoint(**{name: content[name] for name in FIELDS[2:-1]})
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return dict(read_json_file(path))
+    except CopaError as error:  # whose message shows how the file begins: it may be the key, given in the wrong place
+        raise DataError(f"the checkpoint {path} cannot be read, or is not JSON") from error
 
 
 def read_key(key: Any) -> bytes:

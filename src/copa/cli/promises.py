@@ -1,0 +1,289 @@
+"""`copa promises`: the ledger of what was promised to people."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from copa._core.files import write_atomically
+from copa._core.progress import counting, stage
+from copa._core.words import counted, rounded_down
+from copa.cli.fit import load_model
+from copa.cli.flags import Command, Group
+from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
+from copa.cli.options import AsJson, Delimiter, RawCells, open_data, require_outputs
+from copa.exceptions import InvalidInputError
+from copa.plans import PlanBatch
+from copa.plans.storage import in_parts, read_parts
+from copa.tables.files import quoted_table, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from copa.promises import Ledger
+
+SHOWN = 20  # promises on the terminal
+SAVED = (".copa", ".zip")
+COLUMNS = ("promise", "applicant", "option", "guarantee", "status", "made", "valid until")
+
+commands = typer.Typer(
+    cls=Group, help="What was promised to people, and what became of it: a ledger.", no_args_is_help=True
+)
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        envvar="COPA_LEDGER",
+        help="Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into COPA_LEDGER.",
+        metavar="URL",
+    ),
+]
+By = Annotated[
+    str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
+]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
+]
+MayDiffer = Annotated[
+    list[str] | None,
+    typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
+]
+Key = Annotated[
+    Path | None, typer.Option("--key", help="File with the key of checkpoints, at least 16 bytes.", metavar="FILE")
+]
+SkopsModel = Annotated[Path | None, typer.Option("--model", help="Fitted model: .skops.", metavar="FILE")]
+
+
+def open_ledger(url: str, *, create: bool = False) -> "Ledger":
+    """Open the ledger that the command line names."""
+    from copa.promises import Ledger
+
+    with misuse(), stage("opening the ledger"):
+        return Ledger.open(url, create=create)
+
+
+def record(  # noqa: PLR0913 - the options of the command
+    plans: Annotated[
+        Path, typer.Argument(help="Plans with certificates: .copa or .zip, of `copa plan --certificates`.")
+    ],
+    ledger: Url,
+    model_version: Annotated[str, typer.Option(help="What you call the model.", metavar="TEXT")],
+    valid_for: Annotated[str, typer.Option(help="'12 months', '90 days', or the last day.", metavar="SPAN")],
+    *,
+    made: Annotated[
+        str | None,
+        typer.Option(help="Day of the promises; default: today.", metavar="DATE"),
+    ] = None,
+    model: SkopsModel = None,
+    may_differ: MayDiffer = None,
+    recorded_by: By = None,
+    as_json: AsJson = False,
+) -> int:
+    """Record the options of saved plans as promises; those that are recorded already are not recorded again."""
+    if plans.suffix.lower() not in SAVED:
+        raise MisuseError(f"plans must be a file of plans, {' or '.join(SAVED)}, got {plans.name}")
+    if not plans.is_file():
+        raise MisuseError(f"the plans {plans} do not exist (looked for {plans.absolute()})")
+    terms = {
+        "model_version": model_version,
+        "valid_for": valid_for,
+        "made": made,
+        "model": None if model is None else _model(model),
+        "may_differ": may_differ or (),
+        "recorded_by": recorded_by,
+    }
+    for _ in _batches(plans):  # a damaged part must not leave half of the file in the ledger
+        pass
+    with open_ledger(ledger, create=True) as opened:
+        ids: list[str] = []
+        for batch in _batches(plans):
+            with misuse():
+                ids += opened.record(batch, **terms)  # type: ignore[arg-type]  # each is of its own type
+    if as_json:
+        show_json({"promises": ids})
+    else:
+        show(f"{counted(len(ids), 'promise')} in the ledger, of {plans}.")
+    return FINE
+
+
+def _batches(plans: Path) -> "Iterator[PlanBatch]":
+    return read_parts(PlanBatch, plans) if in_parts(plans) else iter([PlanBatch.load(plans)])
+
+
+def _model(path: Path) -> Any:
+    return load_model(path, trust_pickle=False)
+
+
+def list_promises(
+    ledger: Url,
+    *,
+    status: Annotated[
+        str, typer.Option(help="open, kept, broken, expired, waived, superseded or all.", metavar="STATUS")
+    ] = "open",
+    as_of: AsOf = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write all of them to this .csv file.", metavar="FILE")
+    ] = None,
+    raw_cells: RawCells = False,
+    as_json: AsJson = False,
+) -> int:
+    """List promises, with the rows that were promised in the output file."""
+    require_outputs({"--output": (output, (".csv",))})
+    with open_ledger(ledger) as opened, misuse():
+        blocks = counting(opened.blocks(status, as_of), "reading promises", None, "blocks")
+        n_promises, kept, texts = 0, list[Any](), list[str]()
+        for block in blocks:
+            n_promises += len(block)
+            kept.append(block.head(max(0, SHOWN - sum(map(len, kept)))))
+            if output is not None:
+                table = block.reset_index()
+                texts.append((table if raw_cells else quoted_table(table)).to_csv(index=False, lineterminator="\n"))
+    if output is not None:
+        write_atomically(output, _joined(texts).encode())
+    rows = [_line(promise, row) for block in kept for promise, row in _facts(block).iterrows()]
+    if as_json:
+        show_json({"promises": n_promises, "first": [dict(zip(COLUMNS, row, strict=True)) for row in rows]})
+        return FINE
+    if rows:
+        show_table(COLUMNS, rows)
+    more = f"; the first {len(rows)} are shown" if n_promises > len(rows) else ""
+    show(f"{counted(n_promises, 'promise')}{more}.")
+    return FINE
+
+
+def _joined(texts: list[str]) -> str:
+    """Tables of the same columns under one header; those of other columns begin with their own, after an empty line."""
+    text, header = "", None
+    for part in texts:
+        own, _, rest = part.partition("\n")
+        text += rest if own == header else f"{'' if header is None else chr(10)}{part}"
+        header = own
+    return text
+
+
+def _facts(block: Any) -> Any:
+    from copa.promises.promised_rows import split_facts
+
+    return split_facts(block)[0]
+
+
+def _line(promise: Any, row: Any) -> list[Any]:
+    numbers = [int(row["option"]), rounded_down(row["option_guarantee"])]
+    return [str(promise), row["applicant"], *numbers, row["status"], str(row["made"]), str(row["valid_until"])]
+
+
+def redeem(  # noqa: PLR0913 - the options of the command
+    promise: Annotated[str, typer.Argument(help="Id of the promise, or the applicant.", metavar="PROMISE")],
+    row: Annotated[Path, typer.Argument(help="The person's row as of today: .csv or .parquet.", metavar="ROW")],
+    ledger: Url,
+    model: SkopsModel = None,
+    *,
+    decision: Annotated[
+        str | None, typer.Option(help="If the promise is broken: honour or refuse.", metavar="WORD")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")] = "",
+    may_differ: MayDiffer = None,
+    as_of: AsOf = None,
+    recorded_by: By = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Say whether a row fulfils a promise and what today's model answers, and record both.
+
+    Exit code 0 if the promise is kept or honoured, 1 if not.
+    """
+    if model is None:
+        raise MisuseError("today's model is needed: give --model FILE")
+    table = open_data(row, delimiter)
+    own, _ = read_table(table, table.names, {})
+    fitted = _model(model)
+    with open_ledger(ledger) as opened, misuse():
+        found = opened.redeem(
+            promise,
+            own,
+            fitted,
+            decision=decision,
+            reason=reason,
+            may_differ=may_differ or (),
+            as_of=as_of,
+            recorded_by=recorded_by,
+        )
+    if as_json:
+        show_json(vars(found))
+    else:
+        answer = "accepts" if found.accepted else "does not accept"
+        decided = "" if found.decision is None else f" Decided: {found.decision}."
+        show(f"Promise {found.promise}: {found.outcome}; the model {answer} the row.{decided}")
+        for difference in found.differences:
+            show(f"  {difference}")
+    return FINE if found.outcome == "kept" or found.decision == "honour" else FAILED
+
+
+def verify(
+    ledger: Url,
+    *,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Checkpoint of this ledger, of `copa promises checkpoint`.", metavar="FILE")
+    ] = None,
+    key: Key = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="The SQLite file must be the one of the checkpoint, byte by byte.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Find any event that was changed, removed or put in another order."""
+    if (checkpoint is None) != (key is None) or (exact and checkpoint is None):
+        raise MisuseError("--checkpoint and --key belong together, and --exact needs them")
+    with open_ledger(ledger) as opened, stage("verifying the ledger"):
+        try:
+            check = opened.verify(checkpoint, key, exact=exact)
+        except InvalidInputError as error:
+            raise MisuseError(str(error)) from error
+    if as_json:
+        show_json(vars(check))
+    elif check.ok:
+        show(f"{counted(check.events, 'event')}: all are as they were recorded.")
+    if not check.ok:
+        say(f"error: {check.message}")
+    return FINE if check.ok else FAILED
+
+
+def checkpoint(
+    ledger: Url,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Checkpoint: .json.", metavar="FILE")],
+    key: Annotated[Path, typer.Option("--key", help="File with the key, at least 16 bytes.", metavar="FILE")],
+) -> int:
+    """Write how far the ledger is, signed, to be kept where those who write the ledger cannot change it."""
+    require_outputs({"--output": (output, (".json",))}, key)
+    with open_ledger(ledger) as opened, misuse():
+        content = opened.checkpoint(key)
+    write_atomically(output, f"{json.dumps(content, indent=1)}\n".encode())
+    show(f"{output}: {counted(content['events'], 'event')}, signed.")
+    return FINE
+
+
+def purge(
+    ledger: Url,
+    before: Annotated[str, typer.Option(help="Promises that ended before this day.", metavar="DATE")],
+    *,
+    recorded_by: By = None,
+    as_json: AsJson = False,
+) -> int:
+    """Delete applicants and rows of promises that ended before a day; events and digests stay."""
+    with open_ledger(ledger) as opened, misuse(), stage("purging"):
+        n_promises = opened.purge(before, recorded_by=recorded_by)
+    if as_json:
+        show_json({"purged": n_promises})
+    else:
+        show(f"Personal data of {counted(n_promises, 'promise')} deleted. Backups are not reached.")
+    return FINE
+
+
+commands.command(cls=Command)(guarded(record))
+commands.command("list", cls=Command)(guarded(list_promises))
+commands.command(cls=Command)(guarded(redeem))
+commands.command(cls=Command)(guarded(verify))
+commands.command(cls=Command)(guarded(checkpoint))
+commands.command(cls=Command)(guarded(purge))

@@ -1,0 +1,114 @@
+import pytest
+
+from copa.models.storage import pack_estimator
+from copa.promises import Ledger
+from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
+from unit.planner import loans
+
+TERMS = ("--model-version", "2026-01", "--valid-for", "12 months", "--made", "2026-01-15")
+KEY = "a key of at least sixteen bytes\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A bank on disk, plans with certificates, a model and a key."""
+    folder = write_bank(tmp_path_factory.mktemp("promises"))
+    bundle = fit_bank(folder)
+    plans = ("--certificates", folder / "plans.copa", "--id", "name", "-o", folder / "plans.csv")
+    copa("plan", bundle, folder / "people.csv", *plans)
+    (folder / "model.skops").write_bytes(pack_estimator(loans.fitted_pipeline()))
+    (folder / "key").write_text(KEY)
+    return folder
+
+
+@pytest.fixture
+def ledger(folder, tmp_path, monkeypatch):
+    """A ledger with the promises of the bank, which the environment names."""
+    file = tmp_path / "promises.db"
+    monkeypatch.setenv("COPA_LEDGER", str(file))
+    copa("promises", "record", folder / "plans.copa", *TERMS)
+    return file
+
+
+def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledger, tmp_path):
+    ids = json_of("promises", "record", folder / "plans.copa", *TERMS)["promises"]
+    assert len(ids) > 20
+    said = copa("promises", "list", "--as-of", "2026-06-30", "-o", tmp_path / "list.csv").stdout
+    assert f"{len(ids)} promises; the first 20 are shown." in said
+    lines = (tmp_path / "list.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(ids)
+    assert lines[0].startswith("promise,applicant,option,status,option_guarantee")
+    with Ledger.open(ledger) as opened:
+        table = opened.promises(as_of="2026-06-30")
+        table.loc[[ids[0]], loans.SCHEMA.names].to_csv(tmp_path / "row.csv", index=False)
+    redeem = ("promises", "redeem", ids[0], tmp_path / "row.csv", "--model", folder / "model.skops")
+    assert json_of(*redeem, "--as-of", "2026-06-30")["outcome"] == "kept"
+    assert "is not open: it was kept" in refused(*redeem, "--as-of", "2026-06-30", code=2)
+    check = ("--checkpoint", tmp_path / "check.json", "--key", folder / "key")
+    copa("promises", "checkpoint", "-o", tmp_path / "check.json", "--key", folder / "key")
+    said = copa("promises", "verify", *check, "--exact").stdout
+    assert said == f"{len(ids) + 2} events: all are as they were recorded.\n"
+    assert "deleted" in copa("promises", "purge", "--before", "2027-06-30").stdout
+    assert json_of("promises", "verify", *check) == {
+        "ok": True,
+        "first_bad": None,
+        "events": len(ids) + 3,
+        "message": "",
+    }
+    assert json_of("promises", "list", "--status", "kept")["first"][0]["applicant"] == ""
+
+
+def test_a_row_that_does_not_fulfil_the_promise_ends_with_1(folder, ledger, tmp_path):
+    row = loans.people(60, 7).iloc[[0]]
+    row.to_csv(tmp_path / "row.csv", index=False)
+    with Ledger.open(ledger) as opened:
+        promise = opened.promises(as_of="2026-06-30").index[0]
+    redeem = ("promises", "redeem", promise, tmp_path / "row.csv", "--as-of", "2026-06-30")
+    said = copa(*redeem, "--model", folder / "model.skops", code=1).stdout
+    assert "not fulfilled" in said
+    assert " is " in said.splitlines()[1]
+
+
+def test_a_changed_ledger_ends_with_1_and_names_the_event(ledger):
+    raw = bytearray(ledger.read_bytes())
+    place = raw.find(b"2026-01-15")
+    raw[place] ^= 1
+    ledger.write_bytes(raw)
+    line = refused("promises", "verify", code=1)
+    assert line == "error: event 1 was changed, or the one before it was"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("record", "none.copa", *TERMS), 2, "do not exist"),
+        (("record", "plans.csv", *TERMS), 2, "must be a file of plans, .copa or .zip"),
+        (("record", "plans.copa", *TERMS[:4], "--made", "2026-13-01"), 2, "made must be a date"),
+        (("record", "plans.copa", *TERMS[:2], "--valid-for", "2025-01-01", "--made", "2026-01-15"), 2, "before it is"),
+        (("list", "--status", "opened"), 2, "status must be one of"),
+        (("redeem", "nobody", "people.csv", "--model", "model.skops"), 2, "no promise or applicant 'nobody'"),
+        (("redeem", "nobody", "people.csv"), 2, "give --model FILE"),
+        (("verify", "--exact"), 2, "belong together"),
+        (("verify", "--checkpoint", "key", "--key", "key"), 1, "key"),
+        (("purge", "--before", "then"), 2, "before must be a date"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(folder, ledger, monkeypatch, arguments, code, words):
+    monkeypatch.chdir(folder)
+    before = ledger.read_bytes()
+    assert words in refused("promises", *arguments, code=code)
+    assert ledger.read_bytes() == before
+
+
+def test_a_ledger_that_is_not_there_is_not_made_by_looking(tmp_path):
+    line = refused("promises", "list", "--ledger", tmp_path / "none.db", code=2)
+    assert "does not exist" in line
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_damaged_file_of_plans_leaves_nothing_in_the_ledger(folder, tmp_path):
+    raw = bytearray((folder / "plans.copa").read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    (tmp_path / "bad.copa").write_bytes(raw)
+    refused("promises", "record", tmp_path / "bad.copa", "--ledger", tmp_path / "new.db", *TERMS, code=1)
+    assert not (tmp_path / "new.db").exists()
