@@ -40,10 +40,12 @@ def german_plans() -> PlanBatch:
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
     )
-    model = make_pipeline(encode, LogisticRegression(max_iter=1_000)).fit(data.X, data.y)
+    model = make_pipeline(encode, LogisticRegression(max_iter=1_000)).fit(data.features, data.favourable)
     settings = {"schema": data.schema, "guarantee": 0.8, "n_options": 3, "n_models": 50, "n_starts": 4}
-    planner = copa.RecoursePlanner(model, **settings, random_state=0, progress=False).fit(data.X, data.y)
-    declined = data.X[model.predict(data.X) != data.schema.favourable]
+    planner = copa.RecoursePlanner(model, **settings, random_state=0, progress=False).fit(
+        data.features, data.favourable
+    )
+    declined = data.features[~model.predict(data.features)]
     plans = planner.plan(declined.head(60))
     return plans.select(plans.status == "ok")
 

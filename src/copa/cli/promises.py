@@ -228,17 +228,14 @@ def verify(
         Path | None, typer.Option(help="Checkpoint of this ledger, of `copa promises checkpoint`.", metavar="FILE")
     ] = None,
     key: Key = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="The SQLite file must be the one of the checkpoint, byte by byte.")
-    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Find any event that was changed, removed or put in another order."""
-    if (checkpoint is None) != (key is None) or (exact and checkpoint is None):
-        raise MisuseError("--checkpoint and --key belong together, and --exact needs them")
+    if (checkpoint is None) != (key is None):
+        raise MisuseError("--checkpoint and --key belong together; give both or none")
     with open_ledger(ledger) as opened, stage("verifying the ledger"):
         try:
-            check = opened.verify(checkpoint, key, exact=exact)
+            check = opened.verify(checkpoint, key)
         except InvalidInputError as error:
             raise MisuseError(str(error)) from error
     if as_json:

@@ -399,19 +399,17 @@ class Ledger:
         with self._writing(recorded_by) as writer:
             return expire(writer, day)
 
-    def verify(self, checkpoint: Any = None, key: Any = None, *, exact: bool = False) -> LedgerCheck:
+    def verify(self, checkpoint: Any = None, key: Any = None) -> LedgerCheck:
         """Find any event that was changed, removed or put in another order, and anything beside the events too.
 
         Parameters
         ----------
         checkpoint : Mapping, str or Path, optional
             A checkpoint of this ledger, or its file. Only with one is it found that the last events were removed
-            together with their trace in the head, or that the whole ledger was written anew.
+            together with their trace in the head, or that the whole ledger was written anew. An SQLite file to which
+            no event was added since is compared byte by byte.
         key : bytes, str or Path, optional
             The key that the checkpoint was signed with, or its file.
-        exact : bool
-            Compare the bytes of an SQLite file with those that the checkpoint was made of: for copies that were taken
-            then. A ledger that is in use differs soon.
 
         Returns
         -------
@@ -426,11 +424,7 @@ class Ledger:
         from copa.promises._storage.verification import verify
 
         known = None if checkpoint is None else read_checkpoint(checkpoint, key)
-        if exact and (known is None or known.file is None or self._database.file is None):
-            raise InvalidInputError(
-                "exact compares a copy of an SQLite file with its checkpoint: give a checkpoint of it"
-            )
-        return verify(self._database, known, exact=exact)
+        return verify(self._database, known)
 
     def checkpoint(self, key: Any) -> dict[str, Any]:
         """Say how far the ledger is, signed: for others to keep, and to give to `verify` later.
