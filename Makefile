@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-spark test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -44,6 +44,9 @@ test-mlflow: .venv-mlflow/.test
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dask]' mlflow pytest
 	touch $@
+# The ledger against a PostgreSQL server on a temporary directory and port; skipped, with the reason, where there is none.
+test-postgres: $(VENV)/.test
+	$(ONE_THREAD) $(BIN)/python -m pytest -k postgresql -m 'slow or not slow' tests/unit/promises
 
 # The lowest versions that pyproject.toml declares, on the lowest Python. Warnings are as a user has them: Python's own
 # rules, here and in the processes that tests start, and none is an error, for packages of that age warn about each other;

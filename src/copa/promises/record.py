@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -245,14 +246,17 @@ def _regions(batch: PlanBatch, rows: Any) -> list[dict[str, list[Any]]]:
         return [{} for _ in rows]
     features = {feature.name: feature for feature in batch.basis.schema.features}
     own = {name: cells_of(batch.applicants[name]) for name in intervals.columns}
-    regions = []
-    for row in rows.tolist():
-        region = {}
-        for name, (low, high) in intervals.of(row).items():
-            least, most = named_ends(features.get(name), own[name][batch.owner[row]], (low, high))
-            region[name] = [low, high, ABOVE if most is None else BELOW if least is None else ""]
-        regions.append(region)
-    return regions
+
+    @lru_cache(maxsize=10_000)
+    def ends(name: str, before: Any, low: float, high: float) -> list[Any]:
+        least, most = named_ends(features.get(name), before, (low, high))
+        return [low, high, ABOVE if most is None else BELOW if least is None else ""]
+
+    owners = batch.owner.tolist()
+    return [
+        {name: ends(name, own[name][owners[row]], *interval) for name, interval in intervals.of(row).items()}
+        for row in rows.tolist()
+    ]
 
 
 def chosen_options(batch: PlanBatch, options: Any) -> Any:

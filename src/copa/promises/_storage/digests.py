@@ -13,10 +13,12 @@ from typing import Any
 
 IDENTITY_DIGITS = 40
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
 
 def canonical(content: Any) -> str:
     """JSON with sorted keys, without white space, in ASCII: the same content is the same text."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _encode(content)
 
 
 def sha256(text: str | bytes) -> str:
