@@ -12,13 +12,12 @@ from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.ledger_check import LedgerCheck
 from copa.promises.promised_rows import read_day
-from copa.promises.record import NewPromise, Terms, promises_of, read_text, terms_of
+from copa.promises.record import promises_of, read_text, terms_of
 from copa.promises.redeem import (
     BROKEN,
     DECISIONS,
     KEPT,
     NOT_FULFILLED,
-    Promise,
     Redemption,
     choose,
     model_accepts,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from copa.promises._storage.chain import NewEvent, Writer
     from copa.promises._storage.database import Database
 
 BLOCK = 50_000
@@ -179,12 +177,14 @@ class Ledger:
         list of str
             Ids of the promises, in the order of the options.
         """
+        from copa.promises._storage.recording import append_promises
+
         terms = terms_of(
             batch, model_version=model_version, valid_for=valid_for, made=made, model=model, may_differ=may_differ
         )
         new = list(promises_of(batch, options))
         with self._writing(recorded_by) as writer:
-            return _append_promises(writer, terms, new)
+            return append_promises(writer, terms, new)
 
     def _writing(self, recorded_by: str | None) -> Any:
         from copa.promises._storage.chain import appending
@@ -290,6 +290,7 @@ class Ledger:
             recorded then.
         """
         from copa.promises._storage.closing import find_promises, require_open
+        from copa.promises._storage.recording import redemption_events
 
         decision, reason = read_decision(decision, reason)
         reference, day = read_reference(promise_id), read_day(as_of)
@@ -309,7 +310,7 @@ class Ledger:
             differences=differences,
             decision=decision if outcome == BROKEN else None,
         )
-        events = _redemption_events(found, promise, own, model_fingerprint(model), reason)
+        events = redemption_events(found, promise, own, model_fingerprint(model), reason)
         with self._writing(recorded_by) as writer:
             require_open(writer, promise.promise)
             writer.append(events)
@@ -471,48 +472,9 @@ class Ledger:
         return purge(self._database, read_day(before, "before"), by)
 
 
-def _redemption_events(
-    found: Redemption, promise: Promise, row: "pd.DataFrame", fingerprint: str, reason: str
-) -> "list[NewEvent]":
-    """The events of a person's return."""
-    from copa.promises._storage.chain import NewEvent
-    from copa.promises._storage.closing import decided
-    from copa.promises._storage.layouts import pack_cells
-
-    content = {"accepted": found.accepted, "fulfilled": found.fulfilled, "model_fingerprint": fingerprint}
-    said = {"differences": list(found.differences), "row": pack_cells(row[list(promise.layout.columns)])[0]}
-    events = [NewEvent(REDEEMED, found.promise, content, applicant=found.applicant, personal=said)]
-    if found.fulfilled:
-        events.append(NewEvent(found.outcome, found.promise))
-    if found.decision is not None:
-        events.append(decided(found.promise, found.applicant, found.decision, reason))
-    return events
-
-
 def current_user() -> str:
     """Name of the user of this process, as far as the system knows it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-
-def _append_promises(writer: "Writer", terms: Terms, new: list[NewPromise]) -> list[str]:
-    """Append those that are not there, and return the ids of all."""
-    from copa.promises._storage.chain import NewEvent, new_ids
-    from copa.promises._storage.digests import canonical, identity_of
-    from copa.promises._storage.tables import PROMISED
-
-    if not new:
-        return []
-    number = writer.add_terms(terms.layout, terms.columns)
-    digest = writer.digest_of_terms(number)
-    identities = [identity_of(one.applicant, canonical(one.content), canonical(one.personal), digest) for one in new]
-    known = writer.known_promises(identities)
-    events = []
-    for one, own, fresh in zip(new, identities, new_ids(len(new)), strict=True):
-        if own not in known:
-            known[own] = fresh
-            events.append(NewEvent(PROMISED, fresh, one.content, number, one.applicant, one.personal, own))
-    writer.append(events)
-    return [known[own] for own in identities]

@@ -265,3 +265,7 @@ def test_rows_of_any_dtype_come_back_to_the_last_bit(small):
     own = batch.options.iloc[chosen_options(batch, None)].reset_index(drop=True)
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), own)
     assert set(facts["status"]) == {"open"}
+
+
+def test_the_file_of_a_ledger_is_for_its_owner_only(small):
+    assert small._database.file.stat().st_mode & 0o077 == 0

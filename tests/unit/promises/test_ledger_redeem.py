@@ -4,6 +4,7 @@ from sklearn.dummy import DummyClassifier
 
 from copa.exceptions import InvalidInputError
 from copa.promises.promised_rows import split_facts
+from copa.promises.redeem import _outside
 from unit.planner import loans
 from unit.promises.ledgers import IN_TIME, TERMS, TOO_LATE, query
 
@@ -147,3 +148,21 @@ def test_what_cannot_be_redeemed_is_said_in_one_line_and_nothing_is_written(prom
     with pytest.raises(InvalidInputError, match="is not open: it was kept"):
         ledger.redeem(promise, row, bank.model, **ON_TIME)
     assert query(ledger, "SELECT * FROM events") == before
+
+
+@pytest.mark.parametrize(
+    ("value", "open_side", "words"),
+    [
+        (5.0, "below", []),
+        (5.0, "above", ["debt is 5, the option asks for at least 10"]),
+        (5.0, "", ["debt is 5, the option asks for at least 10"]),
+        (25.0, "above", []),
+        (25.0, "below", ["debt is 25, the option asks for at most 20"]),
+        (10.0, "", []),
+        (20.0, "", []),
+        (float("nan"), "below", ["debt is missing, the option asks for a number from 10 to 20"]),
+        ("much", "", ["debt is much, the option asks for a number from 10 to 20"]),
+    ],
+)
+def test_the_side_that_an_option_leaves_open_has_no_end(value, open_side, words):
+    assert _outside("debt", value, 10.0, 20.0, open_side) == words

@@ -4,6 +4,7 @@ On SQLite a transaction that writes begins with BEGIN IMMEDIATE, and ends when t
 `synchronous=FULL`): what was acknowledged is there after a kill or a power cut. PostgreSQL does the same by itself.
 """
 
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -76,6 +77,12 @@ class Database:
             raise InvalidInputError(f"the ledger must be a file in a folder that exists, got {file}")
         if not create and not file.is_file():
             raise InvalidInputError(f"the ledger {file} does not exist (looked for {file.absolute()})")
+        try:  # rows of people: nobody else reads the file, nor the log that SQLite puts beside it
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise InvalidInputError(f"the ledger {file} cannot be made: {error.strerror}") from error
 
     def _prepare(self, *, create: bool, upgrade: bool) -> None:
         """Make the tables if there are none; refuse those of another program, or of a newer version."""

@@ -52,10 +52,15 @@ def pieces(path: Path) -> Iterator[bytes]:
         at += len(piece)
 
 
+def is_complete(path: Path) -> bool:
+    """Whether all of a ledger is in its file, and nothing in the write-ahead log beside it."""
+    log = path.with_name(f"{path.name}-wal")
+    return not log.exists() or not log.stat().st_size
+
+
 def file_digest(path: Path) -> str | None:
     """SHA-256 of the file; None where part of the ledger is in the write-ahead log."""
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() and log.stat().st_size:
+    if not is_complete(path):
         return None
     digest = hashlib.sha256()
     for piece in pieces(path):
@@ -66,12 +71,8 @@ def file_digest(path: Path) -> str | None:
 def file_faults(database: Database, connection: sa.Connection) -> Iterator[str]:
     """Yield what is wrong with the file of a ledger: its header, its pages and indices, its schema."""
     assert database.file is not None  # noqa: S101 - it is one
-    header = os.pread(_handle(database.file), HEADER, 0)
-    for (at, length), expected in CONSTANT.items():
-        if header[at : at + length] != expected:
-            yield f"bytes {at} to {at + length - 1} of the file's header are not those of a ledger"
-    if header[CHANGES] != header[CHANGES_AGAIN]:
-        yield "the file's header was changed by another program"
+    if is_complete(database.file):
+        yield from _header_faults(os.pread(_handle(database.file), HEADER, 0))
     yield from (
         f"the file is damaged: {fault}"
         for fault in connection.scalars(sa.text("PRAGMA integrity_check(5)")).all()
@@ -81,6 +82,14 @@ def file_faults(database: Database, connection: sa.Connection) -> Iterator[str]:
         yield "the file is damaged: a row refers to another one that is not there"
     if _schema(connection) != expected_schema():
         yield "tables or indices are not those of a ledger"
+
+
+def _header_faults(header: bytes) -> Iterator[str]:
+    for (at, length), expected in CONSTANT.items():
+        if header[at : at + length] != expected:
+            yield f"bytes {at} to {at + length - 1} of the file's header are not those of a ledger"
+    if header[CHANGES] != header[CHANGES_AGAIN]:
+        yield "the file's header was changed by another program"
 
 
 def _schema(connection: sa.Connection) -> frozenset[tuple[Any, ...]]:
