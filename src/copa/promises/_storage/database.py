@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from copa._core.words import shown
-from copa.exceptions import DataError, InvalidInputError, MissingPackageError
+from copa.exceptions import CopaError, DataError, InvalidInputError, MissingPackageError
 from copa.promises._storage import tables
 from copa.promises._storage.digests import origin
 
@@ -152,8 +152,13 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the ledger."""
-        with self.errors_named(), self.engine.connect() as connection, connection.begin():
-            yield connection
+        try:
+            with self.errors_named(), self.engine.connect() as connection, connection.begin():
+                yield connection
+        except CopaError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # bytes that are not what was written
+            raise self.damaged(f"{type(error).__name__}: {error}".partition("\n")[0]) from error
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:

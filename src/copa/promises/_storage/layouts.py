@@ -30,7 +30,7 @@ def pack_layout(rows: "pd.DataFrame") -> bytes:
 @lru_cache(maxsize=64)
 def unpack_layout(raw: bytes) -> "pd.DataFrame":
     """Return a table without rows, of the columns and dtypes that were packed."""
-    with LAYOUT.opened(raw, None) as (content, arrays, _):
+    with LAYOUT.opened(raw, "the layout of promised rows") as (content, arrays, _):
         return unpack_frame(content["rows"], "rows", arrays)
 
 
