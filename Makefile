@@ -44,6 +44,7 @@ test-mlflow: .venv-mlflow/.test
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dask]' mlflow pytest
 	touch $@
+
 # The ledger against a PostgreSQL server on a temporary directory and port; skipped, with the reason, where there is none.
 test-postgres: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -k postgresql -m 'slow or not slow' tests/unit/promises
