@@ -1,0 +1,133 @@
+"""A fitted model that is asked about promised rows: its own `predict` decides, its scores say how clearly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold
+from copa.models.black_box import BlackBox
+from copa.models.linear import LinearModel, is_linear
+from copa.planner.labels import is_truth
+from copa.tables.cells import text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CANDIDATE, IN_FORCE = "the candidate", "the model in force"
+
+
+@dataclass(frozen=True, eq=False)
+class DecidingModel(Model):
+    """A fitted binary classifier of any kind, as the gate asks it.
+
+    Attributes
+    ----------
+    role : str
+        What messages call it, such as "the candidate".
+    """
+
+    role: str = CANDIDATE
+
+    @classmethod
+    def read(
+        cls, estimator: Any, columns: Any, *, threshold: Any = None, favourable: Any = None, role: str = CANDIDATE
+    ) -> "DecidingModel":
+        """Take a fitted classifier with `predict`, or say why it cannot be asked about rows with these columns.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier or pipeline.
+        columns : sequence of str
+            Of the promised rows.
+        threshold : float, optional
+            Probability of the favourable label (or decision value) from which on it accepts; None for what its own
+            `predict` says.
+        favourable : object, optional
+            The label that was promised; None takes True of true and false.
+        role : str
+            What messages call it.
+        """
+        if not hasattr(estimator, "predict"):
+            raise InvalidInputError(
+                f"{role} must be a fitted classifier with `predict`, got {shown(type(estimator).__name__)}"
+            )
+        fitted = best_of(estimator)
+        try:
+            classes, _ = read_classes(fitted, None)
+            used, named = read_columns(fitted, columns)
+            scored = hasattr(fitted, "predict_proba") or hasattr(fitted, "decision_function")
+            cut = read_threshold(threshold, probability=hasattr(fitted, "predict_proba"))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{role} cannot be asked about these promises: {error}") from error
+        if cut is not None and not scored:
+            raise InvalidInputError(f"threshold={cut:g}: {role} has no probabilities and no decision function")
+        position = _position(classes, favourable, role)
+        return cls(fitted, used, named, classes, position, cut, role)
+
+    def accepts(self, frame: "pd.DataFrame") -> Flags:
+        """Return what the model itself says of raw rows, (N,); an error in one line where it refuses them."""
+        try:
+            return super().accepts(frame)
+        except (ValueError, TypeError, KeyError) as error:
+            told = " ".join(str(error).split())
+            raise InvalidInputError(
+                f"{self.role} refuses promised rows: {told}; it must read every row that was promised "
+                "(handle_unknown='ignore' in its encoders)"
+            ) from error
+
+    @cached_property
+    def scoring(self) -> LinearModel | BlackBox | None:
+        """The model with its scores; None for one that has neither parameters nor probabilities."""
+        read: Any = LinearModel.read if is_linear(self.estimator) else BlackBox.read
+        try:
+            found: LinearModel | BlackBox = read(
+                self.estimator, self.columns, threshold=self.threshold, favourable=self.favourable
+            )
+        except InvalidInputError:
+            return None
+        return found
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether it says how clearly it accepts a row."""
+        return self.scoring is not None
+
+    @property
+    def unit(self) -> str:
+        """What its scores are."""
+        linear = isinstance(self.scoring, LinearModel) and not hasattr(self.scoring.classifier, "predict_proba")
+        return "decision values" if linear else "log-odds"
+
+    def scores(self, frame: "pd.DataFrame") -> Array:
+        """Scores of raw rows, (N,): above 0 it accepts; NaN where it has none."""
+        model = self.scoring
+        if model is None:
+            return np.full(len(frame), np.nan)
+        if isinstance(model, LinearModel):
+            return np.asarray(model.encode(frame) @ model.theta)
+        return model.scores(frame)
+
+
+def _position(classes: Any, favourable: Any, role: str) -> int:
+    """Position of the label that was promised among those of a model, in whatever types they are written."""
+    if favourable is None:
+        if is_truth(classes):
+            return 1
+        first, second = (shown(label) for label in classes.tolist())
+        raise InvalidInputError(
+            f"favourable must say which label was promised, {first} or {second}: give favourable={second} or "
+            f"favourable={first}"
+        )
+    for position, label in enumerate(classes.tolist()):
+        if label == favourable or text_of(label) == text_of(favourable):
+            return position
+    raise InvalidInputError(
+        f"{role} chooses between {listed(classes.tolist())}, and {shown(favourable)} was promised; it must have the "
+        "labels of the model that the promises were made with"
+    )

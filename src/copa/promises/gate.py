@@ -1,0 +1,302 @@
+"""`gate`: which outstanding promises a candidate model would break, before it goes live."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa._core.progress import showing, stage
+from copa._core.words import shown
+from copa.exceptions import InvalidInputError
+from copa.promises.breakdown import Breakdown
+from copa.promises.column_effects import find_causes, typical_row
+from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel
+from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
+from copa.promises.promised_rows import PromisedRows, promised_rows, read_day, split_facts
+from copa.promises.share_interval import share_interval
+from copa.promises.swap_set import SwapCounts, swap_set
+from copa.tables.frames import as_pandas
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+BLOCK = 50_000  # promises that are tried at once
+WORST = 10  # broken promises that are explained
+
+
+def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first two by keyword
+    candidate: Any,
+    ledger: Any,
+    *,
+    max_broken: float = 0.0,
+    reference: "pd.DataFrame | None" = None,
+    current: Any = None,
+    groups: Sequence[str] = (),
+    favourable: Any = None,
+    threshold: float | None = None,
+    as_of: Any = None,
+    progress: bool | None = False,
+) -> GateReport:
+    """Try every outstanding promise on a candidate model, and say whether it may go live.
+
+    Parameters
+    ----------
+    candidate : object
+        Fitted classifier or pipeline; its own `predict` decides, at its own threshold.
+    ledger : Ledger, PlanBatch or DataFrame
+        The promises. A ledger is read in blocks, so that it may be larger than memory; each option of a batch counts as
+        a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
+    max_broken : float
+        Largest share of the promises that the candidate may break, from 0 to 1.
+    reference : DataFrame, optional
+        Other rows, such as last month's applicants: who among them gains and who loses.
+    current : object, optional
+        The model in force, or the fitted planner that plans with it: the candidate is compared with it.
+    groups : sequence of str
+        Columns of the promised rows by which promises are counted too; those with many numbers in quarters.
+    favourable : object, optional
+        The label that was promised; None where the ledger, the batch or the model in force say it, or labels are true
+        and false.
+    threshold : float, optional
+        Probability of the favourable label from which on both models accept; None for what their `predict` says.
+    as_of : date or str, optional
+        Day on which the promises are outstanding; None is today, in UTC.
+    progress : bool, optional
+        Whether to show how far it is; None shows it on a terminal.
+
+    Returns
+    -------
+    GateReport
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no outstanding promise, or the candidate cannot be asked about the promised rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.promises import gate
+    >>> past = pd.DataFrame({"income": range(20, 60)})
+    >>> current = LogisticRegression().fit(past, past["income"] >= 35)
+    >>> candidate = LogisticRegression().fit(past, past["income"] >= 40)
+    >>> promises = pd.DataFrame({"income": [36, 38, 41, 45]}, index=["ann", "bob", "cy", "di"])
+    >>> report = gate(candidate, promises, max_broken=0.25, current=current)
+    >>> report.passed, report.n_broken, report.broken.index.tolist()
+    (False, 2, ['ann', 'bob'])
+    >>> gate(current, promises).passed
+    True
+    """
+    limit = _read_limit(max_broken)
+    names = _read_groups(groups)
+    day = read_day(as_of)
+    models = _Models(candidate, current, _favourable(favourable, ledger, current), threshold)
+    trial = _Trial(day, names)
+    with showing(progress), stage("trying the promises", None, "promises") as advance:
+        for block in promise_blocks(ledger, day):
+            trial.add(block, *models.read(block.rows.columns))
+            advance(len(block))
+    if trial.n == 0:
+        raise InvalidInputError(
+            f"there is no outstanding promise as of {day.isoformat()}: nothing was tried, and nothing is known"
+        )
+    table = None if reference is None else as_pandas(reference, "reference")
+    return trial.report(limit, *models.found, table)
+
+
+def promise_blocks(promises: Any, as_of: date) -> Iterator[PromisedRows]:
+    """The outstanding promises of a ledger in blocks, those of a batch or a table as one.
+
+    Parameters
+    ----------
+    promises : Ledger, PlanBatch, DataFrame or PromisedRows
+        Anything with `blocks` counts as a ledger.
+    as_of : date
+    """
+    read = getattr(promises, "blocks", None)
+    if not callable(read):
+        promised = promised_rows(promises).outstanding(as_of)
+        for first in range(0, len(promised), BLOCK):
+            some = slice(first, first + BLOCK)
+            yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
+        return
+    for table in read(status="open", as_of=as_of, size=BLOCK):
+        yield PromisedRows(*split_facts(table))
+
+
+class _Models:
+    """The two models, read once the columns of the promises are known."""
+
+    def __init__(self, candidate: Any, current: Any, favourable: Any, threshold: float | None) -> None:
+        if current is not None and hasattr(current, "fitted_"):  # a planner knows at what threshold its model accepts
+            self._current = (current.model, current.threshold)
+        else:
+            self._current = (current, threshold)
+        self._candidate = (candidate, threshold)
+        self._favourable = favourable
+        self.found: tuple[DecidingModel, DecidingModel | None]
+        self._columns: list[Any] | None = None
+
+    def read(self, columns: Any) -> tuple[DecidingModel, DecidingModel | None]:
+        """The candidate and the model in force."""
+        if self._columns != list(columns):
+            self._columns = list(columns)
+            self.found = (
+                self._one(self._candidate, CANDIDATE),
+                None if self._current[0] is None else self._one(self._current, IN_FORCE),
+            )
+        return self.found
+
+    def _one(self, given: tuple[Any, float | None], role: str) -> DecidingModel:
+        model, threshold = given
+        return DecidingModel.read(model, self._columns, threshold=threshold, favourable=self._favourable, role=role)
+
+
+@dataclass
+class _Trial:
+    """What is counted while the promises are tried block by block.
+
+    Attributes
+    ----------
+    as_of : date
+    groups : tuple of str
+    """
+
+    as_of: date
+    groups: tuple[str, ...]
+    n: int = 0
+    expected: float = 0.0  # sum of one minus the guarantees
+    has_guarantees: bool = True
+    flags: list["npt.NDArray[np.bool_]"] = field(default_factory=list)
+    owners: list["npt.NDArray[np.int64]"] = field(default_factory=list)
+    broken: list["pd.DataFrame"] = field(default_factory=list)
+    worst: "pd.DataFrame | None" = None
+    typical: "pd.DataFrame | None" = None
+
+    def __post_init__(self) -> None:
+        self.breakdown = Breakdown(self.groups, self.as_of)
+        self.swap = SwapCounts(self.groups)
+
+    def add(self, block: PromisedRows, candidate: DecidingModel, in_force: DecidingModel | None) -> None:
+        """Try a block."""
+        if len(block) == 0:
+            return
+        accepted = candidate.accepts(block.rows)
+        broken = ~accepted
+        self.breakdown.add(block, broken)
+        self.swap.add(block.rows, accepted, None if in_force is None else in_force.accepts(block.rows))
+        guarantees = block.facts["option_guarantee"].to_numpy(dtype=np.float64, na_value=np.nan)
+        self.has_guarantees &= bool(np.isfinite(guarantees).all())
+        self.expected += float((1.0 - guarantees).sum())
+        self.flags.append(broken)
+        self.owners.append(self._owners(block))
+        self.n += len(block)
+        if self.typical is None:
+            self.typical = typical_row(block.rows)
+        if broken.any():
+            self._note_broken(block.select(broken), candidate)
+
+    def _owners(self, block: PromisedRows) -> "npt.NDArray[np.int64]":
+        """Numbers that tell applicants apart; of unknown ones, one each."""
+        import pandas as pd
+
+        people = block.facts["applicant"]
+        unknown = people.isna().to_numpy()
+        codes = pd.util.hash_array(people.to_numpy(dtype=object), categorize=False).view(np.int64)
+        return np.where(unknown, self.n + np.arange(len(block), dtype=np.int64), codes)
+
+    def _note_broken(self, block: PromisedRows, candidate: DecidingModel) -> None:
+        import pandas as pd
+
+        scores = candidate.scores(block.rows)
+        self.broken.append(block.facts[list(BROKEN_COLUMNS)].assign(score=scores))
+        order = np.argsort(np.where(np.isnan(scores), 0.0, scores), kind="stable")[:WORST]
+        some = block.rows.iloc[order].assign(**{_SCORE: scores[order], _WHO: block.facts["applicant"].iloc[order]})
+        table = some if self.worst is None else pd.concat([self.worst, some])
+        self.worst = table.sort_values(_SCORE, kind="stable").head(WORST)
+
+    def report(
+        self,
+        max_broken: float,
+        candidate: DecidingModel,
+        in_force: DecidingModel | None,
+        reference: "pd.DataFrame | None",
+    ) -> GateReport:
+        """What was found."""
+        import pandas as pd
+
+        flags, owners = np.concatenate(self.flags), np.concatenate(self.owners)
+        n_broken = int(flags.sum())
+        broken = pd.concat(self.broken) if self.broken else pd.DataFrame(columns=[*BROKEN_COLUMNS, "score"])
+        causes, why_not = self._causes(candidate, in_force)
+        return GateReport(
+            passed=n_broken <= max_broken * self.n * (1.0 + 1e-12),
+            n_promises=self.n,
+            n_broken=n_broken,
+            broken_share=n_broken / self.n,
+            broken=broken.sort_values("score", kind="stable").rename_axis("promise"),
+            max_broken=max_broken,
+            interval=share_interval(flags, owners),
+            n_applicants=int(np.unique(owners).size),
+            expected_share=self.expected / self.n if self.has_guarantees else None,
+            parts=self.breakdown.parts(),
+            swap=None if in_force is None else self.swap.result(),
+            reference=None if reference is None else _of_reference(reference, candidate, in_force, self.groups),
+            causes=causes,
+            why_not=why_not,
+            unit=candidate.unit,
+            as_of=self.as_of,
+        )
+
+    def _causes(self, candidate: DecidingModel, in_force: DecidingModel | None) -> tuple[Any, str]:
+        if self.worst is None or self.typical is None:
+            return (), ""
+        rows = self.worst.drop(columns=[_SCORE, _WHO])
+        return find_causes(candidate, in_force, rows, self.worst[_WHO].tolist(), self.typical)
+
+
+_SCORE, _WHO = "\0score", "\0applicant"  # columns that no table of a person has
+
+
+def _of_reference(
+    table: "pd.DataFrame", candidate: DecidingModel, in_force: DecidingModel | None, groups: Sequence[str]
+) -> Any:
+    for model in (candidate, in_force):
+        for name in () if model is None or not model.named else model.columns:
+            if name not in table.columns:
+                raise InvalidInputError(f"reference lacks the column {shown(name)}, which {model.role} needs")
+    if len(table) == 0:
+        raise InvalidInputError("reference has no rows")
+    return swap_set(table, candidate, in_force, [name for name in groups if name in table.columns])
+
+
+def _favourable(given: Any, promises: Any, current: Any) -> Any:
+    """The label that was promised, from whoever knows it; None where nobody does."""
+    if given is not None:
+        return given
+    for known in (getattr(promises, "favourable", None), getattr(getattr(promises, "basis", None), "favourable", None)):
+        if known is not None and not callable(known):
+            return known
+    fitted = getattr(current, "fitted_", None)
+    return None if fitted is None else fitted.model.favourable
+
+
+def _read_limit(max_broken: Any) -> float:
+    import math
+
+    from copa._core.reading import is_number
+
+    if not is_number(max_broken) or not math.isfinite(max_broken) or not 0.0 <= max_broken <= 1.0:
+        raise InvalidInputError(f"max_broken must be a share of the promises, from 0 to 1, got {shown(max_broken)}")
+    return float(max_broken)
+
+
+def _read_groups(groups: Any) -> tuple[str, ...]:
+    names = (groups,) if isinstance(groups, str) else tuple(groups)
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"groups must name each column once, got {shown(list(names))}")
+    return names

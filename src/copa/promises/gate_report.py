@@ -1,0 +1,242 @@
+"""`GateReport`: what a candidate model would do to the promises that are outstanding."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from copa._core.files import write_atomically
+from copa._core.words import counted
+from copa.promises.breakdown import Part
+from copa.promises.column_effects import Cause
+from copa.promises.share_interval import CONFIDENCE, Interval
+from copa.promises.swap_set import SwapSet
+from copa.tables.cells import as_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.promises.portfolio import PortfolioRisk
+
+FORMAT, VERSION = "copa-gate", 1
+BROKEN_COLUMNS = ("applicant", "option", "option_guarantee", "model_version", "made", "valid_until")
+MOST_LISTED = 10_000  # broken promises in a JSON document; the table has them all
+SHARE = "promises_broken_share"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GateReport:
+    """Whether a candidate may go live, and which promises it would break.
+
+    Parameters
+    ----------
+    passed : bool
+        Whether it breaks no larger share than is allowed.
+    n_promises, n_broken : int
+        Outstanding promises, all of which were tried, and those that the candidate refuses.
+    broken_share : float
+        Their share; exact, because all were tried.
+    broken : DataFrame
+        The broken promises, the clearest refusals first: applicant, option, option_guarantee, model_version, made,
+        valid_until and the candidate's score; the index "promise" holds their ids.
+    max_broken : float
+        Share that was allowed.
+    interval : Interval
+        Of the share that this candidate would break of promises made in the same way to other people, at confidence
+        0.95; the promises of one person count together.
+    n_applicants : int
+        People with outstanding promises.
+    expected_share : float or None
+        Mean of one minus the guarantees, an upper bound on the share that is broken on average over next models; None
+        where a promise has no guarantee.
+    parts : dict of str to tuple of Part
+        The promises by "model version", "guarantee", "age" and each group.
+    swap : SwapSet or None
+        The promised rows by what the candidate and the model in force say; None without a model in force.
+    reference : SwapSet or None
+        The same of the reference rows.
+    causes : tuple of Cause
+        Why, for the ten clearest refusals.
+    why_not : str
+        Where nothing is said of causes, the reason.
+    unit : str
+        Of scores: "log-odds" or "decision values".
+    as_of : date
+        Day on which the promises were outstanding.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.promises import gate
+    >>> past = pd.DataFrame({"income": range(20, 60)})
+    >>> candidate = LogisticRegression().fit(past, past["income"] >= 40)
+    >>> report = gate(candidate, pd.DataFrame({"income": [36, 38, 41, 45]}), max_broken=0.25)
+    >>> report
+    GateReport(failed: 2 of 4 promises broken, 0.500, at most 0.250 allowed)
+    >>> report.metrics()["promises_broken_share"], report.thresholds()["promises_broken_share"]
+    (0.5, {'threshold': 0.25, 'greater_is_better': False})
+    """
+
+    passed: bool
+    n_promises: int
+    n_broken: int
+    broken_share: float
+    broken: "pd.DataFrame"
+    max_broken: float
+    interval: Interval
+    n_applicants: int
+    expected_share: float | None
+    parts: Mapping[str, tuple[Part, ...]]
+    swap: SwapSet | None = None
+    reference: SwapSet | None = None
+    causes: tuple[Cause, ...] = ()
+    why_not: str = ""
+    unit: str = "log-odds"
+    as_of: date = field(default_factory=date.today)  # noqa: DTZ011 - a gate gives it
+
+    def __repr__(self) -> str:
+        told = "passed" if self.passed else "failed"
+        return (
+            f"GateReport({told}: {self.n_broken:,} of {counted(self.n_promises, 'promise')} broken, "
+            f"{self.broken_share:.3f}, at most {self.max_broken:.3f} allowed)"
+        )
+
+    def _repr_html_(self) -> str:
+        from copa._core.html import facts_html
+
+        return facts_html("Gate", [("", sentence) for sentence in self.in_words()])
+
+    def in_words(self) -> list[str]:
+        """The result in plain sentences, and what its numbers mean."""
+        told = "passes" if self.passed else "fails"
+        sentences = [
+            f"The candidate {told}: it would break {self.n_broken:,} of {counted(self.n_promises, 'outstanding promise')} "
+            f"to {counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}; allowed are "
+            f"{self.max_broken:.2%}).",
+            f"All outstanding promises were tried, so the share is exact. Of promises made in the same way to other "
+            f"people this candidate would break between {self.interval.low:.2%} and {self.interval.high:.2%} "
+            f"({CONFIDENCE:.0%} confidence; the promises of one person count together). Nothing is said of other "
+            "candidates: one model hits all promises together.",
+        ]
+        if self.expected_share is not None:
+            above = "more than" if self.broken_share > self.expected_share else "not more than"
+            sentences.append(
+                f"By their guarantees at most {self.expected_share:.2%} are broken on average over next models; this "
+                f"candidate breaks {above} that."
+            )
+        if self.swap is not None:
+            sentences.append(f"Against the model in force, {self.swap.in_words()} (promised rows).")
+        if self.reference is not None:
+            sentences.append(f"In the reference table, {self.reference.in_words()}.")
+        return sentences
+
+    @property
+    def calibration(self) -> "pd.DataFrame":
+        """Promised against kept: by band of guarantees, how many there are, their mean and the share accepted.
+
+        Returns
+        -------
+        DataFrame
+            Columns promises, guaranteed and accepted, by guarantee.
+        """
+        import pandas as pd
+
+        parts = [part for part in self.parts.get("guarantee", ()) if part.guaranteed is not None]
+        return pd.DataFrame(
+            {
+                "promises": [part.n_promises for part in parts],
+                "guaranteed": [part.guaranteed for part in parts],
+                "accepted": [1.0 - part.broken_share for part in parts],
+            },
+            index=pd.Index([part.name for part in parts], name="guarantee"),
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers by name, as a tracking server takes them."""
+        found = {
+            SHARE: self.broken_share,
+            "promises_broken": float(self.n_broken),
+            "promises_tried": float(self.n_promises),
+            "promises_broken_share_low": self.interval.low,
+            "promises_broken_share_high": self.interval.high,
+        }
+        if self.swap is not None and self.swap.lost is not None and self.swap.gained is not None:
+            found |= {"promises_lost": float(self.swap.lost), "promises_gained": float(self.swap.gained)}
+        if self.reference is not None:
+            found["reference_accepted_share"] = self.reference.n_accepted / self.reference.n_rows
+        return found
+
+    def thresholds(self) -> dict[str, dict[str, Any]]:
+        """What `metrics` must be: by name, the arguments of MLflow's `MetricThreshold`.
+
+        Returns
+        -------
+        dict of str to dict
+            "threshold" and "greater_is_better".
+        """
+        return {SHARE: {"threshold": self.max_broken, "greater_is_better": False}}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON has it; of very many broken promises, the 10,000 clearest refusals."""
+        listed = self.broken.head(MOST_LISTED)
+        columns = {name: [as_json(value) for value in listed[name].tolist()] for name in listed}
+        records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "passed": self.passed,
+            "as_of": self.as_of.isoformat(),
+            "n_promises": self.n_promises,
+            "n_applicants": self.n_applicants,
+            "n_broken": self.n_broken,
+            "broken_share": self.broken_share,
+            "max_broken": self.max_broken,
+            "interval": {"low": self.interval.low, "high": self.interval.high, "confidence": CONFIDENCE},
+            "expected_share": self.expected_share,
+            "parts": {name: [part.to_dict() for part in parts] for name, parts in self.parts.items()},
+            "swap": None if self.swap is None else self.swap.to_dict(),
+            "reference": None if self.reference is None else self.reference.to_dict(),
+            "causes": [cause.to_dict() for cause in self.causes],
+            "why_not": self.why_not,
+            "unit": self.unit,
+            "metrics": self.metrics(),
+            "thresholds": self.thresholds(),
+            "broken": [
+                {"promise": str(key), **record} for key, record in zip(listed.index.tolist(), records, strict=True)
+            ],
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """The same as text, or written to a file.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write; None returns the text.
+        """
+        text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
+        if path is None:
+            return text
+        write_atomically(Path(path), text.encode("utf-8"))
+        return None
+
+    def to_html(self, path: str | Path | None = None, *, portfolio: "PortfolioRisk | None" = None) -> str | None:
+        """One HTML page that needs no network, or written to a file.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write; None returns the page.
+        portfolio : PortfolioRisk, optional
+            What the next models are expected to do to the same promises.
+        """
+        from copa.report.gate_page import gate_page
+
+        page = gate_page(self, portfolio)
+        if path is None:
+            return page
+        write_atomically(Path(path), page.encode("utf-8"))
+        return None
