@@ -8,8 +8,10 @@ from copa.promises.ledger import Ledger
 from copa.promises.ledger_check import LedgerCheck
 from copa.promises.gate import gate
 from copa.promises.gate_report import GateReport
+from copa.promises.portfolio import PortfolioRisk, portfolio_risk
 from copa.promises.promised_rows import PromisedRows, promised_rows
 from copa.promises.redeem import Redemption
 
 __all__ = ["Ledger", "LedgerCheck", "PromisedRows", "Redemption", "promised_rows"]
 __all__ = ["GateReport", "PromisedRows", "gate", "promised_rows"]
+__all__ = ["GateReport", "PortfolioRisk", "PromisedRows", "gate", "portfolio_risk", "promised_rows"]
