@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +90,9 @@ class Tally:
         *weights : array_like of shape (n,)
         """
         codes, names = labels
-        columns = [np.bincount(codes, weights=weight, minlength=len(names)) for weight in (np.ones(len(codes)), *weights)]
+        columns = [
+            np.bincount(codes, weights=weight, minlength=len(names)) for weight in (np.ones(len(codes)), *weights)
+        ]
         for name, sums in zip(names, np.stack(columns, axis=1), strict=True):
             known = name if name in self._sums or len(self._sums) < MOST_PARTS else OTHERS
             self._sums[known] = self._sums.get(known, 0.0) + sums
@@ -164,9 +167,7 @@ class GroupNames:
 
         if self.column not in rows.columns:
             known = [str(name) for name in rows.columns]
-            raise InvalidInputError(
-                f"group {shown(self.column)} is no column of the rows; {hint(self.column, known)}"
-            )
+            raise InvalidInputError(f"group {shown(self.column)} is no column of the rows; {hint(self.column, known)}")
         cells = rows[self.column]
         if self._cuts is None:
             many = is_numeric_dtype(cells.dtype) and not is_bool_dtype(cells.dtype) and cells.nunique() > MOST_VALUES
@@ -175,7 +176,7 @@ class GroupNames:
             return text_labels(cells)
         numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         ends = [f"{cut:g}" for cut in self._cuts]
-        names = [f"up to {ends[0]}", *(f"above {a} to {b}" for a, b in zip(ends, ends[1:], strict=False))]
+        names = [f"up to {ends[0]}", *(f"above {a} to {b}" for a, b in pairwise(ends))]
         names += [f"above {ends[-1]}", NOT_KNOWN]
         codes = np.searchsorted(self._cuts, numbers, side="left")
         return np.where(np.isnan(numbers), len(names) - 1, codes).astype(np.intp), names
@@ -191,7 +192,7 @@ def text_labels(cells: "pd.Series[Any]") -> Labels:
 
 
 def _names(edges: Sequence[float]) -> list[str]:
-    return [f"{low:.2f} to {high:.2f}" for low, high in zip(edges, edges[1:], strict=False)]
+    return [f"{low:.2f} to {high:.2f}" for low, high in pairwise(edges)]
 
 
 def _bands(values: Array, edges: Sequence[float]) -> Labels:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.progress import showing, stage
+from copa._core.reading import is_number
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.promises.breakdown import Breakdown
@@ -94,7 +95,7 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     limit = _read_limit(max_broken)
     names = _read_groups(groups)
     day = read_day(as_of)
-    models = _Models(candidate, current, _favourable(favourable, ledger, current), threshold)
+    models = _Models(candidate, current, promised_label(favourable, ledger, current), threshold)
     trial = _Trial(day, names)
     with showing(progress), stage("trying the promises", None, "promises") as advance:
         for block in promise_blocks(ledger, day):
@@ -125,7 +126,15 @@ def promise_blocks(promises: Any, as_of: date) -> Iterator[PromisedRows]:
             yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
         return
     for table in read(status="open", as_of=as_of, size=BLOCK):
-        yield PromisedRows(*split_facts(table))
+        yield _with_rows(PromisedRows(*split_facts(table)))
+
+
+def _with_rows(promised: PromisedRows) -> PromisedRows:
+    """Promises without those whose personal data were purged: there is no row to try."""
+    nameless = (promised.facts["applicant"] == "").to_numpy(dtype=bool)
+    if not nameless.any():
+        return promised
+    return promised.select(~(nameless & promised.rows.isna().all(axis=1).to_numpy()))
 
 
 class _Models:
@@ -265,8 +274,8 @@ _SCORE, _WHO = "\0score", "\0applicant"  # columns that no table of a person has
 def _of_reference(
     table: "pd.DataFrame", candidate: DecidingModel, in_force: DecidingModel | None, groups: Sequence[str]
 ) -> Any:
-    for model in (candidate, in_force):
-        for name in () if model is None or not model.named else model.columns:
+    for model in [candidate] if in_force is None else [candidate, in_force]:
+        for name in model.columns if model.named else ():
             if name not in table.columns:
                 raise InvalidInputError(f"reference lacks the column {shown(name)}, which {model.role} needs")
     if len(table) == 0:
@@ -274,7 +283,7 @@ def _of_reference(
     return swap_set(table, candidate, in_force, [name for name in groups if name in table.columns])
 
 
-def _favourable(given: Any, promises: Any, current: Any) -> Any:
+def promised_label(given: Any, promises: Any, current: Any) -> Any:
     """The label that was promised, from whoever knows it; None where nobody does."""
     if given is not None:
         return given
@@ -286,11 +295,7 @@ def _favourable(given: Any, promises: Any, current: Any) -> Any:
 
 
 def _read_limit(max_broken: Any) -> float:
-    import math
-
-    from copa._core.reading import is_number
-
-    if not is_number(max_broken) or not math.isfinite(max_broken) or not 0.0 <= max_broken <= 1.0:
+    if not is_number(max_broken) or not 0.0 <= max_broken <= 1.0:
         raise InvalidInputError(f"max_broken must be a share of the promises, from 0 to 1, got {shown(max_broken)}")
     return float(max_broken)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +95,7 @@ class GateReport:
     causes: tuple[Cause, ...] = ()
     why_not: str = ""
     unit: str = "log-odds"
-    as_of: date = field(default_factory=date.today)  # noqa: DTZ011 - a gate gives it
+    as_of: date = date.min
 
     def __repr__(self) -> str:
         told = "passed" if self.passed else "failed"
@@ -111,16 +111,18 @@ class GateReport:
 
     def in_words(self) -> list[str]:
         """The result in plain sentences, and what its numbers mean."""
-        told = "passes" if self.passed else "fails"
-        sentences = [
-            f"The candidate {told}: it would break {self.n_broken:,} of {counted(self.n_promises, 'outstanding promise')} "
-            f"to {counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}; allowed are "
-            f"{self.max_broken:.2%}).",
-            f"All outstanding promises were tried, so the share is exact. Of promises made in the same way to other "
+        told, tried = "passes" if self.passed else "fails", counted(self.n_promises, "outstanding promise")
+        result = (
+            f"The candidate {told}: it would break {self.n_broken:,} of {tried} to "
+            f"{counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}; allowed are {self.max_broken:.2%})."
+        )
+        meaning = (
+            "All outstanding promises were tried, so the share is exact. Of promises made in the same way to other "
             f"people this candidate would break between {self.interval.low:.2%} and {self.interval.high:.2%} "
             f"({CONFIDENCE:.0%} confidence; the promises of one person count together). Nothing is said of other "
-            "candidates: one model hits all promises together.",
-        ]
+            "candidates: one model hits all promises together."
+        )
+        sentences = [result, meaning]
         if self.expected_share is not None:
             above = "more than" if self.broken_share > self.expected_share else "not more than"
             sentences.append(

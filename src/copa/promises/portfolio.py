@@ -1,28 +1,24 @@
 """`portfolio_risk`: what share of all promises the next model breaks, since one model hits them all."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.words import counted, shown
+from copa._core.words import counted
 from copa.exceptions import InvalidInputError
-from copa.models.base import Flags
-from copa.planner.strategies.black_box import score_all
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
-from copa.promises.deciding_model import DecidingModel
-from copa.promises.gate import promise_blocks
+from copa.promises.gate import promise_blocks, promised_label
+from copa.promises.next_models import NextModels
 from copa.promises.promised_rows import PromisedRows, read_day
-from copa.uncertainty.versions import refit_versions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
-FEWEST = 10  # refits from which on shares of promises have a distribution
 ROWS = 5_000  # promises that all refits are asked about at once
 N_EXPLAINED = 60  # promises by which the direction that hurts most is found
 ROUNDING = 1e-9
@@ -118,10 +114,11 @@ class PortfolioRisk:
         """The distribution in plain sentences."""
         high = self.quantiles[0.95]
         above = f", and more than {high:.1%} in at most one case of twenty" if np.isfinite(high) else ""
-        sentences = [
+        forecast = (
             f"The next model is expected to break {self.mean:.1%} of {counted(self.n_promises, 'promise')}{above}. "
             f"This is a forecast, from {self.source}: a frequency, no guarantee."
-        ]
+        )
+        sentences = [forecast]
         if np.isnan(self.effective_number):
             sentences.append("All of these models break the same share, so that nothing is seen of how it varies.")
         elif self.n_promises > 1:
@@ -219,9 +216,7 @@ def portfolio_risk(
     >>> len(risk.shares), risk.direction[-1][0]
     (40, 'income')
     """
-    from copa.promises.gate import _favourable  # one rule for both
-
-    models = _models_of(planner, _favourable(favourable, promises, planner), history)
+    models = NextModels.read(planner, promised_label(favourable, promises, planner), history)
     counts = _Counts(models)
     for block in _blocks(promises, as_of, models):
         counts.add(*block)
@@ -280,110 +275,7 @@ def past_bounds(shares: Any) -> tuple[PastBound, ...]:
     return tuple(PastBound(share, 1.0 - (j + 1) / (len(known) + 1)) for j, share in enumerate(known))
 
 
-@dataclass(frozen=True, eq=False)
-class _Models:
-    """Models that vary as the next one does.
-
-    Attributes
-    ----------
-    scores : callable or None
-        From raw rows to scores (K, M); None where some have none.
-    accepts : callable
-        From raw rows, and their points where a batch knows them, to flags (K, M).
-    past : callable
-        From the columns of the rows to the past versions.
-    n_models : int
-    source : str
-    strategy : object or None
-        What a planner has learned.
-    """
-
-    scores: Callable[["pd.DataFrame"], Array] | None
-    accepts: Callable[["pd.DataFrame", Array | None], Flags]
-    past: Callable[[Any], list[DecidingModel]]
-    n_models: int
-    source: str
-    strategy: Any = None
-
-
-def _models_of(planner: Any, favourable: Any, history: Sequence[Any] | None) -> _Models:
-    if isinstance(planner, (list, tuple)):
-        return _given_models(planner, favourable, history or ())
-    if not hasattr(planner, "fit") or not hasattr(planner, "plan"):
-        raise InvalidInputError(
-            f"portfolio_risk needs a fitted RecoursePlanner or a list of fitted models, got {shown(type(planner).__name__)}"
-        )
-    strategy = planner._fitted()  # noqa: SLF001 - says in one line that it is not fitted
-    thirds, held_out = getattr(strategy, "thirds", None), getattr(strategy, "held_out", None)
-
-    def past(columns: Any) -> list[DecidingModel]:
-        older = history
-        if older is None:
-            data = planner.history_data
-            older = planner.history or (refit_versions(strategy.model, data) if data else ())
-        return [
-            DecidingModel.read(
-                model, columns, threshold=planner.threshold, favourable=favourable, role=f"past version {k}"
-            )
-            for k, model in enumerate(older, 1)
-        ]
-
-    if thirds is not None and len(thirds) >= FEWEST:
-
-        def linear_scores(rows: "pd.DataFrame") -> Array:
-            return np.asarray((strategy.model.encode(rows) @ thirds.T).T)
-
-        def linear_accepts(rows: "pd.DataFrame", points: Array | None) -> Flags:
-            scores = linear_scores(rows) if points is None else (points @ thirds.T).T
-            return np.asarray(scores >= 0.0)
-
-        source = f"{len(thirds)} refits on thirds of the training rows"
-        return _Models(linear_scores, linear_accepts, past, len(thirds), source, strategy)
-    if held_out:
-
-        def scores(rows: "pd.DataFrame") -> Array:
-            return score_all(held_out, rows, planner.n_jobs)
-
-        certifies = strategy.reliability is not None
-        kind = "on thirds of the training rows" if certifies else "on bootstrap samples of the training rows"
-
-        def accepts(rows: "pd.DataFrame", points: Array | None) -> Flags:
-            return np.asarray((points.T if points is not None and certifies else scores(rows)) >= 0.0)
-
-        return _Models(scores, accepts, past, len(held_out), f"{len(held_out)} refits {kind}", strategy)
-    raise InvalidInputError(
-        "this planner has no held-out refits to ask: fit it with y (and not with surrogate='lime'), or give a list of "
-        "fitted models"
-    )
-
-
-def _given_models(models: Sequence[Any], favourable: Any, history: Sequence[Any]) -> _Models:
-    if len(models) < FEWEST:
-        raise InvalidInputError(f"at least {FEWEST} models are needed to see how they vary, got {len(models)}")
-    known: dict[tuple[Any, ...], list[DecidingModel]] = {}
-
-    def read(columns: Any, given: Sequence[Any], word: str) -> list[DecidingModel]:
-        key = (word, *columns)
-        if key not in known:
-            known[key] = [
-                DecidingModel.read(model, columns, favourable=favourable, role=f"{word} {k}")
-                for k, model in enumerate(given, 1)
-            ]
-        return known[key]
-
-    def accepts(rows: "pd.DataFrame", _: Array | None) -> Flags:
-        return np.stack([model.accepts(rows) for model in read(rows.columns, models, "model")])
-
-    def scores(rows: "pd.DataFrame") -> Array:
-        return np.stack([model.scores(rows) for model in read(rows.columns, models, "model")])
-
-    def past(columns: Any) -> list[DecidingModel]:
-        return read(columns, history, "past version")
-
-    return _Models(scores, accepts, past, len(models), f"the {len(models)} models given")
-
-
-def _blocks(promises: Any, as_of: Any, models: _Models) -> Iterator[tuple[PromisedRows, Array | None]]:
+def _blocks(promises: Any, as_of: Any, models: NextModels) -> Iterator[tuple[PromisedRows, Array | None]]:
     """Promises in small blocks, and the points of a batch that the planner itself has made."""
     points: Array | None = None
     if isinstance(promises, PlanBatch) and models.strategy is not None:
@@ -401,7 +293,7 @@ def _blocks(promises: Any, as_of: Any, models: _Models) -> Iterator[tuple[Promis
 class _Counts:
     """What is counted block by block."""
 
-    def __init__(self, models: _Models) -> None:
+    def __init__(self, models: NextModels) -> None:
         self.models = models
         self.n, self.variances, self.expected = 0, 0.0, 0.0
         self.broken = np.zeros(models.n_models)
@@ -444,7 +336,7 @@ class _Counts:
     def _direction(self, shares: Array) -> tuple[tuple[str, float], ...]:
         """Covariance of the columns' parts of the mean score with the share broken, per standard deviation of that."""
         spread = float(shares.std(ddof=1))
-        if self.models.scores is None or spread <= ROUNDING or self.some is None or self.typical is None:
+        if spread <= ROUNDING or self.some is None or self.typical is None:
             return ()
         columns = [str(name) for name in self.some.columns]
         _, base, effects = column_effects(self.models.scores, self.some, self.typical, columns)

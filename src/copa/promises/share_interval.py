@@ -1,12 +1,14 @@
 """The interval of a share that was counted among people with several promises each."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
 from copa.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from copa._core.arrays import Array
 
 CONFIDENCE = 0.95
 

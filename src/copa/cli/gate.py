@@ -1,0 +1,168 @@
+"""`copa gate`: a candidate model in, whether it may go live out."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from copa._core.progress import stage
+from copa._core.words import shown
+from copa.cli.fit import load_model
+from copa.cli.messages import FAILED, FINE, MisuseError, misuse, show, show_json, show_table
+from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.promises import GateReport, PortfolioRisk
+
+SAVED = (".copa", ".zip")
+OUTPUTS = (".html", ".htm", ".json")
+
+
+def gate(  # noqa: PLR0913, PLR0917 - the options of the command
+    candidate: Annotated[Path, typer.Argument(help="Candidate model: .skops.", metavar="CANDIDATE")],
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger of promises: a database URL, or an SQLite file.", metavar="URL")
+    ] = None,
+    promises: Annotated[
+        Path | None,
+        typer.Option(
+            help="Promises in a file instead: a table (.csv, .parquet), or plans whose options were promised.",
+            metavar="FILE",
+        ),
+    ] = None,
+    max_broken: Annotated[
+        float, typer.Option("--max-broken", help="Largest share of the promises it may break.", metavar="SHARE")
+    ] = 0.0,
+    current: Annotated[
+        Path | None,
+        typer.Option(help="Model in force: .skops, or the bundle that plans with it.", metavar="FILE"),
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Other rows, to see who gains and loses: .csv or .parquet.", metavar="FILE")
+    ] = None,
+    groups: Annotated[
+        list[str] | None, typer.Option("--groups", help="Column to count by as well; repeatable.", metavar="COL")
+    ] = None,
+    favourable: Annotated[str | None, typer.Option(help="Label that was promised, where nothing says it.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Probability from which the models accept; default: what `predict` says.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Day on which promises are outstanding.", metavar="DATE")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the page (.html) or the JSON (.json).", metavar="FILE")
+    ] = None,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Try all outstanding promises on a candidate model before it goes live.
+
+    Exit code 0: it breaks no larger share than is allowed; 1: it breaks more; 2: it could not be tried.
+    """
+    from copa.promises import gate as try_promises
+
+    require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
+    if (ledger is None) == (promises is None):
+        raise MisuseError("give the promises, by --ledger URL or by --promises FILE, one of them")
+    model = _load(candidate, "the candidate")
+    in_force = None if current is None else _open_current(current)
+    with ExitStack() as stack, misuse():
+        given = _open_promises(ledger, promises, delimiter, stack)
+        report = try_promises(
+            model,
+            given,
+            max_broken=max_broken,
+            reference=None if reference is None else _read(reference, delimiter),
+            current=in_force,
+            groups=groups or (),
+            favourable=favourable,
+            threshold=threshold,
+            as_of=as_of,
+            progress=None,
+        )
+        risk = _portfolio(in_force, given, as_of)
+    if output is not None:
+        _write(output, report, risk)
+    if as_json:
+        show_json(report.to_dict() | ({} if risk is None else {"portfolio": risk.to_dict()}))
+    else:
+        _show(report, risk, output)
+    return FINE if report.passed else FAILED
+
+
+def _load(path: Path, what: str) -> Any:
+    if path.suffix.lower() != ".skops":
+        raise MisuseError(f"{what} must be a .skops file, which runs no code when it is loaded, got {path.name}")
+    return load_model(path, trust_pickle=False)
+
+
+def _open_current(path: Path) -> Any:
+    """The model in force, or the planner of a bundle."""
+    return _load(path, "the model in force") if path.suffix.lower() == ".skops" else open_bundle(path).planner
+
+
+def _open_promises(url: str | None, path: Path | None, delimiter: str, stack: ExitStack) -> Any:
+    from copa.plans import PlanBatch
+    from copa.promises import Ledger
+
+    if url is not None:
+        return stack.enter_context(Ledger.open(url, create=False))
+    assert path is not None  # noqa: S101 - one of the two is given
+    return PlanBatch.load(path) if path.suffix.lower() in SAVED else _read(path, delimiter)
+
+
+def _read(path: Path, delimiter: str) -> "pd.DataFrame":
+    from copa.tables.files import read_table
+
+    table = open_data(path, delimiter)
+    table.require_distinct()
+    with stage(f"reading {path.name}"):
+        return read_table(table, table.names, {})[0]
+
+
+def _portfolio(in_force: Any, promises: Any, as_of: str | None) -> "PortfolioRisk | None":
+    """What the next models are expected to break, where the planner of the model in force can tell."""
+    from copa.exceptions import InvalidInputError
+    from copa.promises import portfolio_risk
+
+    if in_force is None or not hasattr(in_force, "fitted_"):
+        return None
+    try:
+        return portfolio_risk(in_force, promises, as_of=as_of)
+    except InvalidInputError:  # a planner without refits
+        return None
+
+
+def _write(path: Path, report: "GateReport", risk: "PortfolioRisk | None") -> None:
+    if path.suffix.lower() == ".json":
+        report.to_json(path)
+    else:
+        report.to_html(path, portfolio=risk)
+
+
+def _show(report: "GateReport", risk: "PortfolioRisk | None", output: Path | None) -> None:
+    for name, parts in report.parts.items():
+        rows = [
+            [
+                part.name,
+                f"{part.n_promises:,}",
+                f"{part.n_broken:,}",
+                f"{part.broken_share:.2%}",
+                "" if part.guaranteed is None else f"{part.guaranteed:.3f}",
+            ]
+            for part in parts
+        ]
+        show_table([name, "promises", "broken", "share", "mean guarantee"], rows)
+        show("")
+    for cause in report.causes:
+        show(f"broken: {cause.in_words()}")
+    if report.why_not:
+        show(f"Why is not told: {report.why_not}.")
+    for sentence in [*report.in_words(), *([] if risk is None else risk.in_words())]:
+        show(sentence)
+    if output is not None:
+        show(f"Page: {shown(str(output))}" if output.suffix.lower() != ".json" else f"JSON: {shown(str(output))}")

@@ -1,0 +1,84 @@
+"""What a page shows of a portfolio of promises: the distribution of the share that the next model breaks."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copa.exceptions import MissingPackageError
+from copa.report import figures
+
+if TYPE_CHECKING:
+    from copa.promises.portfolio import PortfolioRisk
+
+BINS = 20
+MOST_PARTS = 8  # of the direction that hurts most
+
+View = dict[str, Any]
+
+
+def portfolio_view(risk: "PortfolioRisk") -> View:
+    """Sentences, tables and the figure of a section.
+
+    Parameters
+    ----------
+    risk : PortfolioRisk
+    """
+    levels = [(f"{level:.0%}", _share(share)) for level, share in risk.quantiles.items()]
+    return {
+        "sentences": risk.in_words(),
+        "levels": levels,
+        "direction": [(name, f"{change:+.3f}") for name, change in risk.direction[:MOST_PARTS]],
+        "past": [(f"{bound.share:.1%}", f"{bound.probability:.3g}") for bound in risk.past],
+        "figures": {"portfolio": portfolio_figure(risk)},
+    }
+
+
+def portfolio_figure(risk: "PortfolioRisk") -> figures.Figure:
+    """Share broken by each refit, and what as many independent promises would do."""
+    from scipy.stats import binom
+
+    top = max(float(risk.shares.max()), 1.0 / risk.n_promises)
+    counts, edges = np.histogram(risk.shares, bins=BINS, range=(0.0, top))
+    inside = np.diff(binom.cdf(np.floor(edges * risk.n_promises + 1e-9), risk.n_promises, risk.mean))
+    inside[0] += binom.cdf(0, risk.n_promises, risk.mean)
+    middles = figures.numbers(0.5 * (edges[:-1] + edges[1:]))
+    bars = figures.trace(
+        "bar",
+        middles,
+        figures.numbers(counts / risk.shares.size),
+        "%{y:.1%} of the refits break about %{x:.1%}",
+        name="refits: one model hits all",
+        width=figures.numbers(np.diff(edges), 6),
+        marker={"color": figures.BLUE, "line": {"color": "#ffffff", "width": 1}},
+    )
+    line = figures.trace(
+        "scatter",
+        middles,
+        figures.numbers(inside),
+        "independent promises: %{y:.1%}",
+        mode="lines",
+        name="if promises were independent",
+        line={"color": figures.ORANGE, "width": 2.5, "dash": "dash"},
+    )
+    high = risk.quantiles[0.95]
+    return figures.figure(
+        [bars, line],
+        xaxis=figures.axis("share of the promises broken", tickformat=".0%", rangemode="tozero"),
+        yaxis=figures.axis("share of next models", tickformat=".0%", rangemode="tozero"),
+        shapes=[figures.level_line(high, "x", "y")] if np.isfinite(high) else [],
+        showlegend=True,
+        bargap=0.0,
+    )
+
+
+def plotly_figure(risk: "PortfolioRisk") -> Any:
+    """The figure for a notebook."""
+    try:
+        import plotly.graph_objects as plotly
+    except ImportError as error:
+        raise MissingPackageError("figures are drawn by plotly, which is not installed: pip install plotly") from error
+    return plotly.Figure(portfolio_figure(risk))
+
+
+def _share(value: float) -> str:
+    return "too few refits" if np.isnan(value) else f"{value:.1%}"
