@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from copa.promises.promised_rows import PromisedRows
 
 NOT_KNOWN = "not known"
+VERSION, GUARANTEE, AGE = "model version", "guarantee", "age of the promise"
 GUARANTEES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # ends of the bands that guarantees are counted by
 MONTHS = (0, 1, 3, 6, 12, 24)  # ages from which on each band begins
 QUARTILES = (0.25, 0.5, 0.75)
@@ -78,8 +79,13 @@ class Tally:
     """
 
     def __init__(self, order: Sequence[str] = ()) -> None:
-        self._order = {name: place for place, name in enumerate(order)}
+        self._order: dict[str, int] = {}
+        self.keep_order(order)
         self._sums: dict[str, Array] = {}
+
+    def keep_order(self, names: Sequence[str]) -> None:
+        """Show these names in their order, before others."""
+        self._order = {name: place for place, name in enumerate(names)}
 
     def add(self, labels: Labels, *weights: Any) -> None:
         """Count a block: 1 for each promise, and its weights.
@@ -117,9 +123,9 @@ class Breakdown:
 
     def __init__(self, groups: Sequence[str], as_of: date) -> None:
         self._as_of = as_of
-        self._groups = {name: GroupNames(name) for name in groups}
-        bands = {"model version": (), "guarantee": _names(GUARANTEES), "age": AGES}
-        self._tallies = {name: Tally(order) for name, order in (bands | dict.fromkeys(groups, ())).items()}
+        bands: dict[str, Sequence[str]] = {VERSION: (), GUARANTEE: _names(GUARANTEES), AGE: AGES}
+        self._groups = {f"column {name}" if name in bands else name: GroupNames(name) for name in groups}
+        self._tallies = {name: Tally(order) for name, order in (bands | dict.fromkeys(self._groups, ())).items()}
 
     def add(self, promised: "PromisedRows", broken: npt.NDArray[np.bool_]) -> None:
         """Count a block."""
@@ -128,12 +134,14 @@ class Breakdown:
         known = np.isfinite(guarantees)
         weights = (broken, np.where(known, guarantees, 0.0), known)
         labels = {
-            "model version": text_labels(facts["model_version"]),
-            "guarantee": _bands(guarantees, GUARANTEES),
-            "age": _ages(facts["made"], self._as_of),
+            VERSION: text_labels(facts["model_version"]),
+            GUARANTEE: _bands(guarantees, GUARANTEES),
+            AGE: _ages(facts["made"], self._as_of),
         }
         labels |= {name: group.labels(promised.rows) for name, group in self._groups.items()}
         for name, own in labels.items():
+            if name in self._groups and self._groups[name].is_ordered:
+                self._tallies[name].keep_order(own[1])
             self._tallies[name].add(own, *weights)
 
     def parts(self) -> dict[str, tuple[Part, ...]]:
@@ -160,6 +168,11 @@ class GroupNames:
     def __init__(self, column: str) -> None:
         self.column = column
         self._cuts: list[float] | None = None  # settled by the first block
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the names have an order of their own."""
+        return bool(self._cuts)
 
     def labels(self, rows: "pd.DataFrame") -> Labels:
         """Which group each row is in."""

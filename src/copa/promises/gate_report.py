@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.files import write_atomically
 from copa._core.words import counted
-from copa.promises.breakdown import Part
+from copa.promises.breakdown import GUARANTEE, Part
 from copa.promises.column_effects import Cause
 from copa.promises.share_interval import CONFIDENCE, Interval
 from copa.promises.swap_set import SwapSet
@@ -52,7 +52,7 @@ class GateReport:
         Mean of one minus the guarantees, an upper bound on the share that is broken on average over next models; None
         where a promise has no guarantee.
     parts : dict of str to tuple of Part
-        The promises by "model version", "guarantee", "age" and each group.
+        The promises by "model version", "guarantee", "age of the promise" and each group.
     swap : SwapSet or None
         The promised rows by what the candidate and the model in force say; None without a model in force.
     reference : SwapSet or None
@@ -146,7 +146,7 @@ class GateReport:
         """
         import pandas as pd
 
-        parts = [part for part in self.parts.get("guarantee", ()) if part.guaranteed is not None]
+        parts = [part for part in self.parts.get(GUARANTEE, ()) if part.guaranteed is not None]
         return pd.DataFrame(
             {
                 "promises": [part.n_promises for part in parts],

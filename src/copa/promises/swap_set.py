@@ -84,7 +84,10 @@ class SwapCounts:
         was = np.zeros_like(now) if before is None else before
         self._counts += np.bincount(2 * now + was, minlength=4).reshape(2, 2)
         for name, tally in self._tallies.items():
-            tally.add(self._names[name].labels(rows), now & ~was, was & ~now)
+            labels = self._names[name].labels(rows)
+            if self._names[name].is_ordered:
+                tally.keep_order(labels[1])
+            tally.add(labels, now & ~was, was & ~now)
 
     def result(self) -> SwapSet:
         """What was counted."""
