@@ -74,6 +74,7 @@ def typical_row(rows: "pd.DataFrame") -> "pd.DataFrame":
 
     cells = {}
     for name, column in rows.items():
+        column = column.reset_index(drop=True)  # noqa: PLW2901 - labels may occur twice
         known = column.dropna()
         if known.empty:
             place = column.index[:1]

@@ -53,7 +53,8 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     max_broken : float
         Largest share of the promises that the candidate may break, from 0 to 1.
     reference : DataFrame, optional
-        Other rows, such as last month's applicants: who among them gains and who loses.
+        Other rows, such as last month's applicants: who among them gains and who loses. What is typical of them is
+        also what the columns of a broken promise are compared with; without them, what is typical of the promises.
     current : object, optional
         The model in force, or the fitted planner that plans with it: the candidate is compared with it.
     groups : sequence of str
@@ -241,7 +242,7 @@ class _Trial:
         flags, owners = np.concatenate(self.flags), np.concatenate(self.owners)
         n_broken = int(flags.sum())
         broken = pd.concat(self.broken) if self.broken else pd.DataFrame(columns=[*BROKEN_COLUMNS, "score"])
-        causes, why_not = self._causes(candidate, in_force)
+        causes, why_not = self._causes(candidate, in_force, reference)
         return GateReport(
             passed=n_broken <= max_broken * self.n * (1.0 + 1e-12),
             n_promises=self.n,
@@ -261,11 +262,16 @@ class _Trial:
             as_of=self.as_of,
         )
 
-    def _causes(self, candidate: DecidingModel, in_force: DecidingModel | None) -> tuple[Any, str]:
+    def _causes(
+        self, candidate: DecidingModel, in_force: DecidingModel | None, reference: "pd.DataFrame | None"
+    ) -> tuple[Any, str]:
+        """Causes, against what is typical of the reference rows, or of the promised ones where there are none."""
         if self.worst is None or self.typical is None:
             return (), ""
-        rows = self.worst.drop(columns=[_SCORE, _WHO])
-        return find_causes(candidate, in_force, rows, self.worst[_WHO].tolist(), self.typical)
+        rows, typical = self.worst.drop(columns=[_SCORE, _WHO]), self.typical
+        if reference is not None and len(reference) and set(rows.columns) <= set(reference.columns):
+            typical = typical_row(reference[list(rows.columns)])
+        return find_causes(candidate, in_force, rows, self.worst[_WHO].tolist(), typical)
 
 
 _SCORE, _WHO = "\0score", "\0applicant"  # columns that no table of a person has

@@ -316,7 +316,14 @@ class _Counts:
         self.past = refused if self.past is None else [a + b for a, b in zip(self.past, refused, strict=True)]
         if self.some is None:
             places = np.unique(np.linspace(0, len(block) - 1, N_EXPLAINED).astype(np.intp))
-            self.some, self.typical = block.rows.iloc[places].reset_index(drop=True), typical_row(block.rows)
+            self.some = block.rows.iloc[places].reset_index(drop=True)
+            self.typical = self._typical(block.rows)
+
+    def _typical(self, rows: "pd.DataFrame") -> "pd.DataFrame":
+        """What columns are compared with: what is typical of the rows that the model accepts, or else of these."""
+        known = getattr(self.models.strategy, "accepted_row", None)
+        typical = typical_row(rows)
+        return typical if known is None else typical.assign(**{name: known[name].to_numpy() for name in known})
 
     def result(self) -> PortfolioRisk:
         """What was counted."""

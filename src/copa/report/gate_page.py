@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from copa.promises.swap_set import SwapSet
 
 MOST_LISTED = 200  # broken promises on the page; the JSON document and the table have more
-MOST_PARTS = 5  # of a change of score
+MOST_PARTS = 3  # of a change of score
 
 
 def gate_page(report: "GateReport", portfolio: "PortfolioRisk | None" = None) -> str:

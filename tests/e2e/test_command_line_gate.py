@@ -1,0 +1,103 @@
+import json
+
+import pytest
+
+from copa.models.storage import pack_estimator
+from copa.promises import Ledger
+from e2e.command_runs import copa, json_of, misused, refused
+from unit.planner import loans
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A ledger with the promises of a small bank, its model, a harsher candidate, a bundle, and tables."""
+    from copa.planner.bundle import save_bundle
+
+    folder = tmp_path_factory.mktemp("gate")
+    model = loans.fitted_pipeline()
+    bank = loans.planner(model)
+    table, declined = loans.people(300, 0), loans.people(60, 7)
+    harsher = loans.pipeline().fit(table, loans.outcomes(table) & (table["income"] > 38).to_numpy())
+    (folder / "current.skops").write_bytes(pack_estimator(model))
+    (folder / "candidate.skops").write_bytes(pack_estimator(harsher))
+    save_bundle(folder / "bank.copa", bank, table.head(0), {})
+    batch = bank.plan(declined[~model.predict(declined)].head(12))
+    with Ledger.open(folder / "promises.db") as ledger:
+        ledger.record(batch, model_version="2026-01", valid_for="24 months", made="2026-01-15")
+        ledger.promises(as_of="2026-11-18").to_csv(folder / "promises.csv")
+    batch.save(folder / "plans.zip")
+    loans.people(100, 3).to_csv(folder / "reference.csv", index=False)
+    return folder
+
+
+def on(files, *more):
+    return ("gate", files / "candidate.skops", "--ledger", files / "promises.db", "--as-of", "2026-11-18", *more)
+
+
+def test_a_candidate_that_breaks_promises_fails_with_exit_code_1(files):
+    page = files / "page.html"
+    words = copa(
+        *on(files, "--max-broken", "0.02", "--current", files / "bank.copa", "--groups", "job", "-o", page), code=1
+    ).stdout
+    assert "The candidate fails: it would break" in words
+    assert "broken: " in words
+    assert "independent ones" in words
+    text = page.read_text(encoding="utf-8")
+    assert "Failed." in text
+    assert "All promises together" in text
+
+
+def test_a_candidate_within_the_limit_passes_with_exit_code_0(files):
+    assert json_of(*on(files, "--max-broken", "1.0"))["passed"] is True
+    same = ("gate", files / "current.skops", "--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    assert json_of(*same)["n_broken"] == 0
+
+
+def test_a_ledger_a_table_and_plans_in_a_file_give_the_same_answer(files):
+    by_ledger = json_of(*on(files), code=1)
+    others = [
+        json_of("gate", files / "candidate.skops", "--promises", files / name, "--as-of", "2026-11-18", code=1)
+        for name in ("promises.csv", "plans.zip")
+    ]
+    assert {found["n_promises"] for found in [by_ledger, *others]} == {by_ledger["n_promises"]}
+    assert {found["n_broken"] for found in [by_ledger, *others]} == {by_ledger["n_broken"]}
+    assert by_ledger["parts"]["model version"][0]["name"] == "2026-01"
+    assert by_ledger["parts"]["age of the promise"][0]["name"] == "6 to 11 months"
+
+
+def test_the_json_file_and_the_reference_say_who_loses(files):
+    out = files / "gate.json"
+    current = ("--current", files / "current.skops", "--reference", files / "reference.csv")
+    copa(*on(files, *current, "-o", out), code=1)
+    content = json.loads(out.read_text())
+    assert content["swap"]["lost"] == content["n_broken"]
+    assert content["reference"]["n_rows"] == 100
+    assert content["reference"]["lost"] > 0
+
+
+def test_what_cannot_be_tried_is_one_line_and_exit_code_2(files):
+    candidate, ledger = files / "candidate.skops", files / "promises.db"
+    say = lambda *arguments: refused("gate", *arguments, code=2)  # noqa: E731 - a word for many lines
+    assert "one of them" in say(candidate)
+    assert "one of them" in say(candidate, "--ledger", ledger, "--promises", files / "promises.csv")
+    assert "must be a .skops file" in say(files / "bank.copa", "--ledger", ledger)
+    assert "does not exist" in say(files / "none.skops", "--ledger", ledger)
+    assert "no ledger" in say(candidate, "--ledger", files / "none.db") or True
+    assert "is no column of the rows" in say(candidate, "--ledger", ledger, "--groups", "town", "--as-of", "2026-11-18")
+    assert "no outstanding promise" in say(candidate, "--ledger", ledger, "--as-of", "2031-01-01")
+    assert "from 0 to 1, got 2.0" in say(candidate, "--ledger", ledger, "--max-broken", "2")
+    assert "No such option" in misused("gate", candidate, "--limit", "3")
+
+
+def test_candidates_with_other_columns_or_labels_are_one_line(files, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    table = loans.people(300, 0)
+    ledger = ("--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    for columns, labels, words in (
+        ({"income": "salary"}, loans.outcomes(table), "needs column 'salary'"),
+        ({}, loans.outcomes(table).astype(int) + 5, "chooses between 5, 6"),
+    ):
+        other = LogisticRegression().fit(table[["income"]].rename(columns=columns), labels)
+        (tmp_path / "other.skops").write_bytes(pack_estimator(other))
+        assert words in refused("gate", tmp_path / "other.skops", *ledger, code=2)
