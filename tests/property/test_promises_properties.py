@@ -1,6 +1,6 @@
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from copa.promises import gate
@@ -30,6 +30,7 @@ def test_intervals_hold_the_share_and_sizes_are_between_one_and_all(promises):
     assert 1.0 <= effective_size(flags, owner) <= len(flags)
 
 
+@settings(max_examples=30)
 @given(people, st.randoms())
 def test_the_order_of_promises_does_not_matter_and_parts_add_up(promises, random):
     shuffled = list(promises)
