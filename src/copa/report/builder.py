@@ -23,6 +23,7 @@ from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.report import views
 from copa.report.card_data import card_data
+from copa.report.portfolio_view import plans_together
 from copa.report.rows import ALL, MOST_SHOWN, KeptPlans, ReportRows
 from copa.report.validators import validators
 
@@ -129,6 +130,7 @@ class ReportBuilder:
             "groups": views.groups(totals, kept.basis.schema),
             "corrections": views.corrections(self._corrections),
         }
+        sections["portfolio"] = None if self.planner is None else plans_together(self.planner, kept)
         sections["validators"] = proven = validators(kept, self.planner, cost, tried)
         drawn = {key: figure for view in sections.values() if view for key, figure in view["figures"].items()}
         return _page(

@@ -4,13 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.exceptions import MissingPackageError
+from copa._core.words import OK
+from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.report import figures
 
 if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+    from copa.plans import PlanBatch
     from copa.promises.portfolio import PortfolioRisk
 
 BINS = 20
+FEWEST, MOST_ASKED = 5, 2_000  # options that a report looks at together; of black boxes, no more
 MOST_PARTS = 8  # of the direction that hurts most
 
 View = dict[str, Any]
@@ -31,6 +35,27 @@ def portfolio_view(risk: "PortfolioRisk") -> View:
         "past": [(f"{bound.share:.1%}", f"{bound.probability:.3g}") for bound in risk.past],
         "figures": {"portfolio": portfolio_figure(risk)},
     }
+
+
+def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | None:
+    """What the next model does to all options that reach the level, were they promised; None where nobody can tell.
+
+    Parameters
+    ----------
+    planner : RecoursePlanner
+        The one that made the plans.
+    batch : PlanBatch
+    """
+    from copa.promises import portfolio_risk
+
+    promised = batch.select(batch.status == OK)
+    slow = not hasattr(planner.fitted_, "thirds")
+    if len(promised.options) < FEWEST or (slow and len(promised.options) > MOST_ASKED):
+        return None
+    try:
+        return portfolio_view(portfolio_risk(planner, promised))
+    except InvalidInputError:  # a planner without refits
+        return None
 
 
 def portfolio_figure(risk: "PortfolioRisk") -> figures.Figure:

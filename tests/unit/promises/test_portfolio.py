@@ -84,6 +84,15 @@ def test_words_json_and_figure_have_the_numbers(risk):
     assert risk.figure().to_dict()["data"]
 
 
+def test_a_report_with_a_planner_has_all_promises_together(bank, loan_plans, tmp_path):
+    from copa.report import write_report
+
+    write_report(loan_plans, tmp_path / "with.html", planner=bank)
+    write_report(loan_plans, tmp_path / "without.html")
+    assert "All promises together" in (tmp_path / "with.html").read_text(encoding="utf-8")
+    assert "All promises together" not in (tmp_path / "without.html").read_text(encoding="utf-8")
+
+
 def test_promises_that_no_refit_breaks_say_nothing_of_how_they_vary(bank, loan_plans):
     sure = loan_plans.options.head(3).assign(income=90.0, debt=0, grade=5)
     found = portfolio_risk(bank, sure)
