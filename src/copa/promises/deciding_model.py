@@ -12,7 +12,6 @@ from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_linear
-from copa.planner.labels import is_truth
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ class DecidingModel(Model):
 def _position(classes: Any, favourable: Any, role: str) -> int:
     """Position of the label that was promised among those of a model, in whatever types they are written."""
     if favourable is None:
+        from copa.planner.labels import is_truth
+
         if is_truth(classes):
             return 1
         first, second = (shown(label) for label in classes.tolist())

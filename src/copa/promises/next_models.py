@@ -9,7 +9,6 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.planner.strategies.black_box import score_all
 from copa.promises.deciding_model import DecidingModel
 from copa.uncertainty.versions import refit_versions
 
@@ -164,6 +163,8 @@ class HeldOut(Refits):
 
     def scores(self, rows: "pd.DataFrame") -> Array:
         """What the refits say."""
+        from copa.planner.strategies.black_box import score_all
+
         return score_all(self.strategy.held_out, rows, self.planner.n_jobs)
 
     def scores_of_points(self, points: Array, rows: "pd.DataFrame") -> Array:
