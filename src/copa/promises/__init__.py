@@ -9,9 +9,12 @@ from copa.promises.ledger_check import LedgerCheck
 from copa.promises.gate import gate
 from copa.promises.gate_report import GateReport
 from copa.promises.portfolio import PortfolioRisk, portfolio_risk
+from copa.promises.keep import keep
+from copa.promises.kept_model import KeptModel
 from copa.promises.promised_rows import PromisedRows, promised_rows
 from copa.promises.redeem import Redemption
 
 __all__ = ["Ledger", "LedgerCheck", "PromisedRows", "Redemption", "promised_rows"]
 __all__ = ["GateReport", "PromisedRows", "gate", "promised_rows"]
 __all__ = ["GateReport", "PortfolioRisk", "PromisedRows", "gate", "portfolio_risk", "promised_rows"]
+__all__ = ["KeptModel", "PromisedRows", "keep", "promised_rows"]

@@ -1,0 +1,182 @@
+"""The refit of a logistic regression that keeps its promises: the constrained optimum, dear promises released."""
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from copa._core.arrays import Array
+from copa._core.words import listed
+from copa.models.linear import at_chosen_penalty
+from copa.promises.constrained_logistic import ConstrainedLogistic, Solution, solve
+from copa.promises.contradictions import contradictions
+from copa.promises.plain_refit import Flags, PlainRefit, as_matrix
+from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton
+
+MOST_SOLVES = 25  # on the way to the promises that may be broken; beyond, several are released at once
+MOST_RAISES = 4  # of the margin, by ten each, where rounding breaks a promise
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a way of keeping promises found.
+
+    Attributes
+    ----------
+    classifier : object
+        Last step of the model, fitted.
+    price : float
+        What it costs, in the objective of the fit or the summed log loss of the training rows.
+    multipliers, weights : ndarray of shape (m,)
+        Price of each promise, and the weight of its row in the equivalent fit.
+    reasons : dict
+        Why promises are not kept, by position.
+    path : list of dict
+        Releases, or rounds, in order.
+    solution : Solution or None
+        Proof of the constrained optimum.
+    """
+
+    classifier: Any
+    price: float
+    multipliers: Array
+    weights: Array
+    reasons: dict[int, str] = field(default_factory=dict)
+    path: list[dict[str, Any]] = field(default_factory=list)
+    solution: Solution | None = None
+
+
+def exact_model(classifier: Any) -> LogisticModel | None:
+    """The problem that a fitted last step solves, where it is a logistic regression with a pure L2 penalty or none."""
+    return LogisticModel.from_estimator(at_chosen_penalty(classifier))
+
+
+class ExactRefit:
+    """The refit of a logistic regression among all parameters that keep given promises.
+
+    Parameters
+    ----------
+    refit : PlainRefit
+        Without promises; its last step is a logistic regression.
+    model : LogisticModel
+        What that minimises.
+    encoded : object
+        Promised rows as the last step is given them.
+    position : int
+        Of the favourable label in its classes.
+    ids : sequence of str
+        Of the promises, for reasons.
+    """
+
+    def __init__(self, refit: PlainRefit, model: LogisticModel, encoded: Any, position: int, ids: Any) -> None:
+        classes = refit.classifier.classes_
+        target = (refit.labels == classes[1]).astype(np.float64)
+        design = model.design(as_matrix(refit.encoded))
+        sign = 1.0 if position == 1 else -1.0
+        self._encoded, self._favourable = encoded, classes[position]
+        self._model, self._plain, self._ids = model, refit.classifier, list(ids)
+        self._fit = LogisticProblem(design, target, model.ridge(design.shape[1] - model.fit_intercept))
+        self._weights = _all_weights(model, refit, target)
+        self._promised = sign * model.design(as_matrix(encoded))
+        self._free = damped_newton(self._fit, self._weights, self._parameters(refit.classifier))
+
+    def keep(self, margin: float, n_broken: int = 0) -> Outcome:
+        """Return the constrained optimum, without the promises that contradict others, and up to `n_broken` dear ones.
+
+        Parameters
+        ----------
+        margin : float
+            Least score of a promised row.
+        n_broken : int
+            Promises that may be broken.
+        """
+        reasons = {} if self._model.fit_intercept else self._impossible()
+        problem = ConstrainedLogistic(
+            self._fit, self._weights, self._promised, np.full(len(self._promised), float(margin))
+        )
+        kept = np.ones(len(self._promised), dtype=bool)
+        kept[list(reasons)] = False
+        for _ in range(MOST_RAISES):
+            found = self._released(problem, kept, reasons, n_broken)
+            short = self._rounded_off(found)
+            if not short.any():
+                break
+            problem.margin[short] *= 10.0
+        return found
+
+    def _released(self, problem: ConstrainedLogistic, kept: Flags, reasons: dict[int, str], n_broken: int) -> Outcome:
+        """Solve, release the dearest promises, and solve again, until as many are broken as may be."""
+        kept, reasons = kept.copy(), dict(reasons)
+        at_once = max(1, n_broken // MOST_SOLVES)
+        lowest = problem.objective(self._free)
+        path: list[dict[str, Any]] = []
+        while True:
+            solution = solve(problem.select(kept), self._free, warm=self._free)
+            multipliers = np.zeros(len(kept))
+            multipliers[kept] = solution.multipliers
+            broken = (self._promised @ solution.theta < problem.margin) & ~kept
+            price = solution.objective - lowest
+            for entry in path:
+                entry.setdefault("price", price)
+            left = n_broken - int(broken.sum())
+            dearest = np.argsort(-multipliers, kind="stable")[: min(at_once, max(left, 0))]
+            dearest = dearest[multipliers[dearest] > 0.0]
+            if not len(dearest):
+                weights = np.zeros(len(kept))
+                weights[kept] = solution.refit_weights
+                return Outcome(self._classifier(solution), price, multipliers, weights, reasons, path[:], solution)
+            for k in dearest.tolist():
+                kept[k] = False
+                reasons[k] = f"released: its multiplier of {multipliers[k]:.3g} was the highest"
+                path.append({"promise": self._ids[k], "multiplier": float(multipliers[k])})
+
+    def _rounded_off(self, found: Outcome) -> Flags:
+        """Promises whose margin rounding eats up: a classifier adds its numbers in an order of its own, (m,)."""
+        short: Flags = np.asarray(found.classifier.predict(self._encoded)) != self._favourable
+        short[list(found.reasons)] = False
+        return short
+
+    def _impossible(self) -> dict[int, str]:
+        """Why promises cannot be kept by any parameters, by position."""
+        found = contradictions(self._promised)
+        others = [self._ids[k] for k in np.flatnonzero(found.involved)]
+        reasons = {}
+        for k in np.flatnonzero(found.given_up).tolist():
+            if not self._promised[k].any():
+                reasons[k] = "no logistic regression without an intercept can keep it: its encoded row is zero"
+            else:
+                reasons[k] = f"no logistic regression without an intercept can keep these together: {listed(others)}"
+        return reasons
+
+    def _parameters(self, classifier: Any) -> Array:
+        coef = np.ravel(classifier.coef_).astype(np.float64)
+        return np.concatenate([np.ravel(classifier.intercept_), coef]) if self._model.fit_intercept else coef
+
+    def _classifier(self, solution: Solution) -> Any:
+        """The fitted classifier with the parameters that were found."""
+        classifier = deepcopy(self._plain)
+        theta = solution.theta
+        if self._model.fit_intercept:
+            classifier.intercept_ = theta[:1].copy()
+            theta = theta[1:]
+        classifier.coef_ = theta[np.newaxis].copy()
+        return classifier
+
+
+def _all_weights(model: LogisticModel, refit: PlainRefit, target: Array) -> Array:
+    """Weights of the training rows: of their class, times their own."""
+    classes = refit.classifier.classes_
+    if refit.row_weights is None:
+        return model.row_weights(target, classes)
+    if model.class_weight != "balanced":
+        return model.row_weights(target, classes) * refit.row_weights
+    import inspect
+
+    from sklearn.utils.class_weight import compute_class_weight
+
+    # Newer versions of scikit-learn balance the sums of weights, older ones the numbers of rows.
+    weighted = "sample_weight" in inspect.signature(compute_class_weight).parameters
+    own = {"sample_weight": refit.row_weights} if weighted else {}
+    balance: Array = compute_class_weight("balanced", classes=classes, y=refit.labels, **own)
+    return balance[target.astype(np.intp)] * refit.row_weights
