@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, backtest, correct, demo, fit, gate, letter, plan, promises, serve, verify
+from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, plan, promises, serve, verify
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
@@ -53,6 +53,7 @@ for command in (
     backtest.backtest,
     verify.verify,
     gate.gate,
+    keep.keep,
     serve.serve,
 ):
     app.command(cls=Command)(guarded(command))

@@ -1,0 +1,177 @@
+"""`copa keep`: a model and new data in, a refit that keeps its promises out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from copa._core.files import write_atomically
+from copa._core.progress import stage
+from copa._core.words import counted, shown
+from copa.cli.fit import PICKLES, label_like, load_model, require_favourable
+from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
+from copa.cli.options import (
+    AsJson,
+    Delimiter,
+    Drop,
+    Target,
+    TrustPickle,
+    open_bundle,
+    open_data,
+    require_columns,
+    require_outputs,
+)
+from copa.tables.cells import text_of
+
+if TYPE_CHECKING:
+    from copa.promises import KeptModel
+
+SHOWN = 10  # promises
+
+
+def keep(  # noqa: PLR0913, PLR0917 - the options of the command
+    model: Annotated[
+        Path, typer.Argument(help="Fitted model (.skops), or a bundle made by `copa fit`.", metavar="MODEL")
+    ],
+    data: Annotated[Path, typer.Argument(help="Training data of the new model: .csv or .parquet.", metavar="DATA")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write the model to this .skops file.", metavar="FILE")
+    ],
+    target: Target = None,
+    promises: Annotated[
+        Path | None,
+        typer.Option(help="What was promised: plans (.copa), or a table of rows (.csv, .parquet).", metavar="FILE"),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="Ledger whose open promises are kept, such as sqlite:///promises.db.", metavar="URL"),
+    ] = None,
+    max_broken: Annotated[
+        str, typer.Option(help="Promises that may be broken: a number, or a share such as 0.02.", metavar="N")
+    ] = "0",
+    margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
+    favourable: Annotated[str | None, typer.Option(help="Value of the target that was promised.")] = None,
+    drop: Drop = None,
+    trust_pickle: TrustPickle = False,
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> int:
+    """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
+    from copa.planner.bundle import pack_model
+    from copa.planner.training_data import as_classes, read_training_data
+    from copa.promises import keep as keep_promises
+
+    require_outputs({"--output": (output, (".skops",))}, model, data, promises)
+    if (promises is None) == (ledger is None):
+        raise MisuseError("give what was promised, either with --promises FILE or with --ledger URL")
+    if target is None:
+        raise MisuseError("missing option --target: the column with the outcome")
+    allowed = read_max_broken(max_broken)
+    fitted, known = _open_model(model, trust_pickle=trust_pickle)
+    table = open_data(data, delimiter, drop or ())
+    require_columns(table, [target])
+    with stage("reading the training data"):
+        training = read_training_data(table, target, fitted)
+    for note in training.notes:
+        say(f"note: {note}")
+    labels = as_classes(fitted, training.labels, target)
+    promised = _open_ledger(ledger) if promises is None else _read_promises(promises, delimiter)
+    said = known if known is not None else _promised_label(promised)
+    if favourable is not None or said is None:
+        wanted = label_like(require_favourable(favourable, table, target, None), labels)
+    else:
+        wanted = label_like(str(text_of(said)), labels)
+    with misuse():
+        kept = keep_promises(
+            fitted, training.features, labels, promised, max_broken=allowed, margin=margin, favourable=wanted
+        )
+        raw = pack_model(kept.model)
+    write_atomically(output, raw)
+    limit = allowed if isinstance(allowed, int) else int(allowed * kept.n_promises + 1e-9)
+    if as_json:
+        show_json({"written": str(output), **kept.to_dict()})
+    else:
+        _show(kept, output)
+    if kept.n_broken_after > limit:
+        say(f"error: {counted(kept.n_broken_after, 'promise')} would be broken, and {limit} may be")
+        return FAILED
+    return FINE
+
+
+def read_max_broken(text: str) -> float:
+    """A number of promises, or a share of them, as it is written: 2 are two, 0.02 is a share."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise MisuseError(
+            f"--max-broken must be a number of promises, or a share from 0 to 1 such as 0.02, got {shown(text)}"
+        )
+    return share
+
+
+def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any]:
+    """A fitted model, and the label that a bundle says is wanted; None where it is a model alone."""
+    if path.suffix.lower() in (".skops", *PICKLES):
+        return load_model(path, trust_pickle=trust_pickle), None
+    bundle = open_bundle(path)
+    return bundle.planner.model, bundle.fitted.model.favourable
+
+
+def _open_ledger(url: str | None) -> Any:
+    from copa import promises
+
+    opened = getattr(promises, "Ledger", None)
+    if opened is None:
+        raise MisuseError("--ledger: this installation has no ledger; give the promised rows with --promises FILE")
+    with misuse():
+        return opened.open(url)
+
+
+def _read_promises(path: Path, delimiter: str) -> Any:
+    """Plans, or a table of promised rows."""
+    from copa.plans import PlanBatch
+    from copa.tables.files import read_options
+
+    if not path.is_file():
+        raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
+    if path.suffix.lower() == ".copa":
+        return PlanBatch.load(path)
+    with misuse():
+        return read_options(path, delimiter)
+
+
+def _promised_label(promised: Any) -> Any:
+    """The label that plans or a ledger are about; None of a table."""
+    return getattr(getattr(promised, "basis", promised), "favourable", None)
+
+
+def _show(kept: "KeptModel", output: Path) -> None:
+    show(
+        f"Promises: {kept.n_promises:,}; the plain refit breaks {kept.n_broken_before:,}, this model "
+        f"{kept.n_broken_after:,} ({kept.method})."
+    )
+    rows = [[name, *(f"{value:.4f}" for value in kept.metrics.loc[name])] for name in kept.metrics.index]
+    show_table(["on held-out rows", *(name.replace("_", " ") for name in kept.metrics.columns)], rows)
+    dear = kept.multipliers[kept.multipliers > 0.0]
+    if len(dear):
+        show(f"Binding: {counted(len(dear), 'promise')}; the dearest:")
+        show_table(["promise", "price"], [[str(name), f"{value:.3g}"] for name, value in dear.head(SHOWN).items()])
+    if len(kept.path) and "promise" in kept.path:
+        show_table(
+            ["released", "its price", "price of the rest"],
+            [
+                [entry["promise"], f"{entry['multiplier']:.3g}", f"{entry['price']:.4g}"]
+                for entry in kept.path.to_dict("records")
+            ],
+        )
+    for name, reason in kept.broken.head(SHOWN).items():
+        show(f"Not kept: {name}: {reason}")
+    if kept.note:
+        show(f"Note: {kept.note}.")
+    show(f"Written: {output}")
