@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.uncertainty.pipeline_refits import lenient_encoders
+from copa.models.base import best_of
+from copa.uncertainty.retraining import unfitted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +41,7 @@ def splits(labels: npt.NDArray[Any]) -> Iterator[Split]:
 
 def lenient(estimator: Any) -> Any:
     """A copy whose one-hot encoders read the levels that a fold lacks."""
-    from copa.models.base import best_of
-    from copa.uncertainty.retraining import unfitted
+    from copa.uncertainty.pipeline_refits import lenient_encoders  # it imports scikit-learn
 
     copy = unfitted(best_of(estimator))
     return copy.set_params(**lenient_encoders(copy))

@@ -106,14 +106,14 @@ def keep(  # noqa: PLR0913 - three of them few will need
     with stage("refitting the model"):
         refit = task.refit(estimator)
         plain = refit.model
-        task.keeper(refit)  # says at once what cannot be done
+        keeper = task.keeper(refit)  # says at once what cannot be done
         candidate = estimator if _is_candidate(task, plain) else plain
         before = ~task.accepted_by(candidate)
     if before.sum() <= n_allowed:
         outcome, model, method = _nothing_to_do(refit, before), candidate, UNCHANGED
     else:
         with stage("keeping promises"):
-            outcome = task.keeper(refit).keep(task.margin, n_allowed)
+            outcome = keeper.keep(task.margin, n_allowed)
         model = refit.assembled(outcome.classifier)
         method = WEIGHTED if outcome.solution is None else EXACT
     after = ~task.accepted_by(model)
