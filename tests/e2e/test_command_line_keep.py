@@ -6,7 +6,9 @@ import pytest
 
 from copa.cli.fit import load_model
 from copa.planner.bundle import pack_model
-from e2e.command_runs import copa, json_of, refused
+from copa.plans import PlanBatch
+from copa.plans.storage import read_parts
+from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
 
 
@@ -59,3 +61,16 @@ def test_wrong_use_is_one_line_and_nothing_is_written(folder):
     line = refused(*arguments(folder, **own, **{"--promises": folder / "less.csv"}), code=2)
     assert "the promised rows lack the column 'debt' of X" in line
     assert not out.exists()
+
+
+@pytest.mark.slow
+def test_a_bundle_and_the_plans_made_with_it_are_read(folder, tmp_path):
+    bundle, plans, proofs = fit_bank(write_bank(tmp_path)), tmp_path / "plans.csv", tmp_path / "proofs.zip"
+    copa("plan", bundle, tmp_path / "people.csv", "-o", plans, "--certificates", proofs, *SEARCH)
+    (batch,) = read_parts(PlanBatch, proofs)
+    for promises in (plans, proofs):
+        kept = tmp_path / f"{promises.stem}.skops"
+        found = json_of("keep", bundle, folder / "new.csv", "--target", "paid", "--promises", promises, "-o", kept)
+        assert found["favourable"] is True
+        assert found["n_broken_after"] == 0 < found["n_promises"] == len(batch.options)
+        assert load_model(kept, trust_pickle=False).predict(batch.options).all()

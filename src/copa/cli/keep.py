@@ -40,7 +40,9 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     target: Target = None,
     promises: Annotated[
         Path | None,
-        typer.Option(help="What was promised: plans (.copa), or a table of rows (.csv, .parquet).", metavar="FILE"),
+        typer.Option(
+            help="What was promised: plans (.copa, .zip), or a table of rows (.csv, .parquet).", metavar="FILE"
+        ),
     ] = None,
     ledger: Annotated[
         str | None,
@@ -136,12 +138,13 @@ def _open_ledger(url: str | None) -> Any:
 def _read_promises(path: Path, delimiter: str) -> Any:
     """Plans, or a table of promised rows."""
     from copa.plans import PlanBatch
+    from copa.plans.storage import in_parts, read_parts
     from copa.tables.files import read_options
 
     if not path.is_file():
         raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
-    if path.suffix.lower() == ".copa":
-        return PlanBatch.load(path)
+    if path.suffix.lower() in (".copa", ".zip"):
+        return PlanBatch.concat([*read_parts(PlanBatch, path)]) if in_parts(path) else PlanBatch.load(path)
     with misuse():
         return read_options(path, delimiter)
 
