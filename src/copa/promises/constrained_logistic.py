@@ -94,6 +94,18 @@ class Solution:
         Price of each promise: the rate at which its margin raises the objective.
     n_steps : int
         Newton steps with constraints; 0 where none binds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.promises import keep
+    >>> X = pd.DataFrame({"income": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]})
+    >>> y = np.array([False, False, True, False, True, True])
+    >>> solution = keep(LogisticRegression(), X, y, pd.DataFrame({"income": [15.0]})).solution
+    >>> solution.is_optimal(1e-8), int((solution.multipliers > 0.0).sum())
+    (True, 1)
     """
 
     __repr__ = short_repr

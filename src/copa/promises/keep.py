@@ -45,7 +45,7 @@ def keep(  # noqa: PLR0913 - three of them few will need
         Classifier or pipeline of two classes. It stays as it is. If it is fitted, its fit to `X` and `y` is the
         candidate, and comes back itself if it breaks no more promises than it may; a model of other data only says what
         is to be fitted. Of a LogisticRegressionCV the refit chooses the penalty, and keeps it.
-    X : DataFrame or array_like of n rows
+    X : DataFrame or array_like of shape (n, number of columns)
         Training rows of the new model.
     y : array_like of shape (n,)
         Their labels.
@@ -63,10 +63,11 @@ def keep(  # noqa: PLR0913 - three of them few will need
         The label that was promised; None for that of the promises, and of true and false for true.
     sample_weight : array_like of shape (n,), optional
         Weights of the training rows, for the last step.
-    as_of : date or str, optional
-        Promises valid until an earlier date have expired and are left out; None for today, in UTC.
-    held_out : tuple of X and y, optional
-        Rows to measure both models on. None for five folds of the training rows: both are fitted to four of them and
+    as_of : object, optional
+        A date, or its text such as 2026-11-18. Promises valid until an earlier date have expired and are left out; None
+        for today, in UTC.
+    held_out : tuple, optional
+        X and y to measure both models on. None for five folds of the training rows: both are fitted to four of them and
         measured on the fifth in turn (beyond 20,000 rows, on one).
 
     Returns
