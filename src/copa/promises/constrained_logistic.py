@@ -277,15 +277,18 @@ def _step(
     length = _longest(point, aim)
     reached = float(((s + length * aim.slack) @ (multipliers + length * aim.multipliers)) / len(s))
     centre = max((max(reached, 0.0) / found.mu) ** 3 * found.mu, least)
-    move = direction(centre - s * multipliers - aim.slack * aim.multipliers)
-    length = min(1.0, NEAR_BOUNDARY * _longest(point, move))
     before = _distance(found, found.hessian)
-    for _ in range(MAX_HALVINGS):
-        after = _Iterate(*(own + length * change for own, change in zip(point, move, strict=True)))
-        left = _equations(problem, after)
-        if _distance(left, found.hessian) <= (1.0 - 0.01 * length) * before:
-            return after, left
-        length *= 0.5
+    # Mehrotra's step; where it goes nowhere, plain Newton steps that stay nearer to the middle.
+    bend = aim.slack * aim.multipliers
+    for product in (centre - bend, np.full(len(s), 0.5 * found.mu), np.full(len(s), 0.9 * found.mu)):
+        move = direction(product - s * multipliers)
+        length = min(1.0, NEAR_BOUNDARY * _longest(point, move))
+        for _ in range(MAX_HALVINGS):
+            after = _Iterate(*(own + length * change for own, change in zip(point, move, strict=True)))
+            left = _equations(problem, after)
+            if _distance(left, found.hessian) <= (1.0 - 0.01 * length) * before:
+                return after, left
+            length *= 0.5
     return None
 
 
