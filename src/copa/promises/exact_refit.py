@@ -106,7 +106,7 @@ class ExactRefit:
         return found
 
     def _released(self, problem: ConstrainedLogistic, kept: Flags, reasons: dict[int, str], n_broken: int) -> Outcome:
-        """Solve, release the dearest promises, and solve again, until as many are broken as may be."""
+        """Solve, release the dearest promises, and solve again, until as many are let go as may be broken."""
         kept, reasons = kept.copy(), dict(reasons)
         at_once = max(1, n_broken // MOST_SOLVES)
         lowest = problem.objective(self._free)
@@ -115,11 +115,10 @@ class ExactRefit:
             solution = solve(problem.select(kept), self._free, warm=self._free)
             multipliers = np.zeros(len(kept))
             multipliers[kept] = solution.multipliers
-            broken = (self._promised @ solution.theta < problem.margin) & ~kept
             price = solution.objective - lowest
             for entry in path:
                 entry.setdefault("price", price)
-            left = n_broken - int(broken.sum())
+            left = n_broken - int((~kept).sum())  # one that is kept by chance today may break with the next release
             dearest = np.argsort(-multipliers, kind="stable")[: min(at_once, max(left, 0))]
             dearest = dearest[multipliers[dearest] > 0.0]
             if not len(dearest):
