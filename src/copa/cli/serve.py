@@ -49,6 +49,21 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None,
         typer.Option(help="Output of `copa backtest --json`, for validators to see in the explorer.", metavar="FILE"),
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="Ledger in which options are recorded as promises: a URL, or a file of SQLite; also $COPA_LEDGER.",
+            envvar="COPA_LEDGER",
+            show_envvar=False,
+            metavar="URL",
+        ),
+    ] = None,
+    model_version: Annotated[
+        str, typer.Option(help="What promises call this model. Default: the bundle's digest.", metavar="NAME")
+    ] = "",
+    max_candidate: Annotated[
+        int, typer.Option(help="Most bytes of a candidate model.", metavar="BYTES", min=1)
+    ] = 50_000_000,
     max_body: Annotated[int, typer.Option(help="Most bytes of a request.", metavar="BYTES", min=1)] = 2_000_000,
     max_applicants: Annotated[int, typer.Option(help="Most applicants of a request.", metavar="N", min=1)] = 200,
     max_options: Annotated[int, typer.Option(help="Most options of a plan.", metavar="N", min=1, max=79)] = 20,
@@ -83,11 +98,23 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
             time_limit=time_limit,
             applicants=people,
             backtest=None if backtest is None else _read_backtest(backtest),
+            ledger=ledger,
+            model_version=model_version,
+            max_candidate=max_candidate,
         )
+        if ledger is not None:
+            _open_ledger(ledger)
     with misuse(), suppress(KeyboardInterrupt):  # the server has finished what was under way, and passes the signal on
         run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
     say("stopped.")
     return FINE
+
+
+def _open_ledger(url: str) -> None:
+    """Say at once what is wrong with a ledger; processes of the service open it themselves."""
+    from copa.promises import Ledger
+
+    Ledger.open(url).close()
 
 
 def _announce(url: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.openapi.utils import get_openapi
 
 from copa.schema.field_readers import SIDES
-from copa.service.problems import KINDS, MEDIA_TYPE, Problem
+from copa.service.problems import BY_STATUS, KINDS, MEDIA_TYPE, Problem
 from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def _add_problems(operation: dict[str, Any], path: str, *, guarded: bool) -> Non
         kinds.append("invalid-request")
     responses = operation["responses"]
     responses.pop("422", None)
-    if "404" in responses:
-        kinds.append("not-found")
+    kinds += [BY_STATUS[int(status)] for status in responses if int(status) in BY_STATUS]  # that the route names
     for kind in kinds:
         status, title = KINDS[kind]
         content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

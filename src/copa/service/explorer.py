@@ -145,7 +145,8 @@ def explorer_of(request: Request) -> Explorer:
 @router.get("/")
 async def page(service: Running) -> Response:
     """The page."""
-    asked = {"needs_token": service.settings.token_digest is not None}
+    settings = service.settings
+    asked = {"needs_token": settings.token_digest is not None, "has_ledger": settings.ledger is not None}
     content = render("service/templates/explorer.html.j2", assets=asset_folder(), version=__version__, **asked)
     headers = {"content-security-policy": policy(), "cache-control": "no-cache"}
     return Response(content, media_type="text/html; charset=utf-8", headers=headers)

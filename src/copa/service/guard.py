@@ -17,6 +17,7 @@ from copa.service.problems import ProblemError
 from copa.service.settings import ServiceSettings, digest_of
 
 OPEN = ("/healthz",)  # paths that need no token
+CANDIDATES = ("/v1/gate",)  # paths that take a model, which may be larger than other bodies
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -117,12 +118,13 @@ class Guard:
         if scope["type"] != "http":
             return  # there are no sockets here
         headers = {key.lower(): value for key, value in scope["headers"]}
+        most = self._settings.max_candidate if scope["path"] in CANDIDATES else self._settings.max_body
         try:
             self._require_host(headers)
             if scope["path"] not in self._open:
                 self._require_token(headers)
                 self._require_room()
-            self._require_size(headers)
+            self._require_size(headers, most)
         except ProblemError as problem:
             answer = problem.response()
             if _has_body(headers):
@@ -131,7 +133,7 @@ class Guard:
             return
         self._running += 1
         try:
-            body = await self._read(receive)
+            body = await self._read(receive, most)
             await self._app(scope, _replayed(body, receive), send)
         except ProblemError as problem:
             await problem.response()(scope, receive, send)
@@ -166,15 +168,15 @@ class Guard:
                 headers={"retry-after": RETRY_SECONDS},
             )
 
-    def _require_size(self, headers: dict[bytes, bytes]) -> None:
+    def _require_size(self, headers: dict[bytes, bytes], most: int) -> None:
         """Look at what the request says of its body."""
         told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or len(told) > 18 or int(told) > self._settings.max_body:
-            raise _too_large(self._settings.max_body)
+        if not told.isdigit() or len(told) > 18 or int(told) > most:
+            raise _too_large(most)
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _read(self, receive: Receive, most: int) -> bytes:
         """The body, as long as it is no larger than it may be and arrives in time, whatever was said of it."""
-        most, parts, size = self._settings.max_body, [], 0
+        parts, size = [], 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 while True:

@@ -18,6 +18,7 @@ KINDS = {
     "unauthorized": (401, "A token is needed"),
     "not-found": (404, "There is nothing here"),
     "method-not-allowed": (405, "This method is not allowed here"),
+    "conflict": (409, "The plan has changed"),
     "slow-request": (408, "The body did not arrive in time"),
     "too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body must be JSON"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from copa.plans import PlanBatch
+    from copa.service.promises import PromiseDesk
 
 MOST_PLANNERS = 256  # for wishes, that are kept
 FEW = 4  # applicants of a request that is planned together with others
@@ -70,6 +71,7 @@ class Service:
         self.names = {} if people is None else {alone(label): i for i, label in enumerate(people.index)}
         self._few = Lane("copa-few", self._plan_together, TOGETHER)
         self._many = Lane("copa-many", _call, 1)
+        self.desk = None if settings.ledger is None else _open_desk(self, settings.ledger)
 
     @classmethod
     def of(cls, source: "Bundle | RecoursePlanner | str | Path", settings: ServiceSettings | None) -> "Service":
@@ -84,6 +86,8 @@ class Service:
         """Finish what is under way, and end the threads."""
         self._few.close()
         self._many.close()
+        if self.desk is not None:
+            self.desk.close()
 
     def asking(self, wishes: Wishes) -> RecoursePlanner:
         """The planner for wishes; one that was asked for before is the same."""
@@ -177,6 +181,12 @@ def _document(planned: Sequence[Planned]) -> Any:
         return None
     writer.close()
     return json.loads(text.getvalue())
+
+
+def _open_desk(service: Service, url: str) -> "PromiseDesk":
+    from copa.service.promises import PromiseDesk  # which needs the packages of the ledger
+
+    return PromiseDesk(service, url)
 
 
 def _call(_: Any, items: Sequence[Any]) -> list[Any]:

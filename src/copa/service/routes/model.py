@@ -66,6 +66,7 @@ class ModelAnswer(Answer):
     version: str = Field(description="Version of COPA that answers.")
     applicants: int | None = Field(description="Applicants that can be searched for; null where nobody is known.")
     backtest: bool = Field(description="Whether there is a /v1/backtest.")
+    promises: bool = Field(description="Whether there is a ledger: /v1/promises and /v1/gate.")
     limits: Limits
 
 
@@ -102,6 +103,7 @@ def model_content(service: "Service") -> dict[str, Any]:
         "version": __version__,
         "applicants": None if settings.applicants is None else len(settings.applicants),
         "backtest": settings.backtest is not None,
+        "promises": settings.ledger is not None,
         "limits": {
             "applicants": settings.max_applicants,
             "options": settings.max_options,

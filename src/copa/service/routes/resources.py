@@ -13,6 +13,8 @@ from copa.service.state import Service
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from copa.service.promises import PromiseDesk
+
 
 def new_router(tag: str, prefix: str = "/v1") -> APIRouter:
     """A router that reads JSON strictly."""
@@ -26,6 +28,16 @@ def service_of(request: Request) -> Service:
 
 
 Running = Annotated[Service, Depends(service_of)]
+
+
+def desk_of(request: Request) -> "PromiseDesk":
+    """The ledger of the service, which has one where these routes are."""
+    desk = service_of(request).desk
+    assert desk is not None  # noqa: S101 - see `routers`
+    return desk
+
+
+Desk = Annotated[Any, Depends(desk_of)]
 
 
 def count_applicants(request: Request, number: int) -> None:

@@ -1,0 +1,164 @@
+"""Promises of a service: its ledger, what is recorded in it, and what a candidate would break."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from copa.exceptions import DataError, InvalidInputError
+from copa.models.storage import UntrustedTypesError, unpack_estimator
+from copa.plans.document import table_columns
+from copa.plans.frames import option_numbers
+from copa.promises import Ledger, gate, portfolio_risk
+from copa.promises.promised_rows import split_facts
+from copa.promises.record import chosen_options, read_text
+from copa.service.problems import ProblemError, invalid
+from copa.tables.cells import as_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner import RecoursePlanner
+    from copa.plans import PlanBatch
+    from copa.service.state import Service
+
+Entry = dict[str, Any]
+SHOWN = ("applicant", "option", "status", "option_guarantee", "model_version", "made", "valid_until", "recorded_by")
+STATUSES = ("open", "kept", "broken", "expired", "waived", "superseded")
+BLOCK = 2_000  # promises that a list reads at once
+
+
+class PromiseDesk:
+    """The ledger of a service, and what is done with it.
+
+    Parameters
+    ----------
+    service : Service
+    url : str
+        Of the ledger.
+    """
+
+    def __init__(self, service: "Service", url: str) -> None:
+        self._service = service
+        self.ledger = Ledger.open(url)
+        known = service.settings.model_version or service.bundle.sha256[:12]
+        self._version = known or "unnamed"
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.ledger.close()
+
+    def record(self, planner: "RecoursePlanner", body: Any) -> Entry:
+        """Plan once more, and record options; where the plan is not the one that was shown, nothing is."""
+        read_text(body.name, "name")
+        batch = self._planned(planner, body)
+        if not len(batch.owner):
+            raise invalid("/applicant", body.name, f"there is no option to promise: {batch.message[0]}")
+        label = batch.applicants.index[0]
+        chosen = chosen_options(batch, None if body.options is None else {label: body.options})
+        self._require_shown(batch, chosen, body.rows)
+        promised = self.ledger.record(
+            batch,
+            model_version=body.model_version or self._version,
+            valid_for=body.valid_for,
+            made=body.made,
+            model=self._service.planner,
+            options=None if body.options is None else {label: body.options},
+            may_differ=body.may_differ,
+            recorded_by=body.recorded_by or None,
+        )
+        if not promised:
+            raise invalid("/options", body.options, f"none can be promised: the plan is {batch.status[0]}")
+        numbers = option_numbers(batch)[chosen].tolist()
+        told = [{"promise": key, "option": number} for key, number in zip(promised, numbers, strict=True)]
+        return {"applicant": body.name, "promises": told}
+
+    def _planned(self, planner: "RecoursePlanner", body: Any) -> "PlanBatch":
+        tables, messages = self._service.reader.tables([body.applicant], [body.name])
+        if messages:
+            raise invalid("/applicant", body.applicant, messages[0])
+        return planner.plan(tables[0].frame)
+
+    def _require_shown(self, batch: "PlanBatch", chosen: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+        """What is recorded is what the person saw: another bundle may have come in between."""
+        if not rows:
+            return
+        own = table_columns(batch.options.iloc[chosen])
+        mine = [{name: cells[k] for name, cells in own.items()} for k in range(len(chosen))]
+        if mine != [dict(row) for row in rows]:
+            raise ProblemError("conflict", "the plan is no longer the one whose rows were sent; plan again, and look")
+
+    def list(self, status: str, applicant: str | None, limit: int) -> Entry:
+        """Promises of a status, the earliest first."""
+
+        def entries() -> Any:
+            for table in self.ledger.blocks(status, size=BLOCK):
+                facts, rows = split_facts(table)
+                if applicant is not None:
+                    mine = (facts["applicant"] == applicant).to_numpy(dtype=bool)
+                    facts, rows = facts[mine], rows[mine]
+                yield from _entries(facts, rows)
+
+        found = list(islice(entries(), limit + 1))
+        return {"promises": found[:limit], "more": len(found) > limit}
+
+    def redeem(self, promise: str, body: Any) -> Entry:
+        """A person comes back."""
+        found = self.ledger.redeem(
+            promise,
+            body.row,
+            self._service.planner,
+            decision=body.decision,
+            reason=body.reason,
+            may_differ=body.may_differ,
+            recorded_by=body.recorded_by or None,
+        )
+        return asdict(found) | {"differences": list(found.differences)}
+
+    def summary(self) -> Entry:
+        """How many promises there are of each status, and whether the chain of events is whole."""
+        counts = dict.fromkeys(STATUSES, 0)
+        for table in self.ledger.blocks("all"):
+            facts, _ = split_facts(table)
+            for status, number in facts["status"].value_counts().items():
+                counts[str(status)] += int(number)
+        check = self.ledger.verify()
+        told = {"ok": check.ok, "events": check.events, "first_bad": check.first_bad, "message": check.message}
+        return {"counts": counts, "chain": told}
+
+    def portfolio(self) -> Entry:
+        """What the next model may do to the outstanding promises."""
+        risk = portfolio_risk(self._service.planner, self.ledger)
+        return risk.to_dict() | {"in_words": risk.in_words()}
+
+    def gate(self, candidate: bytes, max_broken: float, groups: Sequence[str]) -> Entry:
+        """Try all outstanding promises on a candidate."""
+        model = read_candidate(candidate)
+        planner = self._service.planner
+        report = gate(model, self.ledger, max_broken=max_broken, current=planner, groups=groups)
+        return report.to_dict() | {"in_words": report.in_words()}
+
+
+def read_candidate(raw: bytes) -> Any:
+    """Make the candidate from a skops file; only types that hold data are made."""
+    try:
+        return unpack_estimator(raw)
+    except UntrustedTypesError as error:
+        raise invalid("/", "the candidate", f"holds types that are not trusted here: {error}") from error
+    except DataError as error:
+        raise invalid("/", "the candidate", f"must be a skops file: {error}") from error
+    except InvalidInputError as error:
+        raise invalid("/", "the candidate", error) from error
+
+
+def _entries(facts: "pd.DataFrame", rows: "pd.DataFrame") -> list[Entry]:
+    cells = table_columns(rows)
+    told = {name: [as_json(value) for value in facts[name].tolist()] for name in SHOWN}
+    return [
+        {
+            "promise": str(key),
+            **{name: values[k] for name, values in told.items()},
+            "row": {name: values[k] for name, values in cells.items()},
+        }
+        for k, key in enumerate(facts.index.tolist())
+    ]

@@ -1,0 +1,189 @@
+"""`/v1/promises`: options that are recorded as promises, listed, redeemed, and weighed together."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query, Request, Response
+from pydantic import Field, StrictStr
+
+from copa.service.answers import encoded
+from copa.service.routes.answer_models import Answer, Body, Cell
+from copa.service.routes.letter import Day
+from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes
+from copa.service.routes.resources import Desk, Running, answer_of, count_applicants, json_response, new_router
+
+router = new_router("promises")
+Line = Annotated[StrictStr, Field(max_length=200)]
+Status = Literal["open", "kept", "broken", "expired", "waived", "superseded"]
+Number = Annotated[int, Field(strict=True, ge=1, le=79), AsWhole]
+SLOW: dict[int | str, dict[str, Any]] = {422: {"description": "No such thing"}, 504: {"description": "Too long"}}
+Outcome = Literal["kept", "broken", "not fulfilled"]
+
+
+class RecordBody(WishesBody):
+    """An applicant, what was asked for, and which options are promised."""
+
+    applicant: Applicant = Field(description="From each column to its value, as for /v1/plan.")
+    name: Annotated[StrictStr, Field(min_length=1, max_length=200)] = Field(description="Whom the promise is made to.")
+    options: list[Number] | None = Field(
+        default=None, min_length=1, max_length=79, description="Numbers of the options; null for all that can be."
+    )
+    rows: list[Applicant] = Field(
+        default=[], max_length=79, description="Rows of these options as /v1/plan gave them: others are not promised."
+    )
+    valid_for: Line = Field(description="A span, or the last day.", examples=["12 months", "2027-11-18"])
+    made: Day | None = Field(default=None, description="Day on which it is made; today, if null.")
+    model_version: Line = Field(default="", description="What the model is called; the service's own word, if empty.")
+    may_differ: list[Line] = Field(default=[], max_length=1000, description="Columns that may change, such as an age.")
+    recorded_by: Line = Field(default="", description="Who records it; the service's own user, if empty.")
+
+
+class Promised(Answer):
+    """An option that is promised."""
+
+    promise: str = Field(description="Id of the promise.")
+    option: int
+
+
+class RecordAnswer(Answer):
+    """What is recorded; recording the same once more records nothing, and says the same."""
+
+    applicant: str
+    promises: list[Promised]
+
+
+class PromiseEntry(Answer):
+    """A promise."""
+
+    promise: str
+    applicant: str = Field(description="Empty where personal data were purged.")
+    option: int
+    status: Status
+    option_guarantee: float | None
+    model_version: str
+    made: str
+    valid_until: str
+    recorded_by: str
+    row: dict[str, Cell]
+
+
+class PromisesAnswer(Answer):
+    """Promises, the earliest first."""
+
+    promises: list[PromiseEntry]
+    more: bool = Field(description="Whether there are more than were asked for.")
+
+
+class RedeemBody(Body):
+    """A person who comes back, and what is decided if the promise is broken."""
+
+    row: Applicant = Field(description="The person as of today, in the columns of the promised row.")
+    decision: Literal["honour", "refuse"] | None = None
+    reason: Annotated[StrictStr, Field(max_length=2000)] = Field(default="", description="A refusal needs one.")
+    may_differ: list[Line] = Field(default=[], max_length=1000)
+    recorded_by: Line = ""
+
+
+class RedeemAnswer(Answer):
+    """What came of it."""
+
+    promise: str
+    applicant: str
+    fulfilled: bool = Field(description="Whether the row is what was promised for.")
+    accepted: bool = Field(description="Whether today's model accepts it.")
+    outcome: Outcome
+    differences: list[str] = Field(description="Why the row does not fulfil the promise.")
+    decision: Literal["honour", "refuse"] | None
+
+
+class Chain(Answer):
+    """Whether any event was changed, removed or put elsewhere."""
+
+    ok: bool
+    events: int
+    first_bad: int | None
+    message: str
+
+
+class SummaryAnswer(Answer):
+    """The ledger as a whole."""
+
+    counts: dict[Status, int]
+    chain: Chain
+
+
+class PastEntry(Answer):
+    """A share that past versions say something about."""
+
+    share: float
+    probability: float = Field(description="At most this is the probability that the next model breaks more.")
+
+
+class DirectionEntry(Answer):
+    """A part of what a model that hurts most changes."""
+
+    part: str
+    change: float
+
+
+class PortfolioAnswer(Answer):
+    """Distribution of the share of outstanding promises that the next model breaks: a forecast, no guarantee."""
+
+    mean: float
+    quantiles: dict[str, float | None]
+    effective_number: float | None
+    shares: list[float]
+    n_promises: int
+    expected_share: float | None
+    past: list[PastEntry]
+    direction: list[DirectionEntry]
+    source: str
+    in_words: list[str]
+
+
+@router.post("/promises", response_model=RecordAnswer, responses={409: {"description": "Another plan"}})
+async def record(body: RecordBody, request: Request, service: Running, desk: Desk) -> Response:
+    """Plan once more, and record options as promises; the answer comes when the ledger has them."""
+    count_applicants(request, 1)
+    planner = service.asking(read_wishes(service, body))
+    return await _answer(service, lambda: desk.record(planner, body))
+
+
+@router.get("/promises", response_model=PromisesAnswer, responses=SLOW)
+async def promises(
+    service: Running,
+    desk: Desk,
+    status: Annotated[Status, Query(description="An open promise after its last day counts as expired.")] = "open",
+    applicant: Annotated[str | None, Query(max_length=200, description="Those of one person.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Most that are returned.")] = 100,
+) -> Response:
+    """List promises."""
+    return await _answer(service, lambda: desk.list(status, applicant, limit))
+
+
+@router.get("/promises/summary", response_model=SummaryAnswer, responses=SLOW)
+async def summary(service: Running, desk: Desk) -> Response:
+    """How many there are of each status, and whether the chain of events is whole."""
+    return await _answer(service, desk.summary)
+
+
+@router.get("/promises/portfolio", response_model=PortfolioAnswer, responses=SLOW)
+async def portfolio(service: Running, desk: Desk) -> Response:
+    """What the next model may do to all outstanding promises together."""
+    return await _answer(service, desk.portfolio)
+
+
+@router.post("/promises/{promise}/redeem", response_model=RedeemAnswer)
+async def redeem(
+    body: RedeemBody,
+    request: Request,
+    service: Running,
+    desk: Desk,
+    promise: Annotated[str, Path(max_length=200, description="Id of the promise.")],
+) -> Response:
+    """Say whether a person's row fulfils a promise and what the model answers, and record both."""
+    count_applicants(request, 1)
+    return await _answer(service, lambda: desk.redeem(promise, body))
+
+
+async def _answer(service: Any, work: Any) -> Response:
+    return json_response(await answer_of(service.call(lambda: encoded(work())), service.settings.time_limit))

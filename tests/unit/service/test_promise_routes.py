@@ -1,0 +1,148 @@
+"""Promises over HTTP: recorded once, listed, redeemed, weighed, and a candidate tried on them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from copa.models.storage import pack_estimator
+from copa.promises import Ledger, gate, portfolio_risk
+from unit.planner import loans
+from unit.service import banks
+
+FILE = {"content-type": "application/octet-stream"}
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/promises.db"
+
+
+@pytest.fixture
+def desk(bundle, url):
+    with banks.client_of(bundle, ledger=url, model_version="2026-11") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def candidate(bank):
+    """A model of the same kind that learned from harsher answers."""
+    table = loans.people(150, 7)
+    return clone(bank.model).fit(table, bank.model.predict_proba(table)[:, 1] > 0.9)
+
+
+def planned(client, people, **asked):
+    return client.post("/v1/plan", json={"applicants": people, **asked}).json()["plans"]
+
+
+def promise(client, row, name="ann", **told):
+    body = {"applicant": row, "name": name, "valid_for": "12 months", **told}
+    answer = client.post("/v1/promises", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["promises"]
+
+
+def test_what_is_promised_is_what_was_shown(desk, people, url):
+    options = planned(desk, people[:1])[0]["options"]
+    rows = [options[0]["row"]]
+    (first,) = promise(desk, people[0], options=[1], rows=rows)
+    assert promise(desk, people[0], options=[1], rows=rows) == [first]  # once
+    (listed,) = desk.get("/v1/promises").json()["promises"]
+    assert (listed["promise"], listed["applicant"], listed["model_version"]) == (first["promise"], "ann", "2026-11")
+    assert (listed["row"], listed["option_guarantee"]) == (rows[0], options[0]["guarantee"])
+    with Ledger.open(url) as ledger:
+        assert ledger.promises().index.tolist() == [first["promise"]]
+        assert ledger.verify().ok
+
+
+def test_another_plan_than_the_one_that_was_shown_is_not_promised(desk, people):
+    options = planned(desk, people[:1])[0]["options"]
+    body = {"applicant": people[0], "name": "ann", "valid_for": "12 months", "options": [1]}
+    answer = desk.post("/v1/promises", json=body | {"rows": [options[1]["row"]]})
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:copa:problem:conflict")
+    assert desk.get("/v1/promises").json() == {"promises": [], "more": False}
+
+
+def test_wishes_are_part_of_what_is_promised(desk, people):
+    options = planned(desk, people[:1], fixed=["income"])[0]["options"]
+    promise(desk, people[0], fixed=["income"], options=[1], rows=[options[0]["row"]])
+    (listed,) = desk.get("/v1/promises").json()["promises"]
+    assert listed["row"]["income"] == people[0]["income"]
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"options": [79]}, "has no option 79"),
+        ({"valid_for": "soon"}, "valid_for must be a span"),
+        ({"valid_for": "2020-01-01"}, "before it is made"),
+        ({"made": "2026-13-01"}, "made"),
+        ({"may_differ": ["incme"]}, "there is no column 'incme'"),
+        ({"name": "a\nb"}, "one line"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_and_nothing_is_written(desk, people, told, named):
+    body = {"applicant": people[0], "name": "ann", "valid_for": "12 months"}
+    answer = desk.post("/v1/promises", json=body | told)
+    assert answer.status_code == 422, answer.text
+    assert named in answer.json()["detail"]
+    assert desk.get("/v1/promises").json()["promises"] == []
+
+
+def test_a_person_comes_back(desk, people):
+    (first, second) = promise(desk, people[0], options=[1, 2])
+    row = desk.get("/v1/promises").json()["promises"][0]["row"]
+    found = desk.post(f"/v1/promises/{second['promise']}/redeem", json={"row": people[0]}).json()
+    assert (found["fulfilled"], found["outcome"]) == (False, "not fulfilled")
+    assert found["differences"]
+    found = desk.post(f"/v1/promises/{first['promise']}/redeem", json={"row": row}).json()
+    assert (found["fulfilled"], found["accepted"], found["outcome"]) == (True, True, "kept")
+    again = desk.post(f"/v1/promises/{first['promise']}/redeem", json={"row": row})
+    assert again.status_code == 422
+    assert [entry["promise"] for entry in desk.get("/v1/promises?status=kept").json()["promises"]] == [first["promise"]]
+    summary = desk.get("/v1/promises/summary").json()
+    assert summary["counts"] == {"open": 1, "kept": 1, "broken": 0, "expired": 0, "waived": 0, "superseded": 0}
+    assert summary["chain"]["ok"]
+
+
+def test_lists_are_those_of_a_person_and_as_long_as_asked_for(desk, people):
+    promise(desk, people[0], name="ann", options=[1, 2])
+    promise(desk, people[1], name="bob", options=[1])
+    found = desk.get("/v1/promises?limit=2").json()
+    assert (len(found["promises"]), found["more"]) == (2, True)
+    found = desk.get("/v1/promises?applicant=bob").json()
+    assert ([entry["applicant"] for entry in found["promises"]], found["more"]) == (["bob"], False)
+
+
+def test_the_gate_and_the_portfolio_are_the_librarys_own(desk, people, bank, candidate, url):
+    for k, person in enumerate(people[:4]):
+        promise(desk, person, name=f"person {k}")
+    answer = desk.post("/v1/gate?max_broken=0.1", content=pack_estimator(candidate), headers=FILE)
+    assert answer.status_code == 200, answer.text
+    with Ledger.open(url) as ledger:
+        report = gate(candidate, ledger, max_broken=0.1, current=bank)
+        risk = portfolio_risk(bank, ledger)
+    assert report.n_broken > 0
+    assert answer.json()["in_words"] == report.in_words()
+    assert (answer.json()["passed"], answer.json()["n_broken"]) == (report.passed, report.n_broken)
+    found = desk.get("/v1/promises/portfolio").json()
+    np.testing.assert_array_equal(found["shares"], risk.shares)
+    assert found["in_words"] == risk.in_words()
+
+
+def test_a_candidate_is_a_skops_file_of_known_types(desk, people):
+    promise(desk, people[0], options=[1])
+    assert desk.post("/v1/gate", json={}).status_code == 415
+    answer = desk.post("/v1/gate", content=b"PK nothing", headers=FILE)
+    assert answer.status_code == 422
+    assert "must be a skops file" in answer.json()["detail"]
+
+
+def test_without_a_ledger_there_are_no_promises(client):
+    assert client.get("/v1/promises").status_code == 404
+    assert client.get("/v1/model").json()["promises"] is False
+
+
+def test_the_description_knows_the_answers(desk):
+    paths = desk.get("/openapi.json").json()["paths"]
+    assert {"/v1/promises", "/v1/gate", "/v1/promises/{promise}/redeem"} <= set(paths)
+    assert "409" in paths["/v1/promises"]["post"]["responses"]
