@@ -11,28 +11,20 @@ from copa._core.words import shown
 from copa.cli.fit import load_model
 from copa.cli.messages import FAILED, FINE, MisuseError, misuse, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
+from copa.cli.promised import OtherLedger, PromisesFile, open_promises
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.promises import GateReport, PortfolioRisk
 
-SAVED = (".copa", ".zip")
 OUTPUTS = (".html", ".htm", ".json")
 
 
 def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     candidate: Annotated[Path, typer.Argument(help="Candidate model: .skops.", metavar="CANDIDATE")],
-    ledger: Annotated[
-        str | None, typer.Option(help="Ledger of promises: a database URL, or an SQLite file.", metavar="URL")
-    ] = None,
-    promises: Annotated[
-        Path | None,
-        typer.Option(
-            help="Promises in a file instead: a table (.csv, .parquet), or plans whose options were promised.",
-            metavar="FILE",
-        ),
-    ] = None,
+    ledger: OtherLedger = None,
+    promises: PromisesFile = None,
     max_broken: Annotated[
         float, typer.Option("--max-broken", help="Largest share of the promises it may break.", metavar="SHARE")
     ] = 0.0,
@@ -66,12 +58,10 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.promises import gate as try_promises
 
     require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
-    if (ledger is None) == (promises is None):
-        raise MisuseError("give the promises, by --ledger URL or by --promises FILE, one of them")
     model = _load(candidate, "the candidate")
     in_force = None if current is None else _open_current(current)
     with ExitStack() as stack, misuse():
-        given = _open_promises(ledger, promises, delimiter, stack)
+        given = open_promises(ledger, promises, lambda path: _read(path, delimiter), stack)
         report = try_promises(
             model,
             given,
@@ -103,16 +93,6 @@ def _load(path: Path, what: str) -> Any:
 def _open_current(path: Path) -> Any:
     """The model in force, or the planner of a bundle."""
     return _load(path, "the model in force") if path.suffix.lower() == ".skops" else open_bundle(path).planner
-
-
-def _open_promises(url: str | None, path: Path | None, delimiter: str, stack: ExitStack) -> Any:
-    from copa.plans import PlanBatch
-    from copa.promises import Ledger
-
-    if url is not None:
-        return stack.enter_context(Ledger.open(url, create=False))
-    assert path is not None  # noqa: S101 - one of the two is given
-    return PlanBatch.load(path) if path.suffix.lower() in SAVED else _read(path, delimiter)
 
 
 def _read(path: Path, delimiter: str) -> "pd.DataFrame":

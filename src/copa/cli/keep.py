@@ -1,5 +1,6 @@
 """`copa keep`: a model and new data in, a refit that keeps its promises out."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
+from copa.cli.promised import OtherLedger, PromisesFile, open_promises
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
@@ -38,16 +40,8 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
         Path, typer.Option("--output", "-o", help="Write the model to this .skops file.", metavar="FILE")
     ],
     target: Target = None,
-    promises: Annotated[
-        Path | None,
-        typer.Option(
-            help="What was promised: plans (.copa, .zip), or a table of rows (.csv, .parquet).", metavar="FILE"
-        ),
-    ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(help="Ledger whose open promises are kept, such as sqlite:///promises.db.", metavar="URL"),
-    ] = None,
+    promises: PromisesFile = None,
+    ledger: OtherLedger = None,
     max_broken: Annotated[
         str, typer.Option(help="Promises that may be broken: a number, or a share such as 0.02.", metavar="N")
     ] = "0",
@@ -62,10 +56,9 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner.bundle import pack_model
     from copa.planner.training_data import as_classes, read_training_data
     from copa.promises import keep as keep_promises
+    from copa.tables.files import read_options
 
     require_outputs({"--output": (output, (".skops",))}, model, data, promises)
-    if (promises is None) == (ledger is None):
-        raise MisuseError("give what was promised, either with --promises FILE or with --ledger URL")
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
     allowed = read_max_broken(max_broken)
@@ -77,13 +70,13 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     for note in training.notes:
         say(f"note: {note}")
     labels = as_classes(fitted, training.labels, target)
-    promised = _open_ledger(ledger) if promises is None else _read_promises(promises, delimiter)
-    said = known if known is not None else _promised_label(promised)
-    if favourable is not None or said is None:
-        wanted = label_like(require_favourable(favourable, table, target, None), labels)
-    else:
-        wanted = label_like(str(text_of(said)), labels)
-    with misuse():
+    with ExitStack() as stack, misuse():
+        promised = open_promises(ledger, promises, lambda path: read_options(path, delimiter), stack)
+        said = known if known is not None else _promised_label(promised)
+        if favourable is not None or said is None:
+            wanted = label_like(require_favourable(favourable, table, target, None), labels)
+        else:
+            wanted = label_like(str(text_of(said)), labels)
         kept = keep_promises(
             fitted, training.features, labels, promised, max_broken=allowed, margin=margin, favourable=wanted
         )
@@ -123,30 +116,6 @@ def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any]:
         return load_model(path, trust_pickle=trust_pickle), None
     bundle = open_bundle(path)
     return bundle.planner.model, bundle.fitted.model.favourable
-
-
-def _open_ledger(url: str | None) -> Any:
-    from copa import promises
-
-    opened = getattr(promises, "Ledger", None)
-    if opened is None:
-        raise MisuseError("--ledger: this installation has no ledger; give the promised rows with --promises FILE")
-    with misuse():
-        return opened.open(url)
-
-
-def _read_promises(path: Path, delimiter: str) -> Any:
-    """Plans, or a table of promised rows."""
-    from copa.plans import PlanBatch
-    from copa.plans.storage import in_parts, read_parts
-    from copa.tables.files import read_options
-
-    if not path.is_file():
-        raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
-    if path.suffix.lower() in (".copa", ".zip"):
-        return PlanBatch.concat([*read_parts(PlanBatch, path)]) if in_parts(path) else PlanBatch.load(path)
-    with misuse():
-        return read_options(path, delimiter)
 
 
 def _promised_label(promised: Any) -> Any:

@@ -13,6 +13,7 @@ from copa.cli.fit import load_model
 from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, RawCells, open_data, require_outputs
+from copa.cli.promised import LedgerUrl
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.storage import in_parts, read_parts
@@ -31,15 +32,6 @@ commands = typer.Typer(
     cls=Group, help="What was promised to people, and what became of it: a ledger.", no_args_is_help=True
 )
 
-Url = Annotated[
-    str,
-    typer.Option(
-        "--ledger",
-        envvar="COPA_LEDGER",
-        help="Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into COPA_LEDGER.",
-        metavar="URL",
-    ),
-]
 By = Annotated[
     str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
 ]
@@ -68,7 +60,7 @@ def record(  # noqa: PLR0913 - the options of the command
     plans: Annotated[
         Path, typer.Argument(help="Plans with certificates: .copa or .zip, of `copa plan --certificates`.")
     ],
-    ledger: Url,
+    ledger: LedgerUrl,
     model_version: Annotated[str, typer.Option(help="What you call the model.", metavar="TEXT")],
     valid_for: Annotated[str, typer.Option(help="'12 months', '90 days', or the last day.", metavar="SPAN")],
     *,
@@ -117,7 +109,7 @@ def _model(path: Path) -> Any:
 
 
 def list_promises(
-    ledger: Url,
+    ledger: LedgerUrl,
     *,
     status: Annotated[
         str, typer.Option(help="open, kept, broken, expired, waived, superseded or all.", metavar="STATUS")
@@ -177,7 +169,7 @@ def _line(promise: Any, row: Any) -> list[Any]:
 def redeem(  # noqa: PLR0913 - the options of the command
     promise: Annotated[str, typer.Argument(help="Id of the promise, or the applicant.", metavar="PROMISE")],
     row: Annotated[Path, typer.Argument(help="The person's row as of today: .csv or .parquet.", metavar="ROW")],
-    ledger: Url,
+    ledger: LedgerUrl,
     model: SkopsModel = None,
     *,
     decision: Annotated[
@@ -222,7 +214,7 @@ def redeem(  # noqa: PLR0913 - the options of the command
 
 
 def verify(
-    ledger: Url,
+    ledger: LedgerUrl,
     *,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Checkpoint of this ledger, of `copa promises checkpoint`.", metavar="FILE")
@@ -248,7 +240,7 @@ def verify(
 
 
 def checkpoint(
-    ledger: Url,
+    ledger: LedgerUrl,
     output: Annotated[Path, typer.Option("--output", "-o", help="Checkpoint: .json.", metavar="FILE")],
     key: Annotated[Path, typer.Option("--key", help="File with the key, at least 16 bytes.", metavar="FILE")],
 ) -> int:
@@ -262,7 +254,7 @@ def checkpoint(
 
 
 def purge(
-    ledger: Url,
+    ledger: LedgerUrl,
     before: Annotated[str, typer.Option(help="Promises that ended before this day.", metavar="DATE")],
     *,
     recorded_by: By = None,

@@ -105,7 +105,12 @@ def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any,
 
 def read_text(value: Any, name: str) -> str:
     """Read a short text of one line that is not empty."""
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or visible(value) != value:
+    if (
+        not isinstance(value, str)
+        or not value.strip()
+        or len(value) > LONGEST_TEXT
+        or visible(value, lines=False) != value
+    ):
         raise InvalidInputError(
             f"{name} must be text of one line, of up to {LONGEST_TEXT} characters, got {shown(value)}"
         )
