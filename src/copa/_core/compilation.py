@@ -1,29 +1,20 @@
-"""The care of compiled kernels: machine code that is older than its sources, and compiling on several cores.
+"""The care of kernels that Numba compiles: machine code that is older than its sources, and compiling on several cores.
 
 No kernel is imported here: loading one costs more than importing the rest of the package. Entry points have explicit
-signatures, so that their machine code is made once, at the first import, and read from the cache on disk afterwards.
+signatures, so that their machine code is made once, at their first use, and read from the cache on disk afterwards.
+With the library that is built with the package (`kernels`) nothing of this is needed.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
-
+from copa._core.kernels import SWITCH, find_library
 from copa._core.progress import stage
-
-# Fields of the named tuples that kernels take: contiguous arrays, with what Numba has to know of them.
-Floats = Annotated[npt.NDArray[np.float64], float, 1]
-Matrix = Annotated[npt.NDArray[np.float64], float, 2]
-Cube = Annotated[npt.NDArray[np.float64], float, 3]
-Ints = Annotated[npt.NDArray[np.int64], int, 1]
-Flags = Annotated[npt.NDArray[np.bool_], bool, 2]
 
 SHARED = Path(__file__).parent / "_kernels"
 
@@ -41,24 +32,35 @@ def drop_stale_machine_code(folder: Path) -> None:
                 index.unlink()
 
 
-COMPILING = "compiling, once per installation, about a minute"
+COMPILING = "compiling, once per installation, about half a minute"
 PACKAGE = Path(__file__).parents[1]
+ENTRY_POINT = re.compile(r"^@entry_point\(.*\)\ndef (\w+)\(", re.MULTILINE)
+
+
+def entry_points() -> list[str]:
+    """All kernels that Python calls, as in `copa.bounds._kernels.lower:lower_bounds`; those of the longest files first."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.glob("**/_kernels/*.py"))}
+    found = []
+    for path in sorted(sources, key=lambda path: -len(sources[path])):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        found += [f"{module}:{name}" for name in ENTRY_POINT.findall(sources[path])]
+    return found
 
 
 @contextmanager
-def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
-    """Compile modules of this package beside the work of the block, and wait for them at its end.
+def compiled_meanwhile(names: Sequence[str]) -> Iterator[None]:
+    """Compile kernels beside the work of the block, and wait for them at its end.
 
     A block that fails is not held up: what is being compiled then is given up.
 
-    Importing them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
-    lost: the import then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
+    Loading them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
+    lost: loading then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
-    waiting = [module for module in modules if not is_compiled(module)]
-    # One alone is compiled as fast by importing it.
+    waiting = [name for name in names if find_library()[0] is None and not is_compiled(name)]
+    # One alone is compiled as fast by loading it.
     if len(waiting) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
         waiting = []
-    processes = [process for module in waiting if (process := _start(module)) is not None]
+    processes = [process for name in waiting if (process := start_compiling(name)) is not None]
     try:
         yield
     except BaseException:
@@ -71,20 +73,14 @@ def compiled_meanwhile(modules: Sequence[str]) -> Iterator[None]:
                 process.wait()
 
 
-def load_kernels(modules: Sequence[str]) -> None:
-    """Import modules of this package, which compiles them where that has not been done."""
-    with stage("loading compiled code"):
-        for module in modules:
-            import_module(module)
-
-
-def is_compiled(module: str) -> bool:
-    """Whether a module's machine code lies beside its source; taken to be so where Numba keeps it elsewhere."""
+def is_compiled(name: str) -> bool:
+    """Whether a kernel's machine code lies beside its source; taken to be so where Numba keeps it elsewhere."""
     if os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("NUMBA_DISABLE_JIT"):
         return True
-    *folders, name = module.split(".")[1:]
+    module, _, function = name.partition(":")
+    *folders, file = module.split(".")[1:]
     cache = PACKAGE.joinpath(*folders) / "__pycache__"
-    return any(cache.glob(f"{name}.*.nbi"))
+    return any(cache.glob(f"{file}.{function}-*.nbi"))
 
 
 def keeps_machine_code() -> bool:
@@ -94,14 +90,15 @@ def keeps_machine_code() -> bool:
     return bool(options["cache"])
 
 
-def _start(module: str) -> "subprocess.Popen[bytes] | None":
+def start_compiling(name: str) -> "subprocess.Popen[bytes] | None":
+    """A process that compiles a kernel and keeps its machine code; None where none can be started."""
     if not sys.executable:
         return None
     # The same folders to import from as here, whatever this process did to its own.
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), SWITCH: "jit"}
     try:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and a module of our own
-            [sys.executable, "-c", f"import {module}"],
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and a kernel of our own
+            [sys.executable, "-c", f"from copa._core.kernels import kernel; kernel({name!r})"],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

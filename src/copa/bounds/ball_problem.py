@@ -5,10 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa._core.arrays import Array
+from copa._core.kernels import kernel
 from copa._core.threads import interruption
 from copa.bounds.certificate_list import Proofs
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.score_units import Exponents, Scores
+
+LOWER_BOUNDS = "copa.bounds._kernels.lower:lower_bounds"
+SUREST_MIXTURES = "copa.bounds._kernels.mixture:surest_mixtures"
+KERNELS = (LOWER_BOUNDS, SUREST_MIXTURES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +53,7 @@ class BallSolution:
         tolerance : float
             Gap between the two sides of L* at which a plan counts as solved.
         """
-        from copa.bounds._kernels.lower import lower_bounds
-        from copa.bounds._kernels.mixture import surest_mixtures
-
+        lower_bounds, surest_mixtures = kernel(LOWER_BOUNDS), kernel(SUREST_MIXTURES)
         means, roots, reach_roots, exponents = scores
         n_plans, n_options, dimension = roots.shape
         proofs, stop = Proofs.empty(n_plans, n_options, dimension), interruption()

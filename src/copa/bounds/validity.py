@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.kernels import load_kernels
 from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk
 from copa._core.words import counted, rounded_down, rounded_up
-from copa.bounds.ball_problem import BallSolution
+from copa.bounds.ball_problem import KERNELS, BallSolution
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
 from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
@@ -335,10 +336,7 @@ def bound_batch(
     n_plans, n_options, dimension = points.shape
     if ambiguity.in_ball:
         require_solvable(n_options, dimension)
-        # Imported here because loading the compiled kernels takes longer than importing all the rest; by the calling
-        # thread, where Ctrl-C ends their compilation.
-        import copa.bounds._kernels.lower
-        import copa.bounds._kernels.mixture  # noqa: F401 - both are used by the threads
+        load_kernels(KERNELS)  # by the calling thread, where Ctrl-C ends their compilation
     parts: dict[int, ValidityBounds] = {}
 
     def work(chunk: slice) -> None:

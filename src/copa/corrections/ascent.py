@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.box import Box
+from copa._core.kernels import kernel
 from copa._core.reading import read_count, read_number
 from copa._core.records import ArrayRecord
 from copa.bounds.canonical import read_plans
@@ -208,8 +209,7 @@ class _Ascent:
 
     def _project(self, plans: Array, rows: npt.NDArray[np.int64]) -> Array:
         """Nearest plans (P, J, D) in which every option is within budget and bounds of where it was given."""
-        from copa._core._kernels.projection import project_moves
-
+        project_moves = kernel("copa._core._kernels.projection:project_moves")
         free, given = self.limits.free, self.given[rows]
         moves, low, high = (
             np.ascontiguousarray((np.broadcast_to(a, given.shape) - given)[..., free].reshape(-1, free.size))

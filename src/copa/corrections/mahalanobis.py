@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.box import Box
+from copa._core.kernels import kernel
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.threads import count_threads, for_each_chunk
 from copa.bounds.canonical import read_plans
@@ -113,8 +114,7 @@ class RatioSearch:
 
     def best_options(self, options: Array, lower: Array, upper: Array) -> Array:
         """Options (M, D) moved to their largest ratio within budget and bounds (M, D)."""
-        from copa.corrections._kernels.spectral import best_steps
-
+        best_steps = kernel("copa.corrections._kernels.spectral:best_steps")
         moments, free = self.moments, self.free
         scores = options @ moments.mean
         along = np.zeros((len(options), free.size))
@@ -137,8 +137,7 @@ class RatioSearch:
 
     def _boxed_steps(self, options: Array, steps: Array, low: Array, high: Array) -> Array:
         """Best steps (M, F) of options whose best step without bounds leaves them."""
-        from copa.corrections._kernels.active_set import best_boxed_steps
-
+        best_boxed_steps = kernel("copa.corrections._kernels.active_set:best_boxed_steps")
         moments, free = self.moments, self.free
         steps = np.clip(steps, low, high)
         scores, roots = options @ moments.mean, options @ moments.root

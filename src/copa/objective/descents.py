@@ -1,16 +1,19 @@
 """The search for plans: L-BFGS descents from every start, interior-point descents from where some of them lead to."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.kernels import kernel, load_kernels
 from copa._core.threads import interruption
-from copa.objective.objective import Objective
+from copa.objective._kernels.arguments import Problems
+from copa.objective.objective import PLAN_VALUES, Objective
 
-if TYPE_CHECKING:
-    from copa.objective._kernels.objective import Problems
+READ_APPLICANTS = "copa.objective._kernels.moves:read_applicants"
+DELIVER_OPTIONS = "copa.objective._kernels.moves:deliver_options"
+LBFGS_DESCENTS = "copa.objective._kernels.lbfgs_descent:lbfgs_descents"
+INTERIOR_POINT_DESCENTS = "copa.objective._kernels.interior_point:interior_point_descents"
+KERNELS = (READ_APPLICANTS, DELIVER_OPTIONS, LBFGS_DESCENTS, INTERIOR_POINT_DESCENTS, PLAN_VALUES)
 
 SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
 ROWS = 4  # one start in so many is a row
@@ -156,20 +159,15 @@ class PlanSearch:
 
     @staticmethod
     def load_kernels() -> None:
-        """Load the compiled kernels, or compile them: it takes longer than importing all the rest."""
-        import copa.objective._kernels.interior_point
-        import copa.objective._kernels.lbfgs_descent
-        import copa.objective._kernels.moves
-        import copa.objective._kernels.objective  # noqa: F401 - `build` and the objective use them
+        """Load the compiled kernels, or compile them: by the calling thread, where Ctrl-C ends it."""
+        load_kernels(KERNELS)
 
     def build(self, origins: Array, lower: Array, upper: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Plans (N, J, D) of applicants (N, D) in their boxes (N, D), and whether they reach the margin.
 
         Where none does, all options are the point of the box with the largest mean score.
         """
-        from copa.objective._kernels.moves import deliver_options, read_applicants
-        from copa.objective._kernels.objective import Problems
-
+        read_applicants, deliver_options = kernel(READ_APPLICANTS), kernel(DELIVER_OPTIONS)
         n_applicants, n, judge = len(origins), self.free.size, self.objective
         scores, tilts, bounds = np.empty((n_applicants, 3)), np.empty((n_applicants, n)), np.empty((n_applicants, 2, n))
         feasible = np.empty(n_applicants, dtype=bool)
@@ -184,7 +182,7 @@ class PlanSearch:
         deliver_options(origins, judge.mean, *box, plans, points)
         return points, feasible
 
-    def _search(self, problems: "Problems") -> Array:
+    def _search(self, problems: Problems) -> Array:
         """Best plans (N, J, n) that the starts lead to."""
         single = problems._replace(diversity_weight=0.0)
         starts = SINGLE_REACHES[:, None, None] * self.ascent
@@ -196,11 +194,9 @@ class PlanSearch:
         best, value = _best(*self._descend(problems, option[:, None] + self.spreads))
         return np.where((value < least)[:, None, None], best, equal)
 
-    def _descend(self, problems: "Problems", starts: Array) -> tuple[Array, Array]:
+    def _descend(self, problems: Problems, starts: Array) -> tuple[Array, Array]:
         """Where the most promising of the starts (N, S, J, n) lead, and the objectives there: (N, R, J, n), (N, R)."""
-        from copa.objective._kernels.interior_point import interior_point_descents
-        from copa.objective._kernels.lbfgs_descent import lbfgs_descents
-
+        lbfgs_descents, interior_point_descents = kernel(LBFGS_DESCENTS), kernel(INTERIOR_POINT_DESCENTS)
         n_applicants, n_starts, n_options, n = starts.shape
         values = np.empty((n_applicants, n_starts))
         few, stop = min(self.max_iter, LBFGS_STEPS), interruption()

@@ -15,9 +15,11 @@ from copa._core.arrays import (
     require_size,
     semidefinite_root,
 )
+from copa._core.kernels import kernel
 from copa._core.reading import read_number, read_word
 from copa.exceptions import InvalidInputError
 
+PLAN_VALUES = "copa.objective._kernels.objective:plan_values"
 COSTS = ("l2", "l1")
 HEAVIEST, LIGHTEST = 1e12, 1e-12  # weights beyond these differ by more than double precision holds
 
@@ -71,9 +73,7 @@ class Objective:
 
     def of(self, plans: Array, origins: Array) -> Array:
         """Objective of plans (N, J, D) for applicants (N, D)."""
-        # Imported here because loading the compiled kernels takes longer than importing all the rest.
-        from copa.objective._kernels.objective import plan_values
-
+        plan_values = kernel(PLAN_VALUES)
         values = np.empty(len(plans))
         # The kernels take arrays that can be written to.
         points, applicants = (np.require(array, requirements=["C", "W"]) for array in (plans, origins))

@@ -9,9 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
-from copa._core.compilation import compiled_meanwhile, load_kernels
+from copa._core.compilation import compiled_meanwhile
+from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
 from copa._core.words import require_known
+from copa.bounds.ball_problem import KERNELS as BOUNDING
 from copa.exceptions import BlackBoxWarning, InvalidInputError
 from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
@@ -37,6 +39,7 @@ from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
 from copa.search.accepted import accepted_row
 from copa.search.plausibility import Plausibility
+from copa.search.run import FIND_PLANS
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
 DIVERSITY_WEIGHTS = {"level": 2.0, "paper": 5.0}
-KERNELS = ("copa.bounds._kernels.lower", "copa.bounds._kernels.mixture", "copa.search._kernels.plans")
+KERNELS = (*BOUNDING, FIND_PLANS)  # that every plan needs
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

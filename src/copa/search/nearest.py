@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa._core.kernels import kernel
 from copa._core.threads import for_each_chunk, stopping_at
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
 from copa.search.problem import ActionSpace, as_levels
@@ -78,9 +79,7 @@ def _search(
     run : tuple
         Threads and deadline.
     """
-    from copa.search._kernels.nearest import nearest_rows
-
-    kernel: Any = nearest_rows
+    nearest_rows = kernel("copa.search._kernels.nearest:nearest_rows")
     n_jobs, deadline = run
     regions, m, n_numeric = inputs[0], len(shift), len(space.numeric)
     numbers, per_unit = _nearest_numbers(space, regions, shift)
@@ -93,7 +92,7 @@ def _search(
             return
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
         targets = Targets(numbers[some], per_unit, levels[some])
-        kernel(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
+        nearest_rows(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True, what="finding the nearest rows", unit="options")

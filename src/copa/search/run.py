@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa._core.kernels import kernel
 from copa._core.reading import is_number
 from copa._core.threads import for_each_chunk, stopping_at
 from copa._core.words import shown
@@ -30,6 +31,7 @@ from copa.search.regions import keeping, ways_in
 from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
 
+FIND_PLANS = "copa.search._kernels.plans:find_plans"
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
@@ -206,9 +208,7 @@ def _search(
     run : tuple
         Threads, deadline and progress.
     """
-    from copa.search._kernels.plans import find_plans
-
-    kernel: Any = find_plans
+    find_plans = kernel(FIND_PLANS)
     n_jobs, deadline, progress = run
     n, goal_arrays = len(found.outcomes), goals.arrays()
 
@@ -217,7 +217,7 @@ def _search(
             return
         problem = space.problem._replace(cap=cap, stop=stop)
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
-        kernel(problem, space.prices, *applicants, settings, take_rows(found, some))
+        find_plans(problem, space.prices, *applicants, settings, take_rows(found, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))
 
@@ -270,12 +270,10 @@ def choose_options(
     ndarray of int
         Positions of up to `n_options` rows that differ in what a person does (see `selection`), cheapest first.
     """
-    from copa.search._kernels.selection import select_options
-
-    kernel: Any = select_options
+    select_options = kernel("copa.search._kernels.selection:select_options")
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
         rows = np.ascontiguousarray(rows)
         here = (region.own, region.reference, region.leaving, region.level_prices)
-        kernel(space.prices, Choice(*here, rows, float(diversity_weight), space.alike, chosen, size))
+        select_options(space.prices, Choice(*here, rows, float(diversity_weight), space.alike, chosen, size))
     return chosen[: size[0]]

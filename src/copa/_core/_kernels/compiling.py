@@ -7,16 +7,21 @@ mathematical library gives the same `exp`, `log` and trigonometric functions. Wh
 spells out an order that vectorises: along rows, or with several accumulators (`small_matrices.dot`).
 """
 
+import os
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any, get_type_hints
 
 from numba import njit, types
-from numba.core import event
+from numba.core import event, sigutils
 
+from copa._core._kernels.linking import EntryCompiler
 from copa._core.compilation import COMPILING
+from copa._core.kernels import kernel
 from copa._core.progress import stage
 from copa.exceptions import CompilationWarning
 
@@ -52,6 +57,14 @@ def kernel_options() -> dict[str, Any]:
 options = kernel_options()
 
 
+def place_of_machine_code() -> str:
+    """Where the machine code is kept for the next process, in words."""
+    if not options["cache"]:
+        return "and not kept: no folder can be written to"
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    return f"and kept in {folder}" if folder else "and kept beside the sources or in the home folder"
+
+
 class Announcement(event.Listener):
     """Says to those who wait that a kernel is being compiled, which is not so where its machine code is on disk."""
 
@@ -84,9 +97,41 @@ inner: dict[str, Any] = {**allocating, "_nrt": False}
 leaf: dict[str, Any] = {**inner, "forceinline": True}
 
 
-def entry_point(signature: Any) -> Any:
-    """Decorate a function that Python calls: compiled for one signature, when its module is imported."""
-    return njit(signature, **options)
+class EntryPoint:
+    """A function that Python calls, compiled for one signature when that is asked for the first time.
+
+    Calling it is calling `kernel`: the machine code may come from the library.
+
+    Parameters
+    ----------
+    py_func : callable
+        The kernel's source.
+    signature : str or numba signature
+        Types of its arguments; it returns nothing.
+    """
+
+    def __init__(self, py_func: Callable[..., None], signature: Any) -> None:
+        self.py_func, self.signature = py_func, signature
+        self.name = f"{py_func.__module__}:{py_func.__name__}"
+        self.__doc__ = py_func.__doc__
+
+    @property
+    def types(self) -> Any:
+        """Numba's types of the arguments."""
+        return sigutils.normalize_signature(self.signature)[0]
+
+    @cached_property
+    def compiled(self) -> Any:
+        """Numba's compiled function, from its cache where it is there."""
+        return njit(self.signature, pipeline_class=EntryCompiler, **options)(self.py_func)
+
+    def __call__(self, *arguments: Any) -> None:
+        kernel(self.name)(*arguments)
+
+
+def entry_point(signature: Any) -> Callable[[Callable[..., None]], EntryPoint]:
+    """Decorate a function that Python calls."""
+    return lambda function: EntryPoint(function, signature)
 
 
 def signature(*records: type[tuple[Any, ...]]) -> Any:
@@ -95,15 +140,16 @@ def signature(*records: type[tuple[Any, ...]]) -> Any:
     Parameters
     ----------
     *records : subclasses of NamedTuple
-        With fields of `int`, `float`, `bool` or the arrays of `copa._core.compilation`.
+        With fields of `int`, `float`, `bool` or the arrays of `fields`.
     """
-    return types.void(*(_tuple_type(record) for record in records))
+    return types.void(*(record_type(record) for record in records))
 
 
 SCALARS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
-def _tuple_type(record: type[tuple[Any, ...]]) -> Any:
+def record_type(record: type[tuple[Any, ...]]) -> Any:
+    """Numba's type of a named tuple, from the annotations of its fields."""
     fields: list[Any] = []
     for hint in get_type_hints(record, include_extras=True).values():
         if hint in SCALARS:

@@ -9,9 +9,10 @@ import math
 import numpy as np
 from numba import float64, int64, njit, types
 
-from copa._core._kernels.compiling import entry_point, inner
+from copa._core._kernels.compiling import entry_point, inner, record_type
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import copy_matrix, solve_cholesky
+from copa.objective._kernels.arguments import Problems
 from copa.objective._kernels.barrier import (
     BOX,
     SCORE,
@@ -22,7 +23,7 @@ from copa.objective._kernels.barrier import (
     solve_system,
 )
 from copa.objective._kernels.moves import largest_score
-from copa.objective._kernels.objective import MATRIX, PROBLEMS, allocate_parts, hard_objective, problem_of
+from copa.objective._kernels.objective import allocate_parts, hard_objective, problem_of
 
 LAST_BARRIER = 1e-9  # about what the objective may miss its minimum by
 SHRINK = 0.2  # of the barrier, once a step promises less than the barrier itself
@@ -297,7 +298,7 @@ def polish(problem, max_steps, stop, plan, value, box, trial, parts, interior):
     return value
 
 
-SIGNATURE = types.void(PROBLEMS, int64, int64[::1], float64[:, :, :, ::1], MATRIX)
+SIGNATURE = types.void(record_type(Problems), int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])
 
 
 @entry_point(SIGNATURE)

@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import float64, int64, njit, types
 
-from copa._core._kernels.compiling import allocating, entry_point, inner
+from copa._core._kernels.compiling import allocating, entry_point, inner, record_type
 from copa._core._kernels.projection import project
 from copa._core._kernels.small_matrices import dot
+from copa.objective._kernels.arguments import Problems
 from copa.objective._kernels.objective import (
-    MATRIX,
-    PROBLEMS,
     allocate_parts,
     hard_objective,
     problem_of,
@@ -223,7 +222,7 @@ def descend(problem, moves, temperature, prior, max_steps, stop, parts, search):
         prior[j] = search.final[j]
 
 
-SIGNATURE = types.void(PROBLEMS, float64[::1], int64, int64[::1], float64[:, :, :, ::1], MATRIX)
+SIGNATURE = types.void(record_type(Problems), float64[::1], int64, int64[::1], float64[:, :, :, ::1], float64[:, ::1])
 
 
 @entry_point(SIGNATURE)

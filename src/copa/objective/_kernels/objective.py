@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, njit, types
+from numba import njit
 
 from copa._core._kernels.compiling import allocating, entry_point, inner
 from copa._core._kernels.small_matrices import invert_from_cholesky
@@ -32,25 +32,6 @@ class Problem(NamedTuple):
     validity_weight: float
     diversity_weight: float
     manhattan: bool
-
-
-class Problems(NamedTuple):
-    """The problems of N applicants, as the descents take them."""
-
-    curvature: np.ndarray  # (n, n) A
-    gain: np.ndarray  # (n,) m
-    scores: np.ndarray  # (N, 3) mean score, variance, least m'z
-    tilts: np.ndarray  # (N, n) b
-    bounds: np.ndarray  # (N, 2, n) box for every move
-    validity_weight: float
-    diversity_weight: float
-    manhattan: bool
-
-
-MATRIX = float64[:, ::1]
-PROBLEMS = types.NamedTuple(
-    (MATRIX, float64[::1], MATRIX, MATRIX, float64[:, :, ::1], float64, float64, boolean), Problems
-)
 
 
 @njit(**allocating)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from copa._core.compilation import Cube, Flags, Floats, Ints, Matrix
+from copa._core._kernels.fields import Cube, Flags, Floats, Ints, Matrix
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
