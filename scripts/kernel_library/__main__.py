@@ -20,10 +20,11 @@ sys.path.insert(0, str(SOURCE))
 # Before Numba is imported: its code for an entry point must not depend on the processor of this machine.
 os.environ.update(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", COPA_KERNELS="jit")
 
-from copa._core import kernel_library  # noqa: E402 - after the settings above
+from linker import find_linker, link  # noqa: E402 - after the settings above
+
+from copa._core import kernel_library  # noqa: E402
 from copa._core.compilation import entry_points  # noqa: E402
 from copa._core.processor import BASELINE, levels_of, machine  # noqa: E402
-from linker import find_linker, link  # noqa: E402
 
 Objects = dict[str, dict[str, bytes]]  # by level and kernel
 

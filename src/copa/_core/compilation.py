@@ -38,7 +38,7 @@ ENTRY_POINT = re.compile(r"^@entry_point\(.*\)\ndef (\w+)\(", re.MULTILINE)
 
 
 def entry_points() -> list[str]:
-    """All kernels that Python calls, as in `copa.bounds._kernels.lower:lower_bounds`; those of the longest files first."""
+    """Names of all kernels that Python calls, as `kernels.kernel` takes them; those in the longest files first."""
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.glob("**/_kernels/*.py"))}
     found = []
     for path in sorted(sources, key=lambda path: -len(sources[path])):

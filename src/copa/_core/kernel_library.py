@@ -106,7 +106,7 @@ def bound(function: Any, name: str, arguments: Sequence[str]) -> Kernel:
         As `translation.arguments_of` writes them: `f`, `i` or `b`, and for arrays the number of axes.
     """
     kinds = [(DTYPES[letters[0]], int(letters[1:] or -1)) for letters in arguments]
-    table = Struct("=" + "".join("q" * (n_axes + 1) or NUMBERS[a[0]] for a, (_, n_axes) in zip(arguments, kinds)))
+    table = Struct("=" + "".join("q" * (int(a[1:]) + 1) if a[1:] else NUMBERS[a] for a in arguments))
     address_of, first_byte = ctypes.addressof, ctypes.c_char.from_buffer
 
     def call(*given: Any) -> None:

@@ -1,7 +1,6 @@
 """Real rows nearest to encoded points: how relaxed plans and corrections become something to follow."""
 
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 

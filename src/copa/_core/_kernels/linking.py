@@ -14,10 +14,10 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class PartLibrary(JITCodeLibrary):
     """The code of a function that others link in; it is optimised and translated only if someone asks for its address.
 
-    An empty entry in `_own` or `_whole` means that nobody has asked so far.
+    `_own` and `_whole` are None until someone asks for them.
     """
 
     _own: Any = None
@@ -30,7 +30,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def own_module(self) -> Any:
-        """This function's code without that of the functions it calls, fit to be linked many times."""
+        """The function's own code without that of the functions it calls, fit to be linked many times."""
         self._ensure_finalized()
         if self._own is None:
             self._own = self._final_module.clone()
@@ -50,7 +50,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
     def get_pointer_to_function(self, name: str) -> Any:
         """Address of a function of this library, 0 where it has none of that name."""
         self._ensure_finalized()
-        if self._codegen._library_class is PartLibrary:  # on the way to an entry point: nothing is called from Python
+        if is_collecting(self._codegen):  # on the way to an entry point: nothing is called from Python
             return 0
         if all(function.name != name or function.is_declaration for function in self._final_module.functions):
             return 0
@@ -62,7 +62,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         return self._whole.get_pointer_to_function(name)
 
 
-class EntryLibrary(JITCodeLibrary):  # type: ignore[misc]
+class EntryLibrary(JITCodeLibrary):
     """The code of an entry point: that of all functions it needs is linked in, each once, and then translated."""
 
     def finalize(self) -> None:
@@ -99,6 +99,11 @@ def link(library: Any, needed: list[Any]) -> None:
     library._linking_libraries = []
 
 
+def is_collecting(codegen: Any) -> bool:
+    """Whether what is compiled now is a part."""
+    return codegen._library_class is PartLibrary
+
+
 @contextmanager
 def parts_below(codegen: Any) -> Iterator[None]:
     """Within the block, every function that is compiled is a part."""
@@ -117,7 +122,7 @@ def parts_below(codegen: Any) -> Iterator[None]:
         del codegen.set_env
 
 
-class EntryCompiler(Compiler):  # type: ignore[misc]
+class EntryCompiler(Compiler):
     """Numba's compiler, for an entry point: all that is compiled on the way is a part."""
 
     library_class: type[JITCodeLibrary] = EntryLibrary
@@ -130,7 +135,7 @@ class EntryCompiler(Compiler):  # type: ignore[misc]
 
     def _compile_core(self) -> Any:
         codegen = self.state.targetctx.codegen()
-        if codegen._library_class is PartLibrary:
+        if is_collecting(codegen):
             return super()._compile_core()
         with parts_below(codegen):
             return super()._compile_core()
