@@ -13,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -85,6 +86,7 @@ def build(folder: Path, levels: tuple[str, ...]) -> None:
 
 def compile_kernels(levels: tuple[str, ...]) -> tuple[dict[str, Any], Objects]:
     """What each kernel takes, and object files; Numba works here, LLVM in other processes at the same time."""
+    skip_package_code()
     import translation
 
     kernels: dict[str, Any] = {}
@@ -105,6 +107,16 @@ def compile_kernels(levels: tuple[str, ...]) -> tuple[dict[str, Any], Objects]:
         for (level, function), result in waiting.items():
             objects[level][function] = result.result()
     return kernels, objects
+
+
+def skip_package_code() -> None:
+    """Let kernels be imported without the packages they are in, which need more than is there when a wheel is built."""
+    for source in kernel_library.kernel_sources():
+        package = source.split("/", maxsplit=1)[0]
+        name = f"copa.{package}"
+        if name not in sys.modules:
+            sys.modules[name] = ModuleType(name)
+            sys.modules[name].__path__ = [str(SOURCE / "copa" / package)]
 
 
 def _cpu(level: str) -> str:

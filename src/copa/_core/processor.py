@@ -11,8 +11,7 @@ BASELINE = "baseline"  # what every processor of an architecture has
 # Levels of x86-64 as its ABI defines them, the highest first, with the names of their features in /proc/cpuinfo.
 V2 = frozenset({"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"})
 V3 = V2 | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"}
-V4 = V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
-X86_LEVELS = {"x86-64-v4": V4, "x86-64-v3": V3, "x86-64-v2": V2}
+X86_LEVELS = {"x86-64-v3": V3, "x86-64-v2": V2}  # a library for v4 was not faster
 
 
 def machine() -> str:
