@@ -1,4 +1,4 @@
-"""Compile the kernels when a wheel or an editable installation is built; where that cannot be done, say so and go on."""
+"""Compile the kernels when a wheel or an editable installation is built; where that fails, say so and go on."""
 
 import os
 import platform

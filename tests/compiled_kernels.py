@@ -3,9 +3,13 @@
 from functools import cache
 from importlib import import_module
 
+import pytest
 from numba import njit
 
 from copa._core._kernels.compiling import options
+from copa._core.kernels import find_library
+
+needs_library = pytest.mark.skipif(find_library()[0] is None, reason=f"no library: {find_library()[1]}")
 
 
 @cache

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from copa._core.kernels import SWITCH, find_library
+from copa._core.kernels import SWITCH, being_compiled, find_library
 from copa._core.progress import stage
 
 SHARED = Path(__file__).parent / "_kernels"
@@ -56,11 +56,19 @@ def compiled_meanwhile(names: Sequence[str]) -> Iterator[None]:
     Loading them afterwards finds the machine code on disk. Where a process cannot be started, or fails, nothing is
     lost: loading then compiles as ever. Where no machine code can be kept, processes of their own would be in vain.
     """
-    waiting = [name for name in names if find_library()[0] is None and not is_compiled(name)]
-    # One alone is compiled as fast by loading it.
-    if len(waiting) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
-        waiting = []
-    processes = [process for name in waiting if (process := start_compiling(name)) is not None]
+    groups: dict[str, list[str]] = {}  # by package: kernels of one share most of what they call
+    for name in names:
+        if find_library()[0] is None and not is_compiled(name):
+            groups.setdefault(name.partition("._kernels")[0], []).append(name)
+    # One group alone is compiled as fast by loading it.
+    if len(groups) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
+        groups = {}
+    processes = []
+    for group in groups.values():
+        process = start_compiling(group)
+        if process is not None:
+            processes.append(process)
+            being_compiled.update(dict.fromkeys(group, process))
     try:
         yield
     except BaseException:
@@ -71,6 +79,7 @@ def compiled_meanwhile(names: Sequence[str]) -> Iterator[None]:
         with stage(COMPILING) if processes else nullcontext():
             for process in processes:
                 process.wait()
+        being_compiled.clear()
 
 
 def is_compiled(name: str) -> bool:
@@ -90,15 +99,15 @@ def keeps_machine_code() -> bool:
     return bool(options["cache"])
 
 
-def start_compiling(name: str) -> "subprocess.Popen[bytes] | None":
-    """A process that compiles a kernel and keeps its machine code; None where none can be started."""
+def start_compiling(names: Sequence[str]) -> "subprocess.Popen[bytes] | None":
+    """A process that compiles kernels and keeps their machine code; None where none can be started."""
     if not sys.executable:
         return None
     # The same folders to import from as here, whatever this process did to its own.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), SWITCH: "jit"}
     try:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and a kernel of our own
-            [sys.executable, "-c", f"from copa._core.kernels import kernel; kernel({name!r})"],
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and kernels
+            [sys.executable, "-c", f"from copa._core.kernels import load_kernels; load_kernels({names!r})"],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

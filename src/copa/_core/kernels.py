@@ -14,10 +14,14 @@ from copa._core.progress import stage
 from copa.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from copa._core.kernel_library import KernelLibrary
 
 SWITCH = "COPA_KERNELS"  # environment variable
 CHOICES = ("auto", "library", "jit")
+
+being_compiled: "dict[str, Popen[bytes]]" = {}  # kernels that another process is at work on: `compilation` starts them
 
 
 def choice() -> str:
@@ -50,6 +54,8 @@ def kernel(name: str) -> Any:
     library, _ = find_library()
     if library is not None:
         return library.kernel(name)
+    if name in being_compiled:
+        being_compiled[name].wait()
     module, _, function = name.partition(":")
     return getattr(import_module(module), function).compiled
 

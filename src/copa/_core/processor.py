@@ -37,7 +37,7 @@ def supported_levels() -> tuple[str, ...]:
 def _features() -> frozenset[str]:
     """What Linux says of the first processor; nothing where it cannot be read."""
     try:
-        with CPU_INFO.open(encoding="ascii", errors="replace") as lines:
+        with CPU_INFO.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if line.startswith("flags"):
                     return frozenset(line.partition(":")[2].split())

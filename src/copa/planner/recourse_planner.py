@@ -39,7 +39,7 @@ from copa.schema import FeatureSchema
 from copa.schema.columns import read_table
 from copa.search.accepted import accepted_row
 from copa.search.plausibility import Plausibility
-from copa.search.run import FIND_PLANS
+from copa.search.run import KERNELS as SEARCHING
 from copa.tables.frames import PANDAS, backend_of
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
 DIVERSITY_WEIGHTS = {"level": 2.0, "paper": 5.0}
-KERNELS = (*BOUNDING, FIND_PLANS)  # that every plan needs
+KERNELS = (*BOUNDING, *SEARCHING)  # that plans need
 
 
 class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

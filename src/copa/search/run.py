@@ -32,6 +32,8 @@ from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 FIND_PLANS = "copa.search._kernels.plans:find_plans"
+SELECT_OPTIONS = "copa.search._kernels.selection:select_options"
+KERNELS = (FIND_PLANS, SELECT_OPTIONS)
 CHUNK = 16  # applicants per task, so that threads are fed evenly; one by one where there is a time limit
 # Spread of the logarithm of the price multipliers: prices between about half and double.
 PRICE_SPREAD = 0.7
@@ -270,7 +272,7 @@ def choose_options(
     ndarray of int
         Positions of up to `n_options` rows that differ in what a person does (see `selection`), cheapest first.
     """
-    select_options = kernel("copa.search._kernels.selection:select_options")
+    select_options = kernel(SELECT_OPTIONS)
     chosen, size = np.zeros(n_options, dtype=np.int64), np.zeros(1, dtype=np.int64)
     if len(rows):
         rows = np.ascontiguousarray(rows)

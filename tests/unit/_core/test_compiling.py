@@ -12,6 +12,7 @@ import pytest
 from numba import njit
 
 import copa
+from compiled_kernels import needs_library
 from copa._core import compilation as side_by_side
 from copa._core import progress
 from copa._core._kernels import compiling
@@ -66,8 +67,9 @@ def test_one_folder_without_a_place_is_enough(monkeypatch):
 def test_no_processes_compile_what_cannot_be_kept(monkeypatch):
     monkeypatch.setitem(compiling.options, "cache", False)
     monkeypatch.setattr(side_by_side, "is_compiled", lambda _: False)
-    monkeypatch.setattr(side_by_side, "_start", lambda module: pytest.fail(f"a process was started for {module}"))
-    with side_by_side.compiled_meanwhile(["copa.a", "copa.b"]):
+    monkeypatch.setattr(side_by_side, "find_library", lambda: (None, "not here"))
+    monkeypatch.setattr(side_by_side, "start_compiling", lambda name: pytest.fail(f"a process compiles {name}"))
+    with side_by_side.compiled_meanwhile(["copa.a:f", "copa.b:f"]):
         pass
 
 
@@ -82,9 +84,10 @@ def stranger():
         path.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH | (0o111 if path.is_dir() else 0))
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def run(code):
+    def run(code, kernels="jit"):
         command = [sys.executable, "-c", BECOME_NOBODY + code]
-        return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own code
+        own = environment | {"COPA_KERNELS": kernels}
+        return subprocess.run(command, cwd="/", env=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own code
 
     yield run
     shutil.rmtree(place)
@@ -103,6 +106,13 @@ def test_a_bound_works_where_nothing_can_be_written(stranger):
     assert done.stderr.count("CompilationWarning") == 1
 
 
+@needs_library
+def test_with_the_library_nothing_has_to_be_written(stranger):
+    done = stranger(BOUND, kernels="library")
+    assert done.stdout.split() == ["tight"], done.stderr
+    assert not done.stderr
+
+
 def test_those_who_wait_are_told_of_compiling_and_only_while_it_lasts(monkeypatch):
     display, begun = progress.Display("copa fit", None), []
     monkeypatch.setattr(display, "begin", lambda stage: (begun.append(stage.what), display.stages.append(stage)))
@@ -112,5 +122,5 @@ def test_those_who_wait_are_told_of_compiling_and_only_while_it_lasts(monkeypatc
         assert double(21) == 42
     finally:
         progress._current.reset(token)
-    assert begun == ["compiling, once per installation, about a minute"]
+    assert begun == ["compiling, once per installation, about half a minute"]
     assert display.stages == []
