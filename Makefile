@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -25,7 +25,17 @@ contract: $(VENV)/.test
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.test $(VENV)/axe
-	$(BIN)/python scripts/compile_kernels.py
+	$(BIN)/python scripts/kernel_library || $(BIN)/copa warm-up
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The library of compiled kernels, anew where a kernel has changed; the installation above has built it once.
+kernels: $(VENV)/.test
+	$(BIN)/python scripts/kernel_library
+
+# The same tests with kernels that Numba compiles on first use, as where there is no library.
+test-jit: export COPA_KERNELS := jit
+test-jit: $(VENV)/.test $(VENV)/axe
+	$(BIN)/copa warm-up
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.test
@@ -54,7 +64,7 @@ test-postgres: $(VENV)/.test
 # but what a user would see of COPA's own calls is. Pages, docstrings and examples are left out: they show what the newest
 # packages print.
 LOWEST := .venv-lowest
-TEST_LOWEST := $(ONE_THREAD) PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
+TEST_LOWEST := $(ONE_THREAD) COPA_KERNELS=jit PYTHONWARNINGS=ignore::DeprecationWarning NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels \
   $(LOWEST)/bin/python -m pytest -o 'filterwarnings=error::FutureWarning:copa\.'
 
 test-lowest: $(LOWEST)/.test

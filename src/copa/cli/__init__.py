@@ -15,7 +15,8 @@ def main() -> int:
 
     arguments = sys.argv[1:]
     n_words = 2 if arguments[:1] in ([group] for group in _GROUPS) else 1
-    words = [word for word in arguments[:n_words] if word.isalpha()]  # the command, which begins before it is loaded
+    # The command, which begins before it is loaded.
+    words = [word for word in arguments[:n_words] if word[:1] != "-" and word.replace("-", "").isalpha()]
     with showing(bool(words) and _QUIET.isdisjoint(arguments), " ".join(["copa", *words])):
         return _run(arguments)
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, plan, promises, serve, verify
+from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, plan, promises, serve, verify, warm_up
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
 from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
@@ -19,11 +19,15 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from copa import __version__
 
         typer.echo(__version__)
+        if context.params["verbose"]:
+            from copa._core.kernels import kernels_in_use
+
+            typer.echo(kernels_in_use())
         raise typer.Exit
 
 
@@ -31,8 +35,11 @@ def _show_version(wanted: bool) -> None:
 def root(
     *,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    verbose: Annotated[  # noqa: ARG001 - eager, so that it is known when the version is shown
+        bool, typer.Option("--verbose", is_eager=True, help="With --version: say where compiled kernels come from.")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_show_version, help="Show the version.")
     ] = False,
 ) -> None:
     """Counterfactual plans that keep their promise when the model is retrained.
@@ -55,6 +62,7 @@ for command in (
     gate.gate,
     keep.keep,
     serve.serve,
+    warm_up.warm_up,
 ):
     app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
