@@ -27,6 +27,8 @@ from copa._core import kernel_library  # noqa: E402
 from copa._core.compilation import entry_points  # noqa: E402
 from copa._core.processor import BASELINE, levels_of, machine  # noqa: E402
 
+OLDEST_LLVM = (16, 0, 0)  # with pointers that have no type
+
 Objects = dict[str, dict[str, bytes]]  # by level and kernel
 
 
@@ -87,7 +89,11 @@ def build(folder: Path, levels: tuple[str, ...]) -> None:
 def compile_kernels(levels: tuple[str, ...]) -> tuple[dict[str, Any], Objects]:
     """What each kernel takes, and object files; Numba works here, LLVM in other processes at the same time."""
     skip_package_code()
+    import llvmlite.binding
     import translation
+
+    if llvmlite.binding.llvm_version_info < OLDEST_LLVM:
+        raise SystemExit("no library of kernels is built with this release of Numba; 0.62 or a later one can")
 
     kernels: dict[str, Any] = {}
     waiting: dict[tuple[str, str], Future[bytes]] = {}

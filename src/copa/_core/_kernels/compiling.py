@@ -123,7 +123,10 @@ class EntryPoint:
     @cached_property
     def compiled(self) -> Any:
         """Numba's compiled function, from its cache where it is there."""
-        return njit(self.signature, pipeline_class=EntryCompiler, **options)(self.py_func)
+        try:
+            return njit(self.signature, pipeline_class=EntryCompiler, **options)(self.py_func)
+        except (AttributeError, TypeError):  # a Numba with other insides: as it compiles by itself, in twice the time
+            return njit(self.signature, **options)(self.py_func)
 
     def __call__(self, *arguments: Any) -> None:
         kernel(self.name)(*arguments)

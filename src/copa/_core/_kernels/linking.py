@@ -94,7 +94,8 @@ def module_of(library: Any) -> Any:
 def link(library: Any, needed: list[Any]) -> None:
     """Link the code of the libraries needed into a library, each once."""
     for part in needed:
-        library._reload_init.update(part._reload_init)
+        if hasattr(library, "_reload_init"):  # from Numba 0.61 on
+            library._reload_init.update(part._reload_init)
         library._final_module.link_in(module_of(part), preserve=True)
     library._linking_libraries = []
 
