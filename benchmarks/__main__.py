@@ -64,8 +64,7 @@ def main() -> None:
     reporting.write_page(sections, load)
     for section in sections:
         if section.name == "start_up":
-            _, *first_calls = section.rows
-            reporting.write_first_calls(*(row.seconds for row in first_calls))
+            reporting.write_first_calls({row.name: row.seconds for row in section.rows})
     print(f"\nwrote {reporting.PAGE}")
 
 

@@ -61,6 +61,8 @@ def fits(folder: Path) -> bool:
 def build(folder: Path, levels: tuple[str, ...]) -> None:
     """Write a library for each level, and the manifest last: without it no library is used."""
     linker = find_linker()
+    sources = kernel_library.kernel_sources()
+    made_of = kernel_library.digest(sources)  # before they are read: what changes meanwhile makes the library stale
     kernels, objects = compile_kernels(levels)
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / kernel_library.MANIFEST
@@ -74,12 +76,11 @@ def build(folder: Path, levels: tuple[str, ...]) -> None:
             library = Path(place, "library")
             link(linker, paths, library)
             _replace(folder / f"{level}.so", library.read_bytes())
-    sources = kernel_library.kernel_sources()
     described = {
         "machine": machine(),
         "numba": import_module("numba").__version__,
         "levels": {level: f"{level}.so" for level in levels},
-        "digest": kernel_library.digest(sources),
+        "digest": made_of,
         "sources": sources,
         "kernels": kernels,
     }

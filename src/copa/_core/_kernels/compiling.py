@@ -74,7 +74,7 @@ class Announcement(event.Listener):
     def on_start(self, _: Any) -> None:
         """Begin a stage."""
         own = ExitStack()
-        own.enter_context(stage(COMPILING if options["cache"] else "compiling, about a minute"))
+        own.enter_context(stage(COMPILING if options["cache"] else "compiling, about half a minute"))
         self._under_way.append(own)
 
     def on_end(self, _: Any) -> None:
