@@ -180,8 +180,8 @@ def write_first_calls(seconds: dict[str, float]) -> None:
     README.write_text(
         f"{before}<!-- written by `make bench` -->\n"
         f"The kernels are compiled when the package is built: the first `fit` and `plan` above take {plan:.1f} s, "
-        f"a bound {bound * 1e3:.1f} ms.\nWhere they cannot be, Numba compiles them on first use ({fallback:.0f} s, once per "
-        "installation). See [performance](docs/performance.md).\n<!-- end -->\n"
+        f"a bound {bound * 1e3:.1f} ms.\nWhere they cannot be, Numba compiles them on first use "
+        f"({fallback:.0f} s, once per installation). See [performance](docs/performance.md).\n<!-- end -->\n"
         f"{after}",
         encoding="utf-8",
     )

@@ -389,6 +389,12 @@ def test_help_and_version_are_there():
     assert process("--version").stdout.strip() == __import__("copa").__version__
 
 
+def test_the_version_says_where_kernels_come_from_and_warm_up_makes_them_ready():
+    line = process("--version", "--verbose").stdout.splitlines()[1]
+    assert line.startswith(("kernels: library for ", "kernels: compiled by Numba on first use"))
+    assert copa("warm-up").stdout.splitlines()[-1] == line
+
+
 def test_old_spellings_of_options_work_with_a_warning(bank, tmp_path):
     data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
     result = copa("fit", *data, "--label", "paid")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -51,9 +50,9 @@ def run_of_dockerfile(words, wheels, python):
 def wheel(tmp_path_factory):
     """The wheel, and the seconds that it took to build."""
     folder = tmp_path_factory.mktemp("wheels")
-    start = perf_counter()
+    start = sum(os.times()[2:4])  # of the processor, in processes that have ended
     run_of_dockerfile("pip wheel", folder, Path(sys.executable))
-    seconds = perf_counter() - start
+    seconds = sum(os.times()[2:4]) - start
     (path,) = folder.glob("*.whl")
     return path, seconds
 
