@@ -107,7 +107,7 @@ def test_without_a_linker_the_package_is_built_all_the_same(tmp_path):
     nothing = tmp_path / "empty"
     nothing.mkdir()
     output = done(
-        sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", tmp_path, ROOT, PATH=str(nothing)
+        sys.executable, "-m", "pip", "wheel", "-vv", "--no-deps", "--wheel-dir", tmp_path, ROOT, PATH=str(nothing)
     )
     assert "built without compiled kernels" in output
     assert next(tmp_path.glob("*.whl")).name.endswith("-py3-none-any.whl")
