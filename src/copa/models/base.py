@@ -82,15 +82,22 @@ class Model(ABC):
         """Return what the estimator itself says of raw rows, (N,)."""
         if len(frame) == 0:
             return np.zeros(0, dtype=bool)
-        rows = self.as_input(frame)
+        return self._answers(self.estimator, self.as_input(frame))
+
+    def _answers(self, estimator: Any, rows: Any) -> Flags:
+        """Whether an estimator accepts rows in the form that it was fitted to, (N,)."""
         if self.threshold is None:
-            said = np.asarray(self.estimator.predict(rows)) == self.favourable
-        elif hasattr(self.estimator, "predict_proba"):
-            said = self.estimator.predict_proba(rows)[:, self.position] >= self.threshold
+            said = np.asarray(estimator.predict(rows)) == self.favourable
+        elif hasattr(estimator, "predict_proba"):
+            said = estimator.predict_proba(rows)[:, self.position] >= self.threshold
         else:
-            decisions = self.estimator.decision_function(rows)
+            decisions = estimator.decision_function(rows)
             said = (decisions if self.position == 1 else -decisions) >= self.threshold
         return np.asarray(said, dtype=bool)
+
+    def accepts_directly(self, frame: "pd.DataFrame") -> Flags:
+        """What `accepts` says, by the shortest way there is, (N,): of rows that nobody is given."""
+        return self.accepts(frame)
 
     def read_labels(self, y: Any, n_rows: int) -> npt.NDArray[Any]:
         """Return the labels of training rows, or say which one the model does not know.

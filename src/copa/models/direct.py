@@ -281,10 +281,13 @@ class DirectPipeline:
             self._trusted = True
         return rows
 
-    @property
-    def sparse(self) -> bool:
-        """Whether the transformers return a sparse matrix."""
-        return self._encoder is not None and self._encoder.sparse
+    def in_form(self, rows: Array) -> Any:
+        """Rows that were encoded here in the form that the transformers return: a sparse matrix, or as they are."""
+        if self._encoder is None or not self._encoder.sparse:
+            return rows
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(rows)
 
     def _agrees(self, cells: RawCells, rows: Array) -> bool:
         """Whether the transformers themselves make the same of the first rows; an error is theirs to raise."""

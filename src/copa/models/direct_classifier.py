@@ -54,11 +54,7 @@ class DirectClassifier:
     def _of_encoded(self, rows: Array) -> Array | None:
         if _is_forest(self._classifier):
             return forest_probabilities(self._classifier, rows)
-        given: Any = rows
-        if self._pipeline is not None and self._pipeline.sparse:
-            from scipy.sparse import csr_matrix
-
-            given = csr_matrix(rows)
+        given = rows if self._pipeline is None else self._pipeline.in_form(rows)
         return np.asarray(self._classifier.predict_proba(given), dtype=np.float64)
 
 

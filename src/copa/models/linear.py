@@ -11,7 +11,7 @@ import numpy as np
 from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
-from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.direct import DirectPipeline, RawCells
 
 if TYPE_CHECKING:
@@ -235,6 +235,21 @@ class LinearModel(Model):
             rows = rows.toarray()
         encoded = as_floats(rows[:n], "the encoded rows")
         return np.column_stack([np.ones(n), encoded])
+
+    def accepts_directly(self, frame: "pd.DataFrame") -> Flags:
+        """What `accepts` says: the classifier itself is asked, about rows that are encoded without its pipeline."""
+        direct = self._direct.encode(RawCells(frame)) if self._ends_in_classifier else None
+        if direct is None:
+            return self.accepts(frame)
+        return self._answers(self.classifier, self._direct.in_form(direct))
+
+    @cached_property
+    def _ends_in_classifier(self) -> bool:
+        """Whether the estimator is a pipeline that does no more than encode rows for its classifier."""
+        from sklearn.pipeline import Pipeline
+
+        plain = type(self.estimator) is Pipeline and self.estimator.steps[-1][1] is self.classifier
+        return plain and len(self.transformers) > 0 and not hasattr(self.classifier, "feature_names_in_")
 
     @cached_property
     def _direct(self) -> DirectPipeline:

@@ -93,7 +93,7 @@ def deliver(
     implausible = np.full(len(origins), np.nan)
     ambiguity = strategy.ambiguity(request.n_options)
     if not keep_refused:
-        allowed = strategy.schema.obeys(origins.iloc[options.owner], options.table)
+        allowed = strategy.schema.obeys(origins, options.table, options.owner)
         good = allowed & options.accepted
         if not good.all():
             refused = _reasons(strategy, origins, options.take(~good))
@@ -257,7 +257,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     status = np.where(message != "", ERROR, "").astype(object)
     good = np.flatnonzero(status == "")
     accepted = np.zeros(n, dtype=bool)
-    accepted[good] = strategy.model.accepts(table.iloc[good])
+    accepted[good] = strategy.model.accepts_directly(table.iloc[good])
     valid, declined = np.flatnonzero(accepted), good[~accepted[good]]
     if len(valid):
         status[valid] = ALREADY_VALID

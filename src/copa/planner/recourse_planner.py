@@ -36,7 +36,7 @@ from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
-from copa.schema.columns import read_table
+from copa.schema.columns import read_table, with_named_columns
 from copa.search.accepted import accepted_row
 from copa.search.plausibility import Plausibility
 from copa.search.run import KERNELS as SEARCHING
@@ -372,7 +372,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         fitted = self._fitted()
         check_settings(self)
         table = read_table(X)
-        read_table(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
+        with_named_columns(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
         request, run, strategy = self._request(), self._execution(), self._strategy()
         with showing(self.progress), stage("planning", len(table), "applicants") as advance:
             run = replace(run, progress=advance)

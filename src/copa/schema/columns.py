@@ -1,7 +1,7 @@
 """Reading and checking columns of a table, as positions in a list of values or as numbers, whatever their coding."""
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -20,26 +20,33 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 
+FEW = 24  # cells of text that are told apart one by one, which takes less time than a call of Arrow
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
 def read_table(X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "pd.DataFrame":
     """Return the named columns of a table of any kind, in this order, or say which one is missing; None for all."""
-    table = as_pandas(X, what)
     if names is None:
-        return _with_plain_columns(table, what)
+        return _with_plain_columns(as_pandas(X, what), what)
+    table = with_named_columns(X, names, what)
+    return table if tuple(table.columns) == names else table[list(names)]
+
+
+def with_named_columns(X: Any, names: tuple[str, ...], what: str = "X") -> "pd.DataFrame":
+    """Return a table of any kind that has the named columns, among others, or say which one is missing."""
+    table = as_pandas(X, what)
     present = set(table.columns)
     for name in names:
         if name not in present:
             there = [column for column in table.columns if isinstance(column, str) and column not in names]
             rest = f"; {hint(name, there)}" if there else ""
             raise InvalidInputError(f"{what} must have a column {name!r}, and has none of this name{rest}")
-    return _with_plain_columns(table[list(names)], what)
+    return _with_plain_columns(table, what, names)
 
 
-def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":
-    """Refuse sparse columns, and read Arrow's single precision as NumPy's.
+def _with_plain_columns(table: "pd.DataFrame", what: str, names: tuple[str, ...] | None = None) -> "pd.DataFrame":
+    """Refuse sparse columns among those named, and read Arrow's single precision as NumPy's.
 
     Python shows 0.1 of Arrow's single precision as 0.10000000149011612, and NumPy's as 0.1: what is judged must be what
     is written.
@@ -47,7 +54,10 @@ def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":
     import pandas as pd
 
     singles = {}
-    for name, dtype in table.dtypes.items():
+    kinds = zip(table.columns, table.dtypes.array, strict=True)
+    for name, dtype in kinds if names is None else _of_names(kinds, names):
+        if isinstance(dtype, np.dtype):
+            continue
         if isinstance(dtype, pd.SparseDtype):
             raise InvalidInputError(
                 f"{what} has a sparse column {shown(name)}; make it dense first, with X[{name!r}].sparse.to_dense()"
@@ -55,6 +65,12 @@ def _with_plain_columns(table: "pd.DataFrame", what: str) -> "pd.DataFrame":
         if isinstance(dtype, pd.ArrowDtype) and dtype.numpy_dtype in (np.float32, np.float16):
             singles[name] = table[name].to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan)
     return table.assign(**singles) if singles else table
+
+
+def _of_names(kinds: Iterable[tuple[Any, Any]], names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The types of the named columns, in the order of the names."""
+    by_name = dict(kinds)
+    return ((name, by_name[name]) for name in names)
 
 
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:
@@ -74,6 +90,8 @@ def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
     """
     from pandas.api.types import is_complex_dtype, is_numeric_dtype
 
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy().astype(np.float64), np.zeros(len(column), dtype=np.bool_)
     if is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype):  # true and false are numeric here
         read = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return read, np.zeros(len(read), dtype=np.bool_)
@@ -92,8 +110,13 @@ def special_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
 
 def irregular_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
     """Whether each entry of a column is missing or a special code, (N,)."""
-    flags: Flags = column.isna().to_numpy(dtype=np.bool_) | special_cells(feature, column)
+    flags: Flags = missing_cells(column) | special_cells(feature, column)
     return flags
+
+
+def missing_cells(column: "pd.Series[Any]") -> Flags:
+    """Whether each entry of a column is missing, (N,)."""
+    return np.asarray(column.array.isna(), dtype=np.bool_)
 
 
 def holds_dates(column: "pd.Series[Any]") -> bool:
@@ -127,6 +150,10 @@ def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(dtype=np.int64), entries_of(column.cat.categories)
+    if isinstance(column.dtype, pd.StringDtype) and len(column) <= FEW:
+        seen: dict[Any, int] = {}
+        found = [seen.setdefault(cell, len(seen)) if isinstance(cell, str) else -1 for cell in column.array]
+        return np.array(found, dtype=np.int64), list(seen)
     try:
         positions, distinct = column.array.factorize()  # an array, because its entries keep their precision
     except TypeError:  # lists and the like cannot be compared by hash: each row by itself
@@ -154,9 +181,11 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
         column = table[feature.name]
         said = np.zeros(len(table), dtype=np.bool_)  # one sentence per column is enough
         for flags, wish in _requirements(feature, column, needed=feature.name in needed):
+            if not flags.any():
+                continue
             rows = np.flatnonzero(flags & ~said)
             for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
-                found.setdefault(row, []).append(f"column {feature.name!r} {wish}, got {shown(value)}")
+                found.setdefault(row, []).append(f"column {feature.name!r} {wish()}, got {shown(value)}")
             said |= flags
     messages = [""] * len(table)
     labels = table.index.tolist() if found else []
@@ -165,28 +194,30 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     return messages
 
 
-def _requirements(feature: Feature, column: "pd.Series[Any]", *, needed: bool) -> Iterator[tuple[Flags, str]]:
-    """Yield flags (N,) of the rows that break a requirement, and the requirement."""
-    missing: Flags = column.isna().to_numpy(dtype=np.bool_)
+def _requirements(
+    feature: Feature, column: "pd.Series[Any]", *, needed: bool
+) -> Iterator[tuple[Flags, Callable[[], str]]]:
+    """Yield flags (N,) of the rows that break a requirement, and what says the requirement."""
+    missing = missing_cells(column)
     if needed:
-        yield missing, f"must not be missing, because a rule needs it ({_allowed(feature)})"
-        yield special_cells(feature, column), f"must be {_allowed(feature)}, because a rule needs it"
+        yield missing, lambda: f"must not be missing, because a rule needs it ({_allowed(feature)})"
+        yield special_cells(feature, column), lambda: f"must be {_allowed(feature)}, because a rule needs it"
     if feature.is_categorical:
         codes = column_codes(feature, column)
-        yield (codes < 0) & ~missing, f"must be one of {listed(feature.values or ())}"
+        yield (codes < 0) & ~missing, lambda: f"must be one of {listed(feature.values or ())}"
         return
     numbers, wrong = column_numbers(column)
-    yield wrong, "must be a number"
-    yield np.isinf(numbers), "must be finite"
+    yield wrong, lambda: "must be a number"
+    yield np.isinf(numbers), lambda: "must be finite"
     if feature.kind == "integer":
         with np.errstate(invalid="ignore"):
-            yield np.isfinite(numbers) & (numbers != np.rint(numbers)), "must be a whole number"
+            yield np.isfinite(numbers) & (numbers != np.rint(numbers)), lambda: "must be a whole number"
     if feature.step is not None and not feature.immutable:
-        largest = largest_exact(feature.step)
-        wish = (
-            f"must be smaller than {largest:.16g}, where multiples of {feature.step:g} are exact (rescale the column)"
+        step, largest = feature.step, largest_exact(feature.step)
+        yield (
+            np.abs(numbers) >= largest,  # false where missing
+            lambda: f"must be smaller than {largest:.16g}, where multiples of {step:g} are exact (rescale the column)",
         )
-        yield np.abs(numbers) >= largest, wish  # false where missing
 
 
 def _allowed(feature: Feature) -> str:

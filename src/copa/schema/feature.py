@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
@@ -286,6 +287,15 @@ class Feature:
         numbers = np.array([float(value) for value in self.values or ()])
         numbers.setflags(write=False)
         return numbers
+
+    @cached_property
+    def moves(self) -> npt.NDArray[np.bool_]:
+        """Whether an option may go from one of its values to another, (V + 1, V); the last from what is none of them."""
+        from copa.schema.region import possible_moves
+
+        moves = np.append(possible_moves(self), np.zeros((1, len(self.values or ())), dtype=np.bool_), axis=0)
+        moves.setflags(write=False)
+        return moves
 
     def replace(self, **changes: Any) -> "Feature":
         """Return a copy with some fields changed; defaults that belong to the old kind are forgotten."""

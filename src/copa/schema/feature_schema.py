@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa._core.arrays import Indices
 from copa._core.reading import read_count
 from copa._core.records import FrozenMap
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
-from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages
+from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages, with_named_columns
 from copa.schema.feature import Feature
 from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
@@ -288,7 +289,7 @@ class FeatureSchema:
         list of str
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
-        return row_messages(self.features, needed, read_table(X, self.names))
+        return row_messages(self.features, needed, with_named_columns(X, self.names))
 
     def count_cells(self, X: "pd.DataFrame") -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, special codes, or amounts outside the range.
@@ -347,7 +348,7 @@ class FeatureSchema:
         -------
         FeasibleRegion
         """
-        return FeasibleRegion.of(self.features, read_table(X, self.names))
+        return FeasibleRegion.of(self.features, with_named_columns(X, self.names))
 
     def violations(self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
         """Say for each option in what it breaks the schema; an empty list where it obeys.
@@ -374,7 +375,7 @@ class FeatureSchema:
         starts = read_origins(origin, self.names, len(table))
         return violations_of_each(self.features, self.rules, self.max_changes, starts, table)
 
-    def obeys(self, origin: "pd.DataFrame", options: "pd.DataFrame") -> Flags:
+    def obeys(self, origin: "pd.DataFrame", options: "pd.DataFrame", owner: Indices | None = None) -> Flags:
         """Whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.
 
         Parameters
@@ -383,18 +384,20 @@ class FeatureSchema:
             One row per option, the applicant as he or she is.
         options : DataFrame
             One row per option.
+        owner : ndarray of shape (M,), optional
+            Which row of `origin` each option is for, where these are not one per option.
 
         Returns
         -------
         ndarray of bool of shape (M,)
         """
-        table = read_table(options, self.names, "options")
-        starts = read_table(origin, self.names, "origin")
-        if len(starts) != len(table):
+        table = with_named_columns(options, self.names, "options")
+        starts = with_named_columns(origin, self.names, "origin")
+        if owner is None and len(starts) != len(table):
             raise InvalidInputError(
                 f"origin must have one row for each of the {len(table)} options, got {len(starts)} rows"
             )
-        return obeying(self.features, self.rules, self.max_changes, starts, table)
+        return obeying(self.features, self.rules, self.max_changes, starts, table, owner)
 
 
 def _read_features(features: Any) -> tuple[Feature, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa.schema.columns import Flags
 from copa.schema.feature import Feature
 from copa.schema.violations import exact
@@ -26,8 +26,12 @@ LARGEST, MOST_PARTS = 2.0**40, 2**20
 Whole = npt.NDArray[np.int64]
 
 
-def judge_numbers(feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]") -> tuple[Flags, Flags] | None:
+def judge_numbers(
+    feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]", owner: Indices | None = None
+) -> tuple[Flags, Flags] | None:
     """Whether the numbers of a column are allowed, and whether they are changes, (M,) both.
+
+    Those of the applicants are in the rows `owner` (M,) of `origins`, or in the same rows.
 
     Returns
     -------
@@ -37,6 +41,7 @@ def judge_numbers(feature: Feature, origins: "pd.Series[Any]", options: "pd.Seri
     own, new = _plain(feature, origins), _plain(feature, options)
     if own is None or new is None:
         return None
+    own = own if owner is None else own[owner]
     changed: Flags = own != new
     if feature.immutable:
         return ~changed, changed

@@ -12,7 +12,7 @@ from copa._core.arrays import Array
 from copa._core.deprecation import renamed_property
 from copa._core.records import FrozenMap
 from copa._core.representation import short_repr
-from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells
+from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells, missing_cells
 from copa.schema.feature import Feature
 from copa.schema.field_readers import MaxChange
 
@@ -129,11 +129,9 @@ def _inside(end: Decimal, inwards: float) -> float:
 
 def categorical_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
     """Flags (N, V) of the values that an option may take, for the applicants of a column."""
-    moves = possible_moves(feature)
-    from_unknown = np.zeros((1, len(moves)), dtype=np.bool_)
-    flags: Flags = np.concatenate([moves, from_unknown])[column_codes(feature, column)]
+    flags: Flags = feature.moves[column_codes(feature, column)]
     if feature.missing == "may_change" and not feature.immutable:
-        flags[column.isna().to_numpy(dtype=np.bool_)] = possible_targets(feature)
+        flags[missing_cells(column)] = possible_targets(feature)
     return flags
 
 

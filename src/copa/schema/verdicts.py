@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Indices
 from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, special_cells
 from copa.schema.feature import Feature
 from copa.schema.plain_numbers import judge_numbers
@@ -35,12 +35,16 @@ def obeying(
     max_changes: int | None,
     origins: "pd.DataFrame",
     options: "pd.DataFrame",
+    owner: Indices | None = None,
 ) -> Flags:
-    """Whether each option (M rows) obeys the schema for the applicant in the same row of `origins`, (M,)."""
+    """Whether each option (M rows) obeys the schema for its applicant, (M,).
+
+    That is the one in the row `owner` (M,) of `origins`, or in the same row.
+    """
     good = np.ones(len(options), dtype=np.bool_)
     changes = np.zeros(len(options), dtype=np.int64)
     for feature in features:
-        fine, changed = _judge_column(feature, origins[feature.name], options[feature.name])
+        fine, changed = _judge_column(feature, origins[feature.name], options[feature.name], owner)
         good &= fine
         changes += changed
     if max_changes is not None:
@@ -80,12 +84,15 @@ def violations_of_each(
     return found
 
 
-def _judge_column(feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]") -> tuple[Flags, Flags]:
+def _judge_column(
+    feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]", owner: Indices | None = None
+) -> tuple[Flags, Flags]:
     """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
-    known = judge_numbers(feature, origins, options)
+    known = judge_numbers(feature, origins, options, owner)
     if known is not None:
         return known
     before, owns = _distinct(origins)
+    before = before if owner is None else before[owner]
     after, news = _distinct(options)
     pairs, which = np.unique(before * len(news) + after, return_inverse=True)
     fine, changed = np.ones(len(pairs), dtype=np.bool_), np.zeros(len(pairs), dtype=np.bool_)

@@ -153,6 +153,8 @@ def _grow(conditions: _Conditions, units: Array, below: Counts, above: Counts, r
                 now = np.where(upwards, up[:, j], down[:, j])
                 new = np.minimum(now + share[:, j], room[:, j])
                 tried = np.flatnonzero(new > now)
+                if len(tried) == 0:
+                    continue
                 ends = np.where(upwards, new, -new) * units[:, j]
                 held = conditions.take(tried).hold(_face(units[tried], down[tried], up[tried], j, ends[tried]))
                 bad, good = tried[~held], tried[held]

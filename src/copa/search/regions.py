@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models.bins import bin_of
-from copa.schema.columns import Flags, column_codes, column_numbers
+from copa.schema.columns import Flags, column_codes, column_numbers, missing_cells
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
@@ -77,7 +77,7 @@ def _fill_levels(
     """Write a categorical column; a missing value that may change is its last level."""
     feature, levels = space.columns[f], space.levels(f)
     codes, values = column_codes(feature, column), feature.values or ()
-    missing = column.isna().to_numpy(dtype=np.bool_) & (len(levels) > len(values))
+    missing = missing_cells(column) & (len(levels) > len(values))
     own = np.where(missing, len(levels) - 1, np.maximum(codes, 0))
     regions.own[:, f] = levels[own]
     offered = np.array([value not in feature.withheld for value in values], dtype=np.bool_)

@@ -84,6 +84,10 @@ def _numbers(feature: "Feature", values: Array) -> Array:
 
 def make_room(space: ActionSpace, table: "pd.DataFrame") -> "pd.DataFrame":
     """The table with room in its categories for whatever options may move to; an error where that cannot be made."""
+    import pandas as pd
+
+    if not any(isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes.array):
+        return table
     for feature in space.columns:
         column = table[feature.name]
         roomy = with_room(feature, column)

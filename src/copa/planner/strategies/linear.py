@@ -175,7 +175,7 @@ class Linear(Parametric):
             np.maximum.at(sought, owner[short], (sought[owner] + 2.0 * missing)[short])  # more at each attempt
             broken = np.zeros_like(refused)
             if self.schema.rules:
-                broken = ~self.schema.obeys(applicants.origins.iloc[owner], options.table)
+                broken = ~self.schema.obeys(applicants.origins, options.table, owner)
                 spare[owner[broken]] = np.maximum(4.0 * spare[owner[broken]], RULE_SPARE)
             rows = np.unique(owner[refused | short | broken])
             if len(rows) == 0:

@@ -182,7 +182,7 @@ class _Judge:
         starts = np.flatnonzero(begins)
         scores = (points[:, None] @ self.strategy.space.theta)[:, 0]
         least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
-        good[least] &= self.strategy.model.accepts(rows[least])
+        good[least] &= self.strategy.model.accepts_directly(rows[least])
         judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)
         good[judged] &= self._allowed(which[judged], rows[judged])
         return good
@@ -197,8 +197,7 @@ class _Judge:
         return rows, points, np.asarray(strategy.ambiguity(self._n_options).option_guarantees(points) >= needed)
 
     def _allowed(self, which: Indices, rows: "pd.DataFrame") -> Flags:
-        origins = self._applicants.origins.iloc[self._options.owner[which]]
-        return self._schema.obeys(origins, rows)
+        return self._schema.obeys(self._applicants.origins, rows, self._options.owner[which])
 
 
 def _schema_of_numbers(strategy: "Strategy") -> FeatureSchema:
