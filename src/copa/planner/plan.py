@@ -161,7 +161,8 @@ def status_of_each(
     verdicts = [late, unreachable | lost, made.reached]
     status = np.select(verdicts, [TIME_LIMIT, INFEASIBLE, OK], FRAGILE).astype(object)
     message = np.full(n, "", dtype=object)
-    message[lost] = _implausible(strategy, applicants.take(np.flatnonzero(lost)), plausible[lost], request)
+    if lost.any():
+        message[lost] = _implausible(strategy, applicants.take(np.flatnonzero(lost)), plausible[lost], request)
     message[late] = "the time limit ended before this applicant's turn"
     short = (status == OK) & (counts < request.n_options)
     for i in np.flatnonzero(short).tolist():
@@ -182,7 +183,7 @@ def status_of_each(
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
-    for i, count in zip(told.tolist(), _count_withheld(strategy, applicants.take(told)), strict=True):
+    for i, count in zip(told.tolist(), _count_withheld(strategy, applicants.regions.own[told]), strict=True):
         if count:
             message[i] += (
                 f". Not offered, with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')} "
@@ -203,11 +204,11 @@ def _name_obstacles(
             message[i] = f"{message[i]}. {words[i]}"
 
 
-def _count_withheld(strategy: Strategy, applicants: Applicants) -> list[int]:
-    """How many values each applicant is not offered for want of training rows, (N,)."""
-    space, total = strategy.space, np.zeros(len(applicants), dtype=np.int64)
-    for f, feature in space.categorical:
-        own = as_levels(applicants.regions.own[:, f]) - space.starts[f]
+def _count_withheld(strategy: Strategy, rows: Array) -> list[int]:
+    """How many values each applicant is not offered for want of training rows, (N,), by their own rows (N, F)."""
+    space, total = strategy.space, np.zeros(len(rows), dtype=np.int64)
+    for f, feature in space.categorical if len(rows) else ():
+        own = as_levels(rows[:, f]) - space.starts[f]
         total += np.append(count_withheld(feature), len(feature.withheld))[own]  # the last: from a missing value
     return [int(count) for count in total]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from copa._core.arrays import Indices
 from copa._core.words import visible
 from copa.schema import Feature
 from copa.schema.region import change_ends
@@ -174,17 +175,19 @@ def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:
     """
     flags = np.zeros(new.shape, dtype=np.bool_)
     for k in range(new.shape[1]):
-        flags[:, k] = _differs(own.iloc[:, k], new.iloc[:, k])
+        flags[:, k] = differs(own.iloc[:, k], new.iloc[:, k])
     return flags
 
 
-def _differs(own: "pd.Series[Any]", new: "pd.Series[Any]") -> Flags:
+def differs(own: "pd.Series[Any]", new: "pd.Series[Any]", owner: Indices | None = None) -> Flags:
+    """Say where a column differs from another, (M,): from its rows `owner` (M,), or from the same ones."""
     if own.dtype == new.dtype and isinstance(own.dtype, np.dtype) and own.dtype.kind in "biufmM":
         before, after = own.to_numpy(), new.to_numpy()
+        before = before if owner is None else before[owner]
         both_missing = (before != before) & (after != after)  # noqa: PLR0124 - so are NaN and NaT
         plain: Flags = (before != after) & ~both_missing
         return plain
-    own, new = own.reset_index(drop=True), new.reset_index(drop=True)
+    own, new = (own if owner is None else own.iloc[owner]).reset_index(drop=True), new.reset_index(drop=True)
     if own.dtype != new.dtype:  # categoricals of different categories, and the like, compare as plain objects only
         own, new = own.astype(object), new.astype(object)
     lacks, lacking = own.isna().to_numpy(dtype=np.bool_), new.isna().to_numpy(dtype=np.bool_)

@@ -12,7 +12,7 @@ from copa._core.representation import short_repr
 from copa._core.threads import one_openmp_thread
 from copa.exceptions import DataError
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_codes, column_numbers, irregular_cells, special_cells
+from copa.schema.columns import column_codes, column_numbers, special_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,8 @@ def in_order(feature: Feature) -> bool:
 def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
     """Numbers or ranks of a column; NaN where irregular."""
     if feature.is_numeric:
-        return np.where(irregular_cells(feature, column), np.nan, column_numbers(column)[0])
+        numbers = column_numbers(column)[0]  # NaN where missing
+        return np.where(special_cells(feature, column), np.nan, numbers) if feature.special else numbers
     codes = column_codes(feature, column).astype(np.float64)
     return np.where(codes < 0.0, np.nan, codes)
 
@@ -200,17 +201,23 @@ def _centre_and_scale(numbers: Array) -> tuple[float, float]:
 
 def _positions(schema: FeatureSchema, table: "pd.DataFrame", centres: Array, scales: Array) -> Indices:
     """Rows of a table as `Plausibility.rows` has them, (M, n)."""
-    found = np.empty((len(table), len(schema.features)), dtype=np.int64)
+    found = np.full((len(table), len(schema.features)), MISSING, dtype=np.int64)
+    ordered = [k for k, feature in enumerate(schema.features) if in_order(feature)]
+    numbers = np.empty((len(table), len(ordered)))
+    columns = [table[feature.name] for feature in schema.features]
+    for place, k in enumerate(ordered):
+        numbers[:, place] = _numbers(schema.features[k], columns[k])
+    beyond = PARTS * CUT_OFF
+    parts = np.clip(np.rint(PARTS * (numbers - centres[ordered]) / scales[ordered]), -beyond, beyond)
+    irregular = np.isnan(parts)
+    found[:, ordered] = np.where(irregular, MISSING, np.nan_to_num(parts))
+    for place in np.flatnonzero(irregular.any(axis=0)).tolist():
+        k, rows = ordered[place], irregular[:, place]
+        found[rows, k] = _irregular(schema.features[k], columns[k])[rows]
     for k, feature in enumerate(schema.features):
-        column = table[feature.name]
         if not in_order(feature):
-            codes = column_codes(feature, column)
+            codes = column_codes(feature, columns[k])
             found[:, k] = np.where(codes < 0, MISSING, codes)
-            continue
-        numbers = _numbers(feature, column)
-        beyond = PARTS * CUT_OFF
-        parts = np.clip(np.rint(PARTS * (numbers - centres[k]) / scales[k]), -beyond, beyond)
-        found[:, k] = np.where(np.isnan(parts), _irregular(feature, column), np.nan_to_num(parts))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.bin_intervals import BinnedOptions
-from copa.plans.changes import changed_cells
+from copa.plans.changes import differs
 from copa.plans.intervals import CORNERS, SEARCH, Intervals
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
@@ -132,6 +132,7 @@ class _Judge:
         self._n_options, self._n_jobs, self._levels = request.n_options, run.n_jobs, levels
         self._own = _numbers(strategy.space.numeric, options.table)
         self._schema = _schema_of_numbers(strategy)
+        self._changed: dict[str, Flags] = {}
 
     def boxes(self) -> Boxes:
         """The options, with the room that their applicants have."""
@@ -141,9 +142,13 @@ class _Judge:
 
     def changed(self, features: Sequence[Feature]) -> Flags:
         """Which of some columns the options change, (M, L)."""
-        names = [feature.name for feature in features]
-        origins = self._applicants.origins.iloc[self._options.owner]
-        return changed_cells(origins[names], self._options.table[names])
+        flags = np.zeros((len(self._options.table), len(features)), dtype=np.bool_)
+        for k, feature in enumerate(features):
+            if feature.name not in self._changed:
+                own, new = self._applicants.origins[feature.name], self._options.table[feature.name]
+                self._changed[feature.name] = differs(own, new, self._options.owner)
+            flags[:, k] = self._changed[feature.name]
+        return flags
 
     def bins(self, boxes: Boxes, *, outwards: bool) -> tuple[Array, Array]:
         """Ends of the intervals of binned columns, (M, B) both; rules are never about such a column."""

@@ -16,7 +16,6 @@ from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.neighbourhood import rows_within
 from copa.search.problem import ActionSpace
 from copa.search.regions import read_regions
-from copa.search.rows import write_rows
 from copa.search.run import choose_options
 
 Judge = Callable[[Indices, Array], Flags]  # whether rows (M, F) of the applicants `owner` (M,) are good enough
@@ -129,4 +128,4 @@ def _plausibility(space: ActionSpace, applicants: Applicants, owner: Indices, ro
     """Plausibility of rows (M, F) of the applicants `owner` (M,)."""
     if len(rows) == 0:
         return np.zeros(0)
-    return space.plausibility_of(write_rows(space, applicants.table, applicants.regions, owner, rows))
+    return applicants.write(space, owner, rows).plausibility
