@@ -167,7 +167,7 @@ def spell_levels(feature: "Feature", codes: Any, own: "pd.Series[Any]") -> "pd.S
     Parameters
     ----------
     codes : (M,) positions in the feature's values
-    own : (M,) entries that they replace
+    own : (M,) entries that they replace; only their type matters, unless that is object
     """
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype

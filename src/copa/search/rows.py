@@ -44,19 +44,23 @@ def write_rows(
     table = make_room(space, table)
     written = table.iloc[owner].reset_index(drop=True)
     changed = rows != regions.own[owner]
-    for f, feature in enumerate(space.columns):
-        flags, column = changed[:, f], written[feature.name]
-        if not flags.any():
-            continue
+    for f in np.flatnonzero(changed.any(axis=0)).tolist():
+        feature, flags = space.columns[f], changed[:, f]
+        column = written[feature.name]
         if feature.is_numeric:
             numbers = rows[flags, f]
             if feature.name in space.edges:
                 numbers = regions.values[owner[flags], as_levels(numbers)]
             words = spell_numbers(feature, _numbers(feature, numbers), column)
         else:
-            words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], column[flags])
+            words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], _replaced(column, flags))
         written[feature.name] = overwritten(column, flags, words)
     return written
+
+
+def _replaced(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_]) -> "pd.Series[Any]":
+    """The entries of a column that are written over; of columns of one type, that type is all that is asked for."""
+    return column[flags] if column.dtype == np.object_ else column
 
 
 def with_numbers(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -154,6 +155,7 @@ MOST_DIGITS = 9  # significant digits of a step
 EXACT = 2.0**53  # whole numbers up to here are floats
 
 
+@lru_cache(maxsize=2**10)
 def whole_and_digits(step: float) -> tuple[int, int]:
     """Return p and q with step = p / 10**q, both whole and p as small as it can be."""
     _, digits, exponent = Decimal(repr(step)).normalize().as_tuple()
