@@ -290,7 +290,7 @@ class Feature:
 
     @cached_property
     def moves(self) -> npt.NDArray[np.bool_]:
-        """Whether an option may go from one of its values to another, (V + 1, V); the last from what is none of them."""
+        """Whether an option may go from one of its values to another, (V + 1, V); the last from any other entry."""
         from copa.schema.region import possible_moves
 
         moves = np.append(possible_moves(self), np.zeros((1, len(self.values or ())), dtype=np.bool_), axis=0)
