@@ -195,7 +195,7 @@ class Totals:
         self.sample.add(rows if self.group is None else rows.assign(group=self._group_values(batch)))
 
     def _count_changes(self, batch: PlanBatch) -> None:
-        flags = changed_cells(batch.applicants.iloc[batch.owner], batch.options)
+        flags = changed_cells(batch.applicants, batch.options, batch.owner)
         for k, column in enumerate(batch.options.columns):
             if flags[:, k].any():
                 self.options_changing[column] += int(flags[:, k].sum())

@@ -15,6 +15,7 @@ from copa.tables.cells import alone, as_text, is_missing, plain, snap
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
 Flags = npt.NDArray[np.bool_]
 Interval = tuple[float, float]
@@ -166,8 +167,14 @@ def range_words(feature: Feature | None, before: Any, interval: Interval | None)
     return f"exactly {as_text(least)}" if least == most else f"between {as_text(least)} and {as_text(most)}"
 
 
-def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:
-    """Say where two tables of the same shape and columns differ, row by row whatever their labels are.
+def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | None = None) -> Flags:
+    """Say where two tables of the same columns differ, row by row whatever their labels are.
+
+    Parameters
+    ----------
+    own, new : DataFrame
+    owner : ndarray of shape (M,), optional
+        Which row of `own` each row of `new` is compared with; None for the same one.
 
     Returns
     -------
@@ -175,7 +182,15 @@ def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame") -> Flags:
     """
     flags = np.zeros(new.shape, dtype=np.bool_)
     for k in range(new.shape[1]):
-        flags[:, k] = differs(own.iloc[:, k], new.iloc[:, k])
+        flags[:, k] = differs(own.iloc[:, k], new.iloc[:, k], owner)
+    return flags
+
+
+def _texts_differ(own: "ExtensionArray", new: "ExtensionArray") -> Flags:
+    lacks, lacking = own.isna(), new.isna()
+    flags: Flags = lacks != lacking
+    there = ~(lacks | lacking)
+    flags[there] = own.to_numpy(dtype=object)[there] != new.to_numpy(dtype=object)[there]
     return flags
 
 
@@ -187,6 +202,8 @@ def differs(own: "pd.Series[Any]", new: "pd.Series[Any]", owner: Indices | None 
         both_missing = (before != before) & (after != after)  # noqa: PLR0124 - so are NaN and NaT
         plain: Flags = (before != after) & ~both_missing
         return plain
+    if own.dtype == new.dtype and own.dtype == "str":
+        return _texts_differ(own.array if owner is None else own.array.take(owner), new.array)
     own, new = (own if owner is None else own.iloc[owner]).reset_index(drop=True), new.reset_index(drop=True)
     if own.dtype != new.dtype:  # categoricals of different categories, and the like, compare as plain objects only
         own, new = own.astype(object), new.astype(object)

@@ -231,7 +231,8 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
     efforts = batch.change_effort
     for k, name in enumerate(factuals):
         rows = np.flatnonzero(flags[:, k])
-        for row, cell in zip(rows.tolist(), cells_of(batch.options.iloc[rows, k]), strict=True):
+        cells = cells_of(batch.options.iloc[rows, k]) if len(rows) else []
+        for row, cell in zip(rows.tolist(), cells, strict=True):
             before = factuals[name][batch.owner[row]]
             change = {"feature": name, "from": before, "to": as_json(cell)}
             if not np.isnan(efforts[row, k]):

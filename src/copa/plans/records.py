@@ -283,7 +283,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     @cached_property
     def changed(self) -> npt.NDArray[np.bool_]:
         """Cells in which the options differ from their applicants, (M, number of columns)."""
-        flags = changed_cells(self.applicants.iloc[self.owner], self.options)
+        flags = changed_cells(self.applicants, self.options, self.owner)
         flags.setflags(write=False)
         return flags
 
