@@ -11,19 +11,16 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
-from threading import Event, Timer, current_thread, main_thread
-from time import perf_counter
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from copa._core.deadlines import Flag, deadlines
 from copa._core.progress import Advance, stage
 from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
-
-Flag = npt.NDArray[np.int64]  # (1,), not zero once the work must stop
 
 POLL = 0.2  # seconds between two looks for Ctrl-C, on systems where waiting for a lock cannot be interrupted
 
@@ -185,10 +182,8 @@ def stopping_at(deadline: float) -> Iterator[Flag]:
         if np.isinf(deadline):
             yield stop
             return
-        timer = Timer(max(deadline - perf_counter(), 0.0), stop.fill, [1])
-        timer.daemon = True
-        timer.start()
+        number = deadlines().add(deadline, stop)
         try:
             yield stop
         finally:
-            timer.cancel()
+            deadlines().remove(number)

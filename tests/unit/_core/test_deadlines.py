@@ -1,0 +1,65 @@
+"""Flags that one thread sets at their deadlines."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from copa._core import deadlines as module
+from copa._core.deadlines import Deadlines
+
+LONG = 30.0  # seconds, in which nothing happens
+
+
+def _flag():
+    return np.zeros(1, dtype=np.int64)
+
+
+def _is_set(flag, within=5.0):
+    end = time.perf_counter() + within
+    while not flag[0] and time.perf_counter() < end:
+        time.sleep(0.005)
+    return bool(flag[0])
+
+
+def test_an_earlier_deadline_that_comes_later_is_kept():
+    deadlines, late, early = Deadlines(), _flag(), _flag()
+    deadlines.add(time.perf_counter() + LONG, late)
+    time.sleep(0.05)  # the thread sleeps until the late one
+    deadlines.add(time.perf_counter() + 0.05, early)
+    assert _is_set(early)
+    assert not late[0]
+
+
+def test_a_flag_that_was_taken_away_is_not_set():
+    deadlines, gone, kept = Deadlines(), _flag(), _flag()
+    soon = time.perf_counter() + 0.1
+    deadlines.remove(deadlines.add(soon, gone))
+    deadlines.add(soon + 0.05, kept)
+    assert _is_set(kept)
+    assert not gone[0]
+
+
+def test_a_deadline_that_is_over_sets_its_flag_at_once():
+    deadlines, flag = Deadlines(), _flag()
+    deadlines.add(time.perf_counter() - 1.0, flag)
+    assert _is_set(flag)
+
+
+@pytest.mark.parametrize("n", [1, 50])
+def test_all_flags_have_one_thread(n):
+    before, deadlines = threading.active_count(), Deadlines()
+    for _ in range(n):
+        deadlines.add(time.perf_counter() + LONG, _flag())
+    assert threading.active_count() == before + 1
+
+
+def test_deadlines_without_a_flag_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr(module, "MOST_LEFT", 10)
+    deadlines, kept = Deadlines(), _flag()
+    for _ in range(100):
+        deadlines.remove(deadlines.add(time.perf_counter() + LONG, _flag()))
+    assert len(deadlines._waiting) <= 11
+    deadlines.add(time.perf_counter() + 0.01, kept)
+    assert _is_set(kept)
