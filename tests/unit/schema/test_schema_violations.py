@@ -379,3 +379,17 @@ def test_rules_and_the_number_of_changes_are_told_of_many_rows_as_of_one():
     )
     rows = zip(rows_of(own), rows_of(new), strict=True)
     assert schema.find_violations(own, new) == [violations_of(features, schema.rules, 1, a, b) for a, b in rows]
+
+
+def test_options_of_several_applicants_are_judged_by_whose_they_are():
+    schema = FeatureSchema(
+        [
+            Feature("savings", "integer", direction="increase"),
+            Feature("home", "ordinal", values=("none", "rent", "own"), direction="increase"),
+        ]
+    )
+    people = pd.DataFrame({"savings": [500, 900], "home": ["own", "none"]}, index=["a", "b"])
+    options = pd.DataFrame({"savings": [600, 600, 950, 500], "home": ["own", "rent", "rent", "rent"]})
+    owner = np.array([0, 1, 1, 0])
+    assert schema.obeys(people, options, owner).tolist() == [True, False, True, False]
+    assert schema.obeys(people.iloc[owner], options).tolist() == [True, False, True, False]
