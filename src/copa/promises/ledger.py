@@ -2,7 +2,6 @@
 
 import getpass
 from collections.abc import Iterator, Sequence
-from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -218,7 +217,28 @@ class Ledger:
         table = blocks[0] if len(blocks) == 1 else pd.concat(blocks)
         return table.set_axis(table.index.astype(object))
 
-    def blocks(self, status: str = "open", as_of: Any = None, size: int = BLOCK) -> "Iterator[pd.DataFrame]":
+    def counts(self, as_of: Any = None) -> dict[str, int]:
+        """Count the promises of each status, without reading them.
+
+        Parameters
+        ----------
+        as_of : date or str, optional
+            The day on which to ask what is expired; default: today, in UTC.
+
+        Returns
+        -------
+        dict of str to int
+            From each status to the number of its promises.
+        """
+        from copa.promises._storage.listing import read_counts
+
+        day = read_day(as_of)
+        with self._database.reading() as connection:
+            return read_counts(connection, day)
+
+    def blocks(
+        self, status: str = "open", as_of: Any = None, size: int = BLOCK, applicant: str | None = None
+    ) -> "Iterator[pd.DataFrame]":
         """Yield what `promises` returns in parts, so that millions fit in memory.
 
         Parameters
@@ -227,6 +247,8 @@ class Ledger:
             See `promises`.
         size : int
             Most promises of a part. Rows of different columns or dtypes come in parts of their own.
+        applicant : str, optional
+            Only promises to this person; default: to anyone.
 
         Yields
         ------
@@ -237,11 +259,12 @@ class Ledger:
 
         word = read_word(status, (*STATUSES, ALL), "status")
         day, most = read_day(as_of), read_count(size, "size")
-        return self._blocks(word, day, most, read_blocks)
+        person = None if applicant is None else read_text(applicant, "applicant")
+        return self._blocks(lambda connection: read_blocks(connection, word, day, most, person))
 
-    def _blocks(self, status: str, day: date, size: int, read: Any) -> "Iterator[pd.DataFrame]":
+    def _blocks(self, read: Any) -> "Iterator[pd.DataFrame]":
         with self._database.reading() as connection:
-            yield from read(connection, status, day, size)
+            yield from read(connection)
 
     def redeem(
         self,

@@ -71,6 +71,7 @@ class Service:
         self.names = {} if people is None else {alone(label): i for i, label in enumerate(people.index)}
         self._few = Lane("copa-few", self._plan_together, TOGETHER)
         self._many = Lane("copa-many", _call, 1)
+        self._beside = None if settings.ledger is None else Lane("copa-beside", _call, 1)
         self.desk = None if settings.ledger is None else _open_desk(self, settings.ledger)
 
     @classmethod
@@ -86,6 +87,8 @@ class Service:
         """Finish what is under way, and end the threads."""
         self._few.close()
         self._many.close()
+        if self._beside is not None:
+            self._beside.close()
         if self.desk is not None:
             self.desk.close()
 
@@ -127,6 +130,11 @@ class Service:
     def call(self, work: Any) -> "Future[Any]":
         """Do some other work, in its turn."""
         return self._many.submit(None, work)
+
+    def call_beside(self, work: Any) -> "Future[Any]":
+        """Do some long work with the ledger, in its turn, beside all other work."""
+        assert self._beside is not None  # noqa: S101 - there is a ledger
+        return self._beside.submit(None, work)
 
     def _plan_together(self, wishes: Any, jobs: Sequence[PlanJob]) -> list[bytes]:
         planner = self.asking(wishes)

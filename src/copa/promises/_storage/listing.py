@@ -8,7 +8,18 @@ import numpy as np
 import sqlalchemy as sa
 
 from copa.promises._storage.layouts import unpack_cells, unpack_layout
-from copa.promises._storage.tables import ALL, EXPIRED, IS_CLOSING, OPEN, PROMISED, events, layouts, personal, terms
+from copa.promises._storage.tables import (
+    ALL,
+    EXPIRED,
+    IS_CLOSING,
+    OPEN,
+    PROMISED,
+    STATUSES,
+    events,
+    layouts,
+    personal,
+    terms,
+)
 from copa.promises.promised_rows import PROMISE, join_facts
 
 if TYPE_CHECKING:
@@ -54,12 +65,32 @@ def with_status(query: sa.Select[Any], status: str, as_of: date) -> sa.Select[An
     return query.where(closing.c.kind == status)
 
 
-def read_blocks(connection: sa.Connection, status: str, as_of: date, size: int) -> "Iterator[pd.DataFrame]":
+def read_counts(connection: sa.Connection, as_of: date) -> dict[str, int]:
+    """Number of promises of each status; no promise is read."""
+    ended = sa.and_(closing.c.promise == events.c.promise, IS_CLOSING)
+    in_time = (terms.c.valid_until >= as_of.isoformat()).label("in_time")
+    query = (
+        sa.select(closing.c.kind, in_time, sa.func.count())
+        .select_from(events.join(terms, terms.c.id == events.c.terms).outerjoin(closing, ended))
+        .where(events.c.kind == PROMISED)
+        .group_by(closing.c.kind, in_time)
+    )
+    counts = dict.fromkeys(STATUSES, 0)
+    for kind, is_valid, number in connection.execute(query):
+        counts[kind or (OPEN if is_valid else EXPIRED)] += number
+    return counts
+
+
+def read_blocks(
+    connection: sa.Connection, status: str, as_of: date, size: int, applicant: str | None = None
+) -> "Iterator[pd.DataFrame]":
     """Yield tables of up to so many promises, each of rows of one layout, in the order in which they were recorded."""
     known = read_terms(connection)
     for place in connection.scalars(sa.select(layouts.c.id).order_by(layouts.c.id)).all():
         raw = connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place))
         query = with_status(promises_query(), status, as_of).where(terms.c.layout == place).order_by(events.c.seq)
+        if applicant is not None:
+            query = query.where(personal.c.applicant == applicant)
         with connection.execution_options(yield_per=size).execute(query) as result:
             for rows in result.partitions(size):
                 yield as_table(rows, known, unpack_layout(raw), as_of)

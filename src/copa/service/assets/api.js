@@ -15,6 +15,12 @@ export class Problem extends Error {
   }
 }
 
+// What is wrong, without the place in the request.
+export const plainWords = (error) => {
+  const words = error.message.replace(/^\/\S*: /, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
 async function problemOf(answer) {
   try {
     return new Problem(answer.status, await answer.json());

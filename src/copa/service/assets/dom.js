@@ -47,4 +47,13 @@ export function table(head, rows, caption, kind = "numbers") {
   ]);
 }
 
+// A share for people, and a lower bound, which is never rounded up.
+export const percent = (share) => (100 * share).toFixed(1) + "%";
+
+export function atLeast(bound) {
+  if (bound < 0.001) { return "0.000"; } // also those that are written with an exponent
+  const [whole, digits = ""] = String(bound).split(".");
+  return whole + "." + digits.padEnd(3, "0").slice(0, 3);
+}
+
 export const note = (words) => make("p", { class: "note", text: words });

@@ -1,22 +1,20 @@
-// Promises: an option is recorded as one; validators see the ledger, the portfolio, and the gate of a candidate.
-import { get, post, upload } from "./api.js";
-import { announce, button, facts, make, note, table } from "./dom.js";
+// Promises: an option is recorded as one, and validators see the ledger.
+import { get, plainWords, post } from "./api.js";
+import { announce, atLeast, button, facts, make, note, table } from "./dom.js";
 
 const isOffered = "promises" in document.documentElement.dataset; // the page itself says whether there is a ledger
 const PROMISABLE = ["ok", "fragile"];
 const MOST_LISTED = 50;
-const percent = (share) => (100 * share).toFixed(1) + " %";
-const sentences = (words) => words.map((it) => make("p", { text: it }));
 
 // ---- an option becomes a promise
-function inAYear() {
+function today(years = 0) {
   const day = new Date();
-  day.setFullYear(day.getFullYear() + 1);
+  day.setUTCFullYear(day.getUTCFullYear() + years);
   return day.toISOString().slice(0, 10);
 }
 
 function field(id, words, properties) {
-  return make("label", { class: "search", for: id, text: words }, [make("input", { id, autocomplete: "off", ...properties })]);
+  return make("label", { for: id, text: words }, [make("input", { id, autocomplete: "off", ...properties })]);
 }
 
 function recordBody(plan, number, form) {
@@ -28,15 +26,21 @@ function recordBody(plan, number, form) {
   };
 }
 
+// What stands on the card in place of the button.
+function recorded(made, until) {
+  return make("p", { class: "promised", tabindex: "-1", text: "✓ Promised until " + until }, [make("small", { text: "promise " + made.promise })]);
+}
+
 function openDialog(plan, number, opener) {
+  let place = opener; // what has the focus again in the end
   const said = make("p", { class: "note", role: "status", id: "promise-status" });
-  const close = button("Close", () => dialog.close());
+  const close = button("Cancel", () => dialog.close());
   const form = make("form", { id: "promise-form" }, [
     make("h2", { id: "promise-title", text: "Promise option " + number }),
-    note("The option is recorded in the ledger with its row, ranges and guarantee, for whoever retrains the model."),
-    field("promise-name", "Applicant", { required: true, maxlength: "200", value: plan.label || "" }),
-    field("promise-until", "Valid until", { type: "date", required: true, value: inAYear() }),
-    field("promise-by", "Recorded by (optional)", { maxlength: "200" }),
+    note("The ledger stores whom it is promised to, all values of the option with their ranges, and the guarantee. A retrained model is tried on it before it is used."),
+    field("promise-name", "Applicant: name or reference", { required: true, maxlength: "200", value: plan.label || "" }),
+    field("promise-until", "Valid until", { type: "date", required: true, min: today(), value: today(1) }),
+    field("promise-by", "Recorded by (may stay empty)", { maxlength: "200" }),
     make("div", { class: "row" }, [make("button", { type: "submit", text: "Record the promise" }), close]),
     said,
   ]);
@@ -48,19 +52,18 @@ function openDialog(plan, number, opener) {
     said.className = "note";
     said.textContent = "Recording …";
     try {
-      const { promises: [made] } = await post("v1/promises", recordBody(plan, number, form));
-      said.textContent = "Recorded. The promise has the number " + made.promise + ".";
-      submit.hidden = true;
-      opener.textContent = "Promised: " + made.promise;
-      opener.disabled = true;
-      announce(said.textContent);
+      const body = recordBody(plan, number, form), { promises: [made] } = await post("v1/promises", body);
+      place = recorded(made, body.valid_for);
+      opener.replaceWith(place);
+      announce("Option " + number + " is promised to " + body.name + ", and recorded.");
+      dialog.close();
     } catch (error) {
       said.className = "error";
-      said.textContent = error.message;
+      said.textContent = plainWords(error);
       submit.disabled = false;
     }
   });
-  dialog.addEventListener("close", () => { dialog.remove(); opener.focus(); });
+  dialog.addEventListener("close", () => { dialog.remove(); place.focus(); });
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -73,104 +76,42 @@ export function cardAction(card, number, plan) {
 
 // ---- what validators see
 async function loadLedger() {
-  const [summary, open] = await Promise.all([get("v1/promises/summary"), get("v1/promises?limit=" + MOST_LISTED)]);
-  return { summary, open };
+  const [{ counts }, open] = await Promise.all([get("v1/promises/summary"), get("v1/promises?limit=" + MOST_LISTED)]);
+  return { counts, open };
 }
 
-function drawLedger({ summary: { counts, chain }, open }) {
-  const whole = chain.ok
-    ? "The chain of all " + chain.events.toLocaleString("en") + " events is whole: none was changed, removed or put elsewhere."
-    : "The ledger was tampered with or damaged: " + chain.message + ".";
-  const head = ["promise", "applicant", "option", "guarantee", "model", "made", "valid until", "recorded by"];
-  const rows = open.promises.map((it) => [
-    it.promise, it.applicant || "(purged)", it.option, it.option_guarantee === null ? "" : it.option_guarantee.toFixed(3),
-    it.model_version, it.made, it.valid_until, it.recorded_by,
+// All events are read for this, which takes its time in a large ledger; the rest is there before.
+async function checkChain(place) {
+  try {
+    const chain = await get("v1/promises/check"), n = chain.events.toLocaleString("en");
+    const whole = chain.events === 1 ? "Its one event is as it was recorded." : "The chain of its " + n + " events is whole: none was changed, removed or put elsewhere.";
+    place.className = chain.ok ? "promise" : "error";
+    place.textContent = chain.ok ? whole : "✕ The ledger was changed or is damaged: " + chain.message;
+  } catch (error) {
+    place.className = "error";
+    place.textContent = "Whether the ledger is whole was not found out: " + plainWords(error);
+  }
+}
+
+function listed({ promises, more }, n) {
+  if (!promises.length) { return note("No promise is open."); }
+  const head = ["applicant", "option", "guarantee", "model", "made", "valid until", "recorded by", "promise"];
+  const rows = promises.map((it) => [
+    it.applicant || "(deleted)", it.option, it.option_guarantee === null ? "-" : "at least " + atLeast(it.option_guarantee),
+    it.model_version, it.made, it.valid_until, it.recorded_by, it.promise,
   ]);
-  return [
-    make("p", { class: chain.ok ? "promise" : "error", text: whole }),
-    facts(Object.entries(counts).map(([status, number]) => [status, number.toLocaleString("en")])),
-    ...(rows.length ? [table(head, rows, "Open promises" + (open.more ? ", the first " + MOST_LISTED : ""), "texts")] : [note("No promise is open.")]),
-  ];
+  return table(head, rows, "Open promises" + (more ? ", the first " + MOST_LISTED + " of " + n.toLocaleString("en") : ""), "texts promises");
 }
 
-function svg(tag, properties, children = []) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  Object.entries(properties).forEach(([name, value]) => made.setAttribute(name, value));
-  made.append(...children);
-  return made;
+function drawLedger({ counts, open }) {
+  const total = Object.values(counts).reduce((sum, number) => sum + number, 0);
+  if (!total) { return [note("Nothing is promised yet. An option is promised on its card, in the plan.")]; }
+  const chain = make("p", { class: "note", role: "status", id: "chain", text: "Checking every event …" });
+  checkChain(chain);
+  const named = Object.entries(counts).map(([status, number]) => [status.charAt(0).toUpperCase() + status.slice(1), number.toLocaleString("en")]);
+  return [facts(named), chain, listed(open, counts.open)];
 }
-
-// How many of the refits break which share, in twenty bars.
-function histogram(shares) {
-  const n = 20, most = Math.max(...shares, 0.05), counts = new Array(n).fill(0);
-  shares.forEach((share) => { counts[Math.min(n - 1, Math.floor((n * share) / most))] += 1; });
-  const highest = Math.max(...counts);
-  const bars = counts.map((count, k) => svg("rect", {
-    x: 30 * k + 2, width: 26, y: 120 - (110 * count) / highest, height: (110 * count) / highest, class: "bar",
-  }));
-  const words = (x, text, anchor) => {
-    const made = svg("text", { x, y: 140, "text-anchor": anchor });
-    made.textContent = text;
-    return made;
-  };
-  return svg("svg", {
-    viewBox: "0 0 600 148", class: "histogram", role: "img",
-    "aria-label": "Share of the promises that each of " + shares.length + " refits breaks, from 0 to " + percent(most),
-  }, [...bars, words(0, "0 %", "start"), words(300, "share of the promises that a refit breaks", "middle"), words(600, percent(most), "end")]);
-}
-
-async function loadPortfolio() {
-  const { counts } = await get("v1/promises/summary");
-  return counts.open ? get("v1/promises/portfolio") : null;
-}
-
-function drawPortfolio(risk) {
-  if (risk === null) { return [note("No promise is open: there is nothing that the next model could break.")]; }
-  return [...sentences(risk.in_words), histogram(risk.shares)];
-}
-
-function drawVerdict(report) {
-  const head = ["", "promises", "broken", "share"];
-  const parts = Object.entries(report.parts).filter(([, rows]) => rows.length).map(([name, rows]) => table(
-    head, rows.map((it) => [it.name, it.n_promises, it.n_broken, percent(it.broken_share)]), "By " + name.replaceAll("_", " "),
-  ));
-  const broken = report.broken.slice(0, MOST_LISTED).map((it) => [it.promise, it.applicant || "", it.model_version || "", it.valid_until || ""]);
-  return [
-    make("p", { class: report.passed ? "promise" : "error", text: report.passed ? "✓ The candidate passes." : "✕ The candidate fails." }),
-    ...sentences(report.in_words), ...parts,
-    ...(broken.length ? [table(["promise", "applicant", "model", "valid until"], broken, "Promises that it would break", "texts")] : []),
-  ];
-}
-
-function drawGate() {
-  const file = make("input", { type: "file", id: "candidate", accept: ".skops" });
-  const most = make("input", { type: "number", id: "max-broken", min: "0", max: "100", step: "0.1", value: "0" });
-  const result = make("div", { role: "status", id: "verdict" });
-  const ask = button("Try the candidate", async () => {
-    if (!file.files.length) { result.replaceChildren(make("p", { class: "error", text: "Choose the file of a candidate first." })); return; }
-    result.replaceChildren(note("Trying all open promises …"));
-    ask.disabled = true;
-    try {
-      result.replaceChildren(...drawVerdict(await upload("v1/gate?" + new URLSearchParams({ max_broken: most.value / 100 }), file.files[0])));
-    } catch (error) {
-      result.replaceChildren(make("p", { class: "error", text: error.message }));
-    }
-    ask.disabled = false;
-  }, { id: "try-candidate" });
-  return [
-    note("A retrained model as a skops file. It is tried on every open promise at its own threshold, and is not kept; nothing in it is run."),
-    make("div", { class: "row" }, [
-      make("label", { for: "candidate", text: "Candidate" }), file,
-      make("label", { for: "max-broken", text: "At most broken, in %" }), most, ask,
-    ]),
-    result,
-  ];
-}
-
-const offered = (model) => model.promises;
 
 export const panels = [
-  { title: "Promises", offered, load: loadLedger, draw: drawLedger },
-  { title: "What the next model may break", offered, load: loadPortfolio, draw: drawPortfolio },
-  { title: "Gate of a candidate", offered, load: async () => null, draw: drawGate },
+  { title: "Promises", offered: (model) => model.promises, isLive: true, load: loadLedger, draw: drawLedger },
 ];

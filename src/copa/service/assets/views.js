@@ -6,7 +6,8 @@ const NAMES = ["plan", "validators"];
 
 async function fill(section, panel, model) {
   const heading = make("h2", { text: panel.title });
-  section.replaceChildren(heading, note("Reading …"));
+  delete section.dataset.failed;
+  if (!section.children.length) { section.replaceChildren(heading, note("Reading …")); }
   try {
     section.replaceChildren(heading, ...panel.draw(await panel.load(model)));
   } catch (error) {
@@ -18,6 +19,7 @@ async function fill(section, panel, model) {
 export class Views {
   constructor(store) {
     this.store = store;
+    this.panels = null; // each panel, and the section that it fills
     this.model = null; // the service's answer about its model, when it is there
     NAMES.forEach((name, k) => {
       find("tab-" + name).addEventListener("click", () => store.setAsked("view", name));
@@ -48,15 +50,14 @@ export class Views {
     this.show();
   }
 
-  // Panels are read when they are first looked at, and again where that failed.
+  // Panels are read when they are first looked at, and again where that failed or where they change by themselves.
   fillPanels() {
-    const place = find("panels");
-    if (place.children.length && !place.querySelector("[data-failed]")) { return; }
-    const panels = resources.flatMap((it) => it.panels || []).filter((it) => !it.offered || it.offered(this.model));
-    place.replaceChildren(...panels.map((panel) => {
-      const section = make("section");
-      fill(section, panel, this.model);
-      return section;
-    }));
+    if (this.panels === null) {
+      const offered = resources.flatMap((it) => it.panels || []).filter((it) => !it.offered || it.offered(this.model));
+      this.panels = offered.map((panel) => ({ panel, section: make("section", { "data-failed": "yet" }) }));
+      find("panels").replaceChildren(...this.panels.map((it) => it.section));
+    }
+    this.panels.filter(({ panel, section }) => panel.isLive || "failed" in section.dataset)
+      .forEach(({ panel, section }) => fill(section, panel, this.model));
   }
 }

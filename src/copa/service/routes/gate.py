@@ -5,10 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from copa.service.answers import encoded
 from copa.service.problems import ProblemError
 from copa.service.routes.answer_models import Answer
-from copa.service.routes.resources import Desk, Running, answer_of, json_response
+from copa.service.routes.resources import Desk, Running, whole_ledger
 
 router = APIRouter(prefix="/v1", tags=["gate"])  # its body is a file, not JSON
 FILE = "application/octet-stream"
@@ -54,5 +53,4 @@ async def gate(
     if kind != FILE:
         raise ProblemError("unsupported-media-type", f"the body must be {FILE}: the skops file of the candidate")
     candidate = await request.body()
-    work = service.call(lambda: encoded(desk.gate(candidate, max_broken, groups)))
-    return json_response(await answer_of(work, service.settings.time_limit))
+    return await whole_ledger(service, lambda: desk.gate(candidate, max_broken, groups))

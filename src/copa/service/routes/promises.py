@@ -9,7 +9,15 @@ from copa.service.answers import encoded
 from copa.service.routes.answer_models import Answer, Body, Cell
 from copa.service.routes.letter import Day
 from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes
-from copa.service.routes.resources import Desk, Running, answer_of, count_applicants, json_response, new_router
+from copa.service.routes.resources import (
+    Desk,
+    Running,
+    answer_of,
+    count_applicants,
+    json_response,
+    new_router,
+    whole_ledger,
+)
 
 router = new_router("promises")
 Line = Annotated[StrictStr, Field(max_length=200)]
@@ -95,20 +103,19 @@ class RedeemAnswer(Answer):
     decision: Literal["honour", "refuse"] | None
 
 
-class Chain(Answer):
+class CheckAnswer(Answer):
     """Whether any event was changed, removed or put elsewhere."""
 
     ok: bool
     events: int
-    first_bad: int | None
-    message: str
+    first_bad: int | None = Field(description="The first event that is not as it was.")
+    message: str = Field(description="What is wrong; empty where nothing is.")
 
 
 class SummaryAnswer(Answer):
     """The ledger as a whole."""
 
-    counts: dict[Status, int]
-    chain: Chain
+    counts: dict[Status, int] = Field(description="Number of promises of each status.")
 
 
 class PastEntry(Answer):
@@ -162,14 +169,20 @@ async def promises(
 
 @router.get("/promises/summary", response_model=SummaryAnswer, responses=SLOW)
 async def summary(service: Running, desk: Desk) -> Response:
-    """How many there are of each status, and whether the chain of events is whole."""
+    """How many there are of each status."""
     return await _answer(service, desk.summary)
+
+
+@router.get("/promises/check", response_model=CheckAnswer, responses=SLOW)
+async def check(service: Running, desk: Desk) -> Response:
+    """Whether the chain of events is whole: none was changed, removed or put elsewhere."""
+    return await whole_ledger(service, desk.check)
 
 
 @router.get("/promises/portfolio", response_model=PortfolioAnswer, responses=SLOW)
 async def portfolio(service: Running, desk: Desk) -> Response:
     """What the next model may do to all outstanding promises together."""
-    return await _answer(service, desk.portfolio)
+    return await whole_ledger(service, desk.portfolio)
 
 
 @router.post("/promises/{promise}/redeem", response_model=RedeemAnswer)

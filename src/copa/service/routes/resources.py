@@ -1,11 +1,13 @@
 """What routes share: the service, its router class, and waiting for an answer."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from copa.exceptions import CopaError
+from copa.service.answers import encoded
 from copa.service.bodies import JSON, StrictRoute
 from copa.service.problems import ProblemError, invalid
 from copa.service.state import Service
@@ -45,16 +47,24 @@ def count_applicants(request: Request, number: int) -> None:
     request.scope["state"]["n_applicants"] = number
 
 
-async def answer_of(work: "Future[Any]", seconds: float) -> Any:
+FEWER = "ask for fewer applicants or options"
+ELSEWHERE = "give the service more time (--time-limit), or use `copa gate` and `copa promises` beside it"
+
+
+async def answer_of(work: "Future[Any]", seconds: float, advice: str = FEWER) -> Any:
     """Wait for work in a thread, up to the time limit of a request."""
     try:
         return await asyncio.wait_for(asyncio.wrap_future(work), seconds)
     except CopaError as error:
         raise invalid("/", "this request", error) from error
     except TimeoutError:
-        raise ProblemError(
-            "timeout", f"there was no answer within {seconds:g} s; ask for fewer applicants or options"
-        ) from None
+        raise ProblemError("timeout", f"there was no answer within {seconds:g} s; {advice}") from None
+
+
+async def whole_ledger(service: Service, work: Callable[[], Any]) -> Response:
+    """Answer what needs all promises: in a lane of its own, so that nobody who records one waits for it."""
+    seconds = service.settings.time_limit
+    return json_response(await answer_of(service.call_beside(lambda: encoded(work())), seconds, ELSEWHERE))
 
 
 def json_response(content: bytes) -> Response:
