@@ -4,7 +4,7 @@ import { announce, atLeast, button, facts, make, note, table } from "./dom.js";
 
 const isOffered = "promises" in document.documentElement.dataset; // the page itself says whether there is a ledger
 const PROMISABLE = ["ok", "fragile"];
-const MOST_LISTED = 50;
+const MOST_LISTED = 20;
 
 // ---- an option becomes a promise
 function today(years = 0) {

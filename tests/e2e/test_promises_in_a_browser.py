@@ -1,0 +1,206 @@
+"""Promises in the explorer, in a real browser: an option is promised, and validators see what the service says of it."""
+
+import pytest
+from sklearn.base import clone
+
+from e2e.browser_pages import (
+    CHROMIUM,
+    DESK,
+    DRIVER,
+    HAND,
+    NO_BROWSER,
+    accessibility_findings,
+    enter,
+    find,
+    opened,
+    show_at,
+)
+
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+for needed in ("fastapi", "uvicorn", "httpx", "sqlalchemy", "alembic"):
+    pytest.importorskip(needed, reason=f"{needed} is not installed: pip install 'copa-recourse[serve,ledger]' httpx")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
+
+from copa._core.words import rounded_down  # noqa: E402 - needs what was looked for above
+from copa.models.storage import pack_estimator  # noqa: E402
+from e2e.explorer_pages import EVIL, Asker, bank_settings, click, give_token, odd_bank, served, until  # noqa: E402
+from unit.planner import loans  # noqa: E402
+
+READ = "document.querySelector('#try-candidate') && !document.body.textContent.includes('Reading …')"
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return odd_bank()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with opened("about:blank") as browser:
+        yield browser
+
+
+@pytest.fixture
+def url(bank, tmp_path):
+    """A service with a token and an empty ledger."""
+    with served(bank, ledger=f"sqlite:///{tmp_path}/promises.db", **bank_settings(bank)) as url:
+        yield url
+
+
+@pytest.fixture
+def asker(url, bank):
+    with Asker(url, bank) as asker:
+        yield asker
+
+
+@pytest.fixture
+def page(browser, url):
+    show_at(browser, DESK)
+    browser.get("about:blank")
+    browser.get(url)
+    give_token(browser)
+    browser.get_log("browser")
+    return browser
+
+
+@pytest.fixture(scope="module")
+def candidates(bank, tmp_path_factory):
+    """Files: the model in force, one that learned from harsher answers, and no model at all."""
+    folder, table = tmp_path_factory.mktemp("candidates"), loans.people(150, 7)
+    harsh = clone(bank.model).fit(table, bank.model.predict_proba(table)[:, 1] > 0.9)
+    content = {"same": pack_estimator(bank.model), "harsh": pack_estimator(harsh), "none": b"PK <b>nothing</b>"}
+    for name, raw in content.items():
+        (folder / f"{name}.skops").write_bytes(raw)
+    return folder
+
+
+def promise(asker, n_people):
+    """Promise all options of some people, one of whom has an odd name."""
+    for k in range(n_people):
+        row = asker.get(f"v1/applicants/person {k}")["row"]
+        body = {"applicant": row, "name": f"person {k}" if k else EVIL, "valid_for": "12 months"}
+        asker.post("v1/promises", body)
+
+
+def show_validators(page):
+    """Open the view, and wait until all panels are there; their texts by title."""
+    click(page, "#tab-plan")
+    click(page, "#tab-validators")
+    until(page, READ)
+    until(page, "document.querySelector('#chain')?.className !== 'note'")
+    return {section.text.split("\n")[0]: section for section in find(page, "#panels > section")}
+
+
+CELLS = """
+    const [section, caption] = arguments, all = (it, selector) => Array.from(it.querySelectorAll(selector));
+    const tables = all(section, "table").filter((it) => it.caption.textContent.startsWith(caption));
+    return tables.map((it) => all(it, "tbody tr").map((row) => Array.from(row.children).map((cell) => cell.innerText)));
+"""
+
+
+def cells(section, caption):
+    """Rows of a table."""
+    (rows,) = section.parent.execute_script(CELLS, section, caption)
+    return rows
+
+
+def try_candidate(page, path, most="0"):
+    find(page, "#candidate")[0].send_keys(str(path))
+    enter(page, "#max-broken", most)
+    page.execute_script("document.getElementById('verdict').replaceChildren()")
+    click(page, "#try-candidate")
+    until(page, "document.querySelector('#verdict > *') && !document.querySelector('#try-candidate').disabled")
+    return find(page, "#verdict")[0]
+
+
+def test_an_option_is_promised_from_its_card(page, asker):
+    from selenium.webdriver.common.keys import Keys
+
+    sections = show_validators(page)
+    assert "Nothing is promised yet" in sections["Promises"].text
+    assert "No promise is open" in sections["What the next model may break"].text
+    click(page, "#tab-plan")
+    page.execute_script("document.querySelectorAll('.promise-option')[1].focus()")
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    until(page, "document.getElementById('promise-dialog')?.open")
+    assert page.execute_script("return document.activeElement.id") == "promise-name"
+    assert accessibility_findings(page) == []
+    enter(page, "#promise-until", "2020-01-31")
+    page.execute_script("document.getElementById('promise-form').noValidate = true")
+    page.switch_to.active_element.send_keys(EVIL, Keys.ENTER)
+    until(page, "document.querySelector('#promise-status.error')")
+    assert find(page, "#promise-status")[0].text.startswith("The promise would end on 2020-01-31")
+    page.get_log("browser")  # which says that an answer was 422
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    until(page, "!document.getElementById('promise-dialog')")
+    assert "promise-option" in page.execute_script("return document.activeElement.className")  # where one was before
+    assert asker.get("v1/promises")["promises"] == []
+
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    until(page, "document.getElementById('promise-dialog')?.open")
+    page.switch_to.active_element.send_keys(EVIL, Keys.ENTER)
+    until(page, "document.querySelector('.promised')")
+    assert page.execute_script("return document.activeElement.className") == "promised"
+    (listed,) = asker.get("v1/promises")["promises"]
+    row = asker.get("explorer/example")["row"]
+    options = asker.post("v1/plan", {"applicants": [row]})["plans"][0]["options"]
+    assert (listed["applicant"], listed["option"], listed["row"]) == (EVIL, 2, options[1]["row"])
+    said = find(page, ".promised")[0].text
+    assert (listed["promise"] in said, listed["valid_until"] in said) == (True, True)
+    assert len(find(page, ".promise-option")) == len(options) - 1
+    sections = show_validators(page)  # read again
+    assert EVIL in sections["Promises"].text
+    assert page.get_log("browser") == []
+
+
+def test_validators_see_ledger_portfolio_and_gate_as_the_service_has_them(page, asker, candidates):
+    promise(asker, 9)
+    sections = show_validators(page)
+    ledger, listed = sections["Promises"], asker.get("v1/promises", limit=20)
+    counts = asker.get("v1/promises/summary")["counts"]
+    assert listed["more"]
+    assert f"Open\n{counts['open']}\nKept\n0" in ledger.text
+    assert f"its {asker.get('v1/promises/check')['events']} events is whole" in ledger.text
+    names = ("model_version", "made", "valid_until", "recorded_by", "promise")
+    assert cells(ledger, f"Open promises, the first 20 of {counts['open']}") == [
+        [it["applicant"], str(it["option"]), f"at least {rounded_down(it['option_guarantee'])}", *map(it.get, names)]
+        for it in listed["promises"]
+    ]
+    portfolio, risk = sections["What the next model may break"], asker.get("v1/promises/portfolio")
+    assert all(words in portfolio.text for words in risk["in_words"])
+    label = find(page, ".histogram svg")[0].get_attribute("aria-label")
+    bars = [int(number) for number in label.partition("bars of ")[2].removesuffix(" refits").split(", ")]
+    assert (sum(bars), len(bars)) == (len(risk["shares"]), 20)
+    most = max(*risk["shares"], 0.05)
+    assert bars[0] == sum(share < most / 20 for share in risk["shares"])
+
+    for name, most in (("same", "0"), ("harsh", "0"), ("harsh", "100")):
+        report = asker.send(f"v1/gate?max_broken={int(most) / 100}", (candidates / f"{name}.skops").read_bytes())
+        verdict = try_candidate(page, candidates / f"{name}.skops", most)
+        assert report["passed"] == (name == "same" or most == "100")
+        assert find(page, "#passed")[0].text == ("✓ " if report["passed"] else "✕ ") + report["in_words"][0]
+        assert all(words in verdict.text for words in report["in_words"])
+        for part, rows in report["parts"].items():
+            assert cells(verdict, f"By {part}") == [
+                [it["name"], str(it["n_promises"]), str(it["n_broken"]), f"{100 * it['broken_share']:.1f}%"]
+                for it in rows
+            ]
+    assert report["n_broken"] > 0
+    shown = cells(verdict, "The 20 clearest" if report["n_broken"] > 20 else "Promises that it would break")
+    assert [row[-1] for row in shown] == [it["promise"] for it in report["broken"][:20]]
+    assert len(cells(verdict, "Why")) == len(report["causes"]) > 0
+    assert page.get_log("browser") == []
+    for dark, size in ((False, DESK), (True, HAND)):
+        show_at(page, size, dark=dark)
+        assert accessibility_findings(page) == []
+        assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert find(page, "img, #panels b") == []
+
+
+def test_what_cannot_be_tried_is_said(page, asker, candidates):
+    promise(asker, 1)
+    show_validators(page)
+    click(page, "#try-candidate")
+    assert find(page, "#verdict")[0].text == "Choose the file of a candidate first."
+    assert try_candidate(page, candidates / "none.skops", "101").text == "At most broken: a number from 0 to 100, in %."
+    assert try_candidate(page, candidates / "none.skops").text.startswith("The candidate must be a skops file")

@@ -1,0 +1,143 @@
+"""Promises of a real service: what was acknowledged outlives kill -9, and a ledger that cannot be used ends it at once."""
+
+import random
+import signal
+import sqlite3
+import threading
+import time
+
+import httpx
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'copa-recourse[ledger]'")
+pytest.importorskip("alembic", reason="alembic is not installed: pip install 'copa-recourse[ledger]'")
+
+from copa.promises import Ledger  # noqa: E402 - needs what was looked for above
+from e2e.command_runs import process  # noqa: E402
+from e2e.service_runs import serving  # noqa: E402
+from unit.planner import loans  # noqa: E402
+from unit.service import banks  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return loans.planner(loans.fitted_pipeline())
+
+
+@pytest.fixture(scope="module")
+def bundle(bank, tmp_path_factory):
+    return banks.write_bundle(tmp_path_factory.mktemp("promised") / "bank.bundle", bank)
+
+
+@pytest.fixture(scope="module")
+def people(bank):
+    table = loans.people(60, 7)
+    return banks.rows_of(table[~bank.model.predict(table)])
+
+
+class Recorders:
+    """Clients that record one promise after the other, and remember what was acknowledged."""
+
+    def __init__(self, url, people, run, n_clients=3):
+        self.acknowledged, self.asked, self._url, self._people = {}, set(), url, people
+        self._threads = [threading.Thread(target=self._record, args=(f"{run}.{k}",)) for k in range(n_clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def _record(self, client):
+        """Until nobody answers."""
+        with httpx.Client(base_url=self._url, timeout=60.0) as service:
+            for number in range(100_000):
+                name = f"{client}.{number}"
+                row = self._people[number % len(self._people)]
+                body = {"applicant": row, "name": name, "valid_for": "12 months", "options": [1], "n_options": 1}
+                self.asked.add(name)
+                try:
+                    answer = service.post("/v1/promises", json=body)
+                    assert answer.status_code == 200, answer.text
+                    self.acknowledged[name] = answer.json()["promises"][0]["promise"]
+                except httpx.TransportError:
+                    return
+
+    def wait_for(self, number, server):
+        """Wait until so many were acknowledged."""
+        deadline = time.monotonic() + 60.0
+        while len(self.acknowledged) < number:
+            assert time.monotonic() < deadline, server.said
+            time.sleep(0.005)
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(60)
+
+
+def killed_while_recording(bundle, people, folder, n_kills, *options):
+    """Kill a service again and again; what was acknowledged, and what was asked for."""
+    url, draw = f"sqlite:///{folder}/promises.db", random.Random(5)  # noqa: S311 - moments of the test
+    acknowledged, asked = {}, set()
+    for run in range(n_kills):
+        with serving(bundle, folder, "--ledger", url, *options) as server:
+            recorders = Recorders(server.url, people, run)
+            recorders.wait_for(10, server)
+            time.sleep(draw.uniform(0.0, 0.1))
+            server.end(signal.SIGKILL)
+            recorders.join()
+        acknowledged |= recorders.acknowledged
+        asked |= recorders.asked
+    return url, acknowledged, asked
+
+
+def require_all_there(url, acknowledged, asked):
+    with Ledger.open(url) as ledger:
+        listed, check = ledger.promises(), ledger.verify()
+    assert check.ok, check
+    found = dict(zip(listed["applicant"], listed.index, strict=True))
+    assert len(found) == len(listed)  # nothing twice
+    assert {name: found.get(name) for name in acknowledged} == acknowledged
+    assert set(found) <= asked
+    assert check.events == len(found)
+
+
+def test_killed_while_recording_it_loses_no_acknowledged_promise(bundle, people, tmp_path):
+    url, acknowledged, asked = killed_while_recording(bundle, people, tmp_path, 1)
+    require_all_there(url, acknowledged, asked)
+    with serving(bundle, tmp_path, "--ledger", url) as server:
+        summary = httpx.get(f"{server.url}/v1/promises/summary", timeout=60.0).json()
+        check = httpx.get(f"{server.url}/v1/promises/check", timeout=60.0).json()
+    assert summary["counts"]["open"] == check["events"] >= len(acknowledged) >= 10
+    assert check["ok"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_ten_times_while_recording_it_loses_no_acknowledged_promise(bundle, people, tmp_path, workers):
+    url, acknowledged, asked = killed_while_recording(bundle, people, tmp_path, 10, "--workers", workers)
+    assert len(acknowledged) >= 100
+    require_all_there(url, acknowledged, asked)
+
+
+def newer(path):
+    with Ledger.open(path):
+        pass
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "prepare", "said"),
+    [
+        ("promises.db", newer, "newer"),
+        ("promises.db", lambda path: path.write_bytes(b"no ledger at all " * 100), "promises.db"),
+        ("nowhere/promises.db", lambda path: None, "nowhere"),
+        ("", lambda path: None, "ledger"),
+    ],
+    ids=["newer", "damaged", "missing folder", "a folder"],
+)
+def test_a_ledger_that_cannot_be_used_is_said_before_anything_is_served(bundle, tmp_path, place, prepare, said):
+    prepare(tmp_path / place)
+    ended = process("serve", bundle, "--port", 0, "--ledger", f"sqlite:///{tmp_path / place}", code=None)
+    assert ended.returncode in (1, 2)
+    (line,) = [line for line in ended.stderr.splitlines() if not line.startswith("copa serve [")]
+    assert said in line
+    assert "serving" not in ended.stderr + ended.stdout
