@@ -6,6 +6,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from copa.promises import Ledger
 from copa.service import ServiceSettings, create_app
 from unit.service import banks
 
@@ -85,12 +86,13 @@ def test_a_token_is_described_where_one_is_asked_for(bundle, described, declined
     assert "401" not in described["paths"]["/v1/plan"]["post"]["responses"]
 
 
-def ask_at_random(bundle, people, n_cases):
+def ask_at_random(bundle, people, n_cases, of=("/",), **more):
     """Ask whatever the description allows, and half of the time applicants who can be read."""
-    app = create_app(bundle, ServiceSettings(hosts=()))  # it calls the host by a name of its own
+    app = create_app(bundle, ServiceSettings(hosts=(), **more))  # it calls the host by a name of its own
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     readable = st.lists(st.sampled_from(people), min_size=1, max_size=3)
-    operations = st.one_of([found.ok().as_strategy() for found in schema.get_all_operations()])
+    asked = [found.ok() for found in schema.get_all_operations() if found.ok().path.startswith(tuple(of))]
+    operations = st.one_of([operation.as_strategy() for operation in asked])
     statuses = []
 
     @settings(
@@ -108,6 +110,12 @@ def ask_at_random(bundle, people, n_cases):
                 case.body["applicants"] = some
             if "plans" in case.body:
                 case.body["plans"] = [{"applicant": person, "options": some} for person in some]
+            if "applicant" in case.body:
+                case.body |= {"applicant": some[0], "valid_for": "12 months"}
+                case.body.pop("rows", None)  # which nobody guesses
+            if "row" in case.body:
+                case.body["row"] = some[0]
+                case.path_parameters["promise"] = app.state.service.desk.ledger.promises().index[0]
         answer = case.call()
         statuses.append(answer.status_code)
         case.validate_response(answer, checks=CHECKS)
@@ -130,3 +138,31 @@ def test_nothing_in_two_thousand_cases_breaks_the_service(bundle, people):
     statuses = ask_at_random(bundle, people, 2000)
     assert len(statuses) >= 2000
     assert statuses.count(200) > 600
+
+
+PROMISES = ("/v1/promises", "/v1/gate")
+
+
+def with_a_promise(bundle, people, folder):
+    """A ledger with a promise in it."""
+    url = f"sqlite:///{folder}/promises.db"
+    with banks.client_of(bundle, ledger=url) as client:
+        body = {"applicant": people[0], "name": "ann", "valid_for": "12 months"}
+        assert client.post("/v1/promises", json=body).status_code == 200
+    return url
+
+
+def test_nothing_that_is_asked_of_promises_at_random_breaks_the_service(bundle, people, tmp_path):
+    url = with_a_promise(bundle, people, tmp_path)
+    statuses = ask_at_random(bundle, people, 40, PROMISES, ledger=url)
+    assert {200, 422} <= set(statuses)
+
+
+@pytest.mark.slow
+def test_nothing_in_two_thousand_cases_of_promises_breaks_the_service(bundle, people, tmp_path):
+    url = with_a_promise(bundle, people, tmp_path)
+    statuses = ask_at_random(bundle, people, 2000, PROMISES, ledger=url)
+    assert statuses.count(200) > 500
+    with Ledger.open(url) as ledger:
+        assert ledger.verify().ok
+        assert len(ledger.promises("all")) > 20
