@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from copa.models.storage import pack_estimator
 from copa.service.problems import KINDS
 from e2e.service_runs import serving
 from e2e.test_documentation import ROOT, SERVED, blocks
@@ -17,10 +18,18 @@ PAGE = "docs/production.md"
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("production")
-    bundle = banks.write_bundle(folder / "loans.bundle", loans.planner(loans.fitted_pipeline()))
-    with serving(bundle, folder) as server:
+def folder(tmp_path_factory):
+    """The files that the page names: a bundle, and a candidate."""
+    folder, model = tmp_path_factory.mktemp("production"), loans.fitted_pipeline()
+    banks.write_bundle(folder / "loans.bundle", loans.planner(model))
+    (folder / "candidate.skops").write_bytes(pack_estimator(model))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder):
+    recording = ("--ledger", f"sqlite:///{folder}/promises.db", "--model-version", "2026-11")
+    with serving(folder / "loans.bundle", folder, *recording) as server:
         yield server.url
 
 
@@ -33,12 +42,13 @@ def contained(shown, whole):
     return shown == whole
 
 
-def test_the_service_is_asked_with_curl_and_in_python_as_shown(url):
+def test_the_service_is_asked_with_curl_and_in_python_as_shown(url, folder):
     answer, printed, asked = None, "", []
     for language, text in blocks(PAGE):
         here = text.replace(SERVED, url)
         if language == "console" and text.startswith("curl"):
-            answer = json.loads(subprocess.run(["bash", "-c", here], capture_output=True, check=True).stdout)  # noqa: S603, S607
+            told = subprocess.run(["bash", "-c", here], cwd=folder, capture_output=True, check=True).stdout  # noqa: S603, S607
+            answer = json.loads(told)
             asked.append("curl")
         elif language == "json" and answer is not None:
             assert contained(json.loads(text), answer)
@@ -51,7 +61,7 @@ def test_the_service_is_asked_with_curl_and_in_python_as_shown(url):
         elif language == "text" and printed:
             assert text == printed
             printed = ""
-    assert asked == ["curl", "python"]
+    assert asked == ["curl", "python", *["curl"] * 4]
     assert (answer, printed) == (None, "")
 
 

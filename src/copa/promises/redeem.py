@@ -189,7 +189,10 @@ def model_accepts(model: Any, row: "pd.DataFrame", favourable: Any) -> bool:
         if missing:
             raise InvalidInputError(f"the model needs columns that the row lacks: {listed(missing)}")
         row = row[list(names)]
-    answer = np.asarray(estimator.predict(row if names is not None else row.to_numpy())).ravel()[0]
+    try:
+        answer = np.asarray(estimator.predict(row if names is not None else row.to_numpy())).ravel()[0]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInputError(f"the model refuses the row: {' '.join(str(error).split())}") from error
     return _same_label(answer, favourable)
 
 

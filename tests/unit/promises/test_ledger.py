@@ -108,6 +108,7 @@ def test_promises_end_as_said(small, loan_plans, valid_for, end):
         ({"model_version": "a\x00b"}, "model_version must be text"),
         ({"may_differ": ["agee"]}, "no column 'agee'; did you mean 'age'"),
         ({"recorded_by": "\n"}, "recorded_by must be text"),
+        ({"recorded_by": "a\nb"}, "recorded_by must be text"),
         ({"model": (number for number in ())}, "skops cannot save"),
     ],
 )

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
@@ -133,6 +134,8 @@ def test_what_cannot_be_redeemed_is_said_in_one_line_and_nothing_is_written(prom
         ((promise, row, object()), {}, "model must have predict"),
         ((promise, row, other), {}, "the model answers 'a', 'b', and True was promised"),
         ((promise, row.assign(debt="much"), bank.model), {}, "column 'debt' must hold numbers"),
+        ((promise, row.assign(job="king"), bank.model), {}, "the model refuses the row: .*king"),
+        ((promise, row.assign(income=np.nan), bank.model), {}, "the model refuses the row: .*NaN"),
         ((promise, row, bank.model), {"decision": "perhaps"}, "decision must be 'honour' or 'refuse'"),
         ((promise, row, bank.model), {"decision": "refuse"}, "a refusal needs a reason"),
         ((promise, row, bank.model), {"may_differ": ["agee"]}, "no column 'agee'"),

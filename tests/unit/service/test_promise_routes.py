@@ -105,6 +105,17 @@ def test_a_person_comes_back(desk, people):
     assert desk.get("/v1/promises/check").json() == {"ok": True, "events": events, "first_bad": None, "message": ""}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"income": None}, "the model refuses the row"), ({"job": "king"}, "the model refuses the row")],
+)
+def test_a_row_that_the_model_cannot_read_is_said(desk, people, wrong, said):
+    (first,) = promise(desk, people[0], options=[1])
+    answer = desk.post(f"/v1/promises/{first['promise']}/redeem", json={"row": people[0] | wrong})
+    assert (answer.status_code, said in answer.json()["detail"]) == (422, True)
+    assert desk.get("/v1/promises/check").json()["events"] == 1
+
+
 def test_lists_are_those_of_a_person_and_as_long_as_asked_for(desk, people):
     promise(desk, people[0], name="ann", options=[1, 2])
     promise(desk, people[1], name="bob", options=[1])
