@@ -1,4 +1,4 @@
-"""Promises in the explorer, in a real browser: an option is promised, and validators see what the service says of it."""
+"""Promises in the explorer, in a real browser: recorded from a card, and seen by validators as the service has them."""
 
 import pytest
 from sklearn.base import clone

@@ -1,10 +1,13 @@
-"""Promises of a real service: what was acknowledged outlives kill -9, and a ledger that cannot be used ends it at once."""
+"""Promises of a real service: what was acknowledged outlives kill -9; a ledger that cannot be used ends it at once."""
 
+import os
 import random
 import signal
 import sqlite3
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,11 +15,11 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'copa-recourse[ledger]'")
 pytest.importorskip("alembic", reason="alembic is not installed: pip install 'copa-recourse[ledger]'")
 
-from copa.promises import Ledger  # noqa: E402 - needs what was looked for above
-from e2e.command_runs import refused  # noqa: E402
-from e2e.service_runs import serving  # noqa: E402
-from unit.planner import loans  # noqa: E402
-from unit.service import banks  # noqa: E402
+from copa.promises import Ledger
+from e2e.command_runs import refused
+from e2e.service_runs import serving
+from unit.planner import loans
+from unit.service import banks
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,15 @@ class Recorders:
             thread.join(60)
 
 
+def kill_with_workers(process):
+    """Kill a service and its workers at once."""
+    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    for pid in (process.pid, *(int(word) for word in (workers.read_text().split() if workers.exists() else ()))):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait(60)
+
+
 def killed_while_recording(bundle, people, folder, n_kills, *options):
     """Kill a service again and again; what was acknowledged, and what was asked for."""
     url, draw = f"sqlite:///{folder}/promises.db", random.Random(5)  # noqa: S311 - moments of the test
@@ -80,7 +92,7 @@ def killed_while_recording(bundle, people, folder, n_kills, *options):
             recorders = Recorders(server.url, people, run)
             recorders.wait_for(10, server)
             time.sleep(draw.uniform(0.0, 0.1))
-            server.end(signal.SIGKILL)
+            kill_with_workers(server.process)
             recorders.join()
         acknowledged |= recorders.acknowledged
         asked |= recorders.asked
@@ -129,8 +141,8 @@ def newer(path):
     [
         ("promises.db", newer, 1, "update COPA"),
         ("promises.db", lambda path: path.write_bytes(b"no ledger at all " * 100), 1, "not a database"),
-        ("nowhere/promises.db", lambda path: None, 2, "nowhere"),
-        ("", lambda path: None, 2, "ledger"),
+        ("nowhere/promises.db", lambda _: None, 2, "nowhere"),
+        ("", lambda _: None, 2, "ledger"),
     ],
     ids=["newer", "damaged", "missing folder", "a folder"],
 )

@@ -88,7 +88,6 @@ class PromiseDesk:
 
     def list(self, status: str, applicant: str | None, limit: int) -> Entry:
         """Promises of a status, the earliest first."""
-
         tables = self.ledger.blocks(status, size=limit + 1, applicant=applicant)
         found = list(islice((entry for table in tables for entry in _entries(*split_facts(table))), limit + 1))
         return {"promises": found[:limit], "more": len(found) > limit}

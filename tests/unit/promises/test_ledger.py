@@ -151,6 +151,27 @@ def test_blocks_are_the_same_table_in_parts(ledger, loan_plans):
         ledger.blocks(size=0)
 
 
+def test_promises_are_counted_as_they_are_listed(ledger, loan_plans):
+    first, second, third, *_ = ledger.record(loan_plans, **TERMS)
+    ledger.record(loan_plans, **{**TERMS, "valid_for": "1 month"})
+    ledger.waive(first, "moved away")
+    ledger.supersede(second, third)
+    statuses = ("open", "kept", "broken", "expired", "waived", "superseded")
+    for day in (IN_TIME, TOO_LATE):
+        assert ledger.counts(day) == {status: len(ledger.promises(status, day)) for status in statuses}
+    counts = ledger.counts(IN_TIME)
+    assert (counts["waived"], counts["superseded"], counts["expired"] > 0, counts["open"] > 0) == (1, 1, True, True)
+
+
+def test_blocks_of_one_person_are_a_part_of_all(ledger, loan_plans):
+    ledger.record(loan_plans, **TERMS)
+    whole = ledger.promises(as_of=IN_TIME)
+    person = whole["applicant"].iloc[-1]
+    (block,) = ledger.blocks(as_of=IN_TIME, applicant=person)
+    assert block.index.tolist() == whole.index[whole["applicant"] == person].tolist()
+    assert list(ledger.blocks(as_of=IN_TIME, applicant="nobody")) == []
+
+
 def test_tables_of_several_models_come_in_blocks_of_their_own(ledger, loan_plans, german):
     ids = ledger.record(loan_plans[:3], **TERMS) + ledger.record(german, **TERMS)
     blocks = list(ledger.blocks(as_of=IN_TIME))
