@@ -37,7 +37,7 @@ function openDialog(plan, number, opener) {
   const close = button("Cancel", () => dialog.close());
   const form = make("form", { id: "promise-form" }, [
     make("h2", { id: "promise-title", text: "Promise option " + number }),
-    note("The ledger stores whom it is promised to, all values of the option with their ranges, and the guarantee. A retrained model is tried on it before it is used."),
+    note("The ledger stores whom it is promised to, all values of the option with their ranges, and the guarantee, so that a retrained model can be tried on it before it is used."),
     field("promise-name", "Applicant: name or reference", { required: true, maxlength: "200", value: plan.label || "" }),
     field("promise-until", "Valid until", { type: "date", required: true, min: today(), value: today(1) }),
     field("promise-by", "Recorded by (may stay empty)", { maxlength: "200" }),
