@@ -21,7 +21,7 @@ ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) : (.+)$")
 SHAPE = re.compile(r" of shape \([^)]*\)(?:(?:,| or|, or) \([^)]*\))*")
 LITERAL = re.compile(r"\{[^}]*\}")
 TYPE = (
-    r"(?:array_like|bool|bytes|callable|dict|float|frozenset|int|iterable|iterator|list|mapping|ndarray|object"
+    r"(?:array_like|bool|bytes|callable|date|dict|float|frozenset|int|iterable|iterator|list|mapping|ndarray|object"
     r"|sequence|set|str|tuple|type|[a-z]\w*(?:\.\w+)+|[A-Z]\w*)"
 )
 PART = re.compile(rf"(?:{TYPE}(?: (?:of|to|from|with|and) {TYPE}s?)*|optional|default .+|keyword-only)")

@@ -278,6 +278,7 @@ def outcome(code, **environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow  # Numba compiles everything
 @needs_library
 def test_library_and_numba_give_the_same_bits_and_only_one_of_them_loads_numba():
     code = SAME + PLANNER + REPORT

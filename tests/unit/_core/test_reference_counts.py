@@ -250,6 +250,7 @@ print(json.dumps(counts))
 """
 
 
+@pytest.mark.slow  # Numba compiles everything
 def test_kernels_free_all_they_allocate_and_nothing_twice():
     environment = os.environ | {"NUMBA_NRT_STATS": "1", "PYTHONPATH": str(TESTS), "COPA_KERNELS": "jit"}
     command = [sys.executable, "-c", WORK + COUNT_IN_NUMBA + REPORT]
