@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from copa.objective._kernels.arguments import Problems
 from copa.objective._kernels.interior_point import interior_point_descents
 from copa.objective._kernels.lbfgs_descent import lbfgs_descents
-from copa.objective._kernels.arguments import Problems
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
