@@ -9,8 +9,8 @@ from copa._core.reading import read_count, read_word
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
+from copa.promises.days import read_day, read_past_day
 from copa.promises.ledger_check import LedgerCheck
-from copa.promises.promised_rows import read_day
 from copa.promises.record import promises_of, read_text, terms_of
 from copa.promises.redeem import (
     BROKEN,
@@ -191,7 +191,7 @@ class Ledger:
         by = read_text(current_user() if recorded_by is None else recorded_by, "recorded_by")
         return appending(self._database, by)
 
-    def promises(self, status: str = "open", as_of: Any = None) -> "pd.DataFrame":
+    def promises(self, status: str = "open", as_of: Any = None, *, model_version: str | None = None) -> "pd.DataFrame":
         """The promises of a status, one row each: facts of the promise, then the promised row.
 
         Parameters
@@ -199,23 +199,19 @@ class Ledger:
         status : {"open", "kept", "broken", "expired", "waived", "superseded", "all"}
             Which ones. A promise that is open after its last day counts as expired.
         as_of : date or str, optional
-            The day on which to ask what is expired; default: today, in UTC.
+            The day on which to ask what is open and what is expired; default: today, in UTC.
+        model_version : str, optional
+            Only promises that were made with this model, by the name it has in `record`; default: all.
 
         Returns
         -------
         DataFrame
             The index "promise" holds their ids. Where personal data were purged the applicant is "" and the row is
-            missing.
+            missing. A ledger of several tables gives one of all their columns, with missing cells.
         """
-        import pandas as pd
+        from copa.promises.promised_rows import concat_facts
 
-        from copa.promises.promised_rows import join_facts
-
-        blocks = list(self.blocks(status, as_of))
-        if not blocks:
-            return join_facts(pd.DataFrame(index=pd.Index([], dtype=object)), pd.DataFrame())
-        table = blocks[0] if len(blocks) == 1 else pd.concat(blocks)
-        return table.set_axis(table.index.astype(object))
+        return concat_facts(self.blocks(status, as_of, model_version=model_version))
 
     def counts(self, as_of: Any = None) -> dict[str, int]:
         """Count the promises of each status, without reading them.
@@ -237,13 +233,19 @@ class Ledger:
             return read_counts(connection, day)
 
     def blocks(
-        self, status: str = "open", as_of: Any = None, size: int = BLOCK, applicant: str | None = None
+        self,
+        status: str = "open",
+        as_of: Any = None,
+        size: int = BLOCK,
+        applicant: str | None = None,
+        *,
+        model_version: str | None = None,
     ) -> "Iterator[pd.DataFrame]":
         """Yield what `promises` returns in parts, so that millions fit in memory.
 
         Parameters
         ----------
-        status, as_of
+        status, as_of, model_version
             See `promises`.
         size : int
             Most promises of a part. Rows of different columns or dtypes come in parts of their own.
@@ -260,11 +262,13 @@ class Ledger:
         word = read_word(status, (*STATUSES, ALL), "status")
         day, most = read_day(as_of), read_count(size, "size")
         person = None if applicant is None else read_text(applicant, "applicant")
-        return self._blocks(lambda connection: read_blocks(connection, word, day, most, person))
+        version = None if model_version is None else read_text(model_version, "model_version")
 
-    def _blocks(self, read: Any) -> "Iterator[pd.DataFrame]":
-        with self._database.reading() as connection:
-            yield from read(connection)
+        def found() -> "Iterator[pd.DataFrame]":
+            with self._database.reading() as connection:
+                yield from read_blocks(connection, word, day, most, person, version)
+
+        return found()
 
     def redeem(
         self,
@@ -316,7 +320,7 @@ class Ledger:
         from copa.promises._storage.recording import redemption_events
 
         decision, reason = read_decision(decision, reason)
-        reference, day = read_reference(promise_id), read_day(as_of)
+        reference, day = read_reference(promise_id), read_past_day(as_of)
         with self._database.reading() as connection:
             candidates = find_promises(connection, reference, day)
         promise = choose(candidates, reference, row, model, may_differ)
@@ -408,7 +412,7 @@ class Ledger:
         Parameters
         ----------
         as_of : date or str, optional
-            The day; default: today, in UTC.
+            The day, not later than today; default: today, in UTC.
         recorded_by : str, optional
             Who records it; default: the user of this process.
 
@@ -419,7 +423,7 @@ class Ledger:
         """
         from copa.promises._storage.closing import expire
 
-        day = read_day(as_of)
+        day = read_past_day(as_of)
         with self._writing(recorded_by) as writer:
             return expire(writer, day)
 
@@ -478,7 +482,8 @@ class Ledger:
         Parameters
         ----------
         before : date or str
-            Promises that ended before this day, by an event or by their last day.
+            Promises that ended before this day, by an event or by their last day; not later than today, so that none
+            of them is open.
         recorded_by : str, optional
             Who records it; default: the user of this process.
 
@@ -492,7 +497,7 @@ class Ledger:
         if before is None:
             raise InvalidInputError("before must be a date, such as 2026-11-18, got None")
         by = read_text(current_user() if recorded_by is None else recorded_by, "recorded_by")
-        return purge(self._database, read_day(before, "before"), by)
+        return purge(self._database, read_past_day(before, "before"), by)
 
 
 def current_user() -> str:

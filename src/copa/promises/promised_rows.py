@@ -1,19 +1,21 @@
 """The rows that were promised, beside the facts of each promise: one table for the ledger, the gate and `keep`."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
+from copa.promises.days import read_day as read_day  # noqa: PLC0414 - others read days from here
 from copa.tables.cells import alone
 from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
     import pandas as pd
 
@@ -80,38 +82,24 @@ class PromisedRows:
         return PromisedRows(self.facts.loc[flags], self.rows.loc[flags], self.favourable)
 
     def outstanding(self, as_of: Any = None) -> "PromisedRows":
-        """Return the promises that bind: open, and valid at a date. An unknown status or date binds as well.
+        """Return the promises that bind: open, made by a date, and valid at it. What is unknown binds as well.
 
         Parameters
         ----------
         as_of : date or str, optional
             The date; None for today, in UTC.
         """
-        import pandas as pd
-
-        day = pd.Timestamp(read_day(as_of))
+        day = read_day(as_of).isoformat()
         status = self.facts["status"]
-        ends = pd.to_datetime(self.facts["valid_until"], errors="coerce").to_numpy(dtype="datetime64[ns]")
-        still = np.isnat(ends) | (ends >= day.to_datetime64())
+        still = np.array([end == "" or end >= day for end in _iso_days(self.facts["valid_until"])], dtype=bool)
+        still &= np.array([made <= day for made in _iso_days(self.facts["made"])], dtype=bool)
         return self.select((status.isna() | (status == OPEN)).to_numpy(dtype=bool) & still)
-
-
-def read_day(as_of: Any, name: str = "as_of") -> date:
-    """Return a date, given as one, as a point in time, or as text like 2026-11-18; None is today, in UTC."""
-    if as_of is None:
-        return datetime.now(UTC).date()
-    if isinstance(as_of, datetime):
-        return as_of.date()
-    if isinstance(as_of, date):
-        return as_of
-    try:
-        return date.fromisoformat(as_of)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{name} must be a date, such as 2026-11-18, got {shown(as_of)}") from None
 
 
 def fact_names(columns: Any) -> dict[str, str]:
     """Return the name of each fact in a table whose rows have the columns given: with a prefix where that is taken.
+
+    It has more prefixes than any column of the rows that ends like it, so that `split_facts` tells them apart.
 
     Parameters
     ----------
@@ -126,11 +114,14 @@ def fact_names(columns: Any) -> dict[str, str]:
     taken = set(columns)
     names = {}
     for fact in FACTS:
-        name = fact
-        while name in taken:
-            name = PREFIX + name
-        names[fact] = name
+        alike = [name for name in taken if isinstance(name, str) and _without_prefixes(name, fact)]
+        names[fact] = PREFIX + max(alike, key=len) if alike else fact
     return names
+
+
+def _without_prefixes(name: str, fact: str) -> bool:
+    """Whether a name is that of a fact, with any number of prefixes."""
+    return name.endswith(fact) and name.removesuffix(fact).replace(PREFIX, "") == ""
 
 
 def join_facts(facts: "pd.DataFrame", rows: "pd.DataFrame") -> "pd.DataFrame":
@@ -203,6 +194,23 @@ def split_facts(table: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.DataFrame]":
     return pd.DataFrame(known, index=index), rows
 
 
+def concat_facts(tables: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
+    """Return tables of `join_facts` as one: each fact once, whatever the columns of the rows are called.
+
+    Parameters
+    ----------
+    tables : iterable of DataFrame
+        Their rows may have different columns; those that a row lacks are missing.
+    """
+    import pandas as pd
+
+    parts = [split_facts(table) for table in tables]
+    if not parts:
+        return join_facts(pd.DataFrame(index=pd.Index([], dtype=object)), pd.DataFrame())
+    facts, rows = (pd.concat(some) if len(parts) > 1 else some[0] for some in zip(*parts, strict=True))
+    return join_facts(facts, rows)
+
+
 def promised_rows(promises: Any) -> PromisedRows:
     """Return the promised rows of a ledger, of a batch of plans (each option is a promise), or of a table.
 
@@ -264,10 +272,8 @@ def _of_batch(batch: PlanBatch) -> PromisedRows:
 
 def _longest(fact: str, there: set[Any]) -> str:
     """Name of a fact in a table: that with the most prefixes."""
-    name = fact
-    while PREFIX + name in there:
-        name = PREFIX + name
-    return name
+    alike = [name for name in there if isinstance(name, str) and _without_prefixes(name, fact)]
+    return max(alike, key=len, default=fact)
 
 
 def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
@@ -278,6 +284,20 @@ def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
     if index.name != PROMISE and len(set(names)) < len(names):
         names = [str(number) for number in range(1, len(names) + 1)]
     return pd.Index(names, name=PROMISE, dtype=object)
+
+
+def _iso_days(column: "pd.Series[Any]") -> list[str]:
+    """Days as text that is ordered as they are; "" for what is none."""
+    known = {cell: _iso_day(cell) for cell in column.unique().tolist()}
+    return [known.get(cell, "") for cell in column.tolist()]
+
+
+def _iso_day(cell: Any) -> str:
+    try:
+        day = datetime.fromisoformat(cell.strip()) if isinstance(cell, str) else cell
+        return "" if day is None else read_day(day).isoformat()
+    except (InvalidInputError, ValueError):
+        return ""
 
 
 def _unknown(size: int) -> "npt.NDArray[np.object_]":

@@ -22,7 +22,7 @@ from copa.plans.changes import named_ends
 from copa.plans.frames import labels, option_numbers
 from copa.promises._storage.digests import canonical
 from copa.promises._storage.layouts import pack_cells, pack_layout
-from copa.promises.promised_rows import read_day
+from copa.promises.days import read_day
 from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import alone, cells_of, plain
 from copa.tables.packing import pack_entry

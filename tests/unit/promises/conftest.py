@@ -41,3 +41,11 @@ def small(tmp_path):
     """An empty ledger on SQLite."""
     with Ledger.open(tmp_path / "small.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def set_today(monkeypatch):
+    """Say what day it is."""
+    from datetime import date
+
+    return lambda day: monkeypatch.setattr("copa.promises.days.today", lambda: date.fromisoformat(day))

@@ -124,13 +124,16 @@ def test_what_is_no_batch_is_refused(small):
         small.record([], **TERMS)
 
 
-def test_a_promise_after_its_last_day_counts_as_expired_before_and_after_it_is_recorded(ledger, loan_plans):
+def test_a_promise_after_its_last_day_counts_as_expired_before_and_after_it_is_recorded(ledger, loan_plans, set_today):
     ids = ledger.record(loan_plans[:5], **TERMS)
     assert len(ledger.promises(as_of="2027-01-15")) == len(ids)
     assert ledger.promises(as_of="2027-01-16").empty
     late = ledger.promises("expired", as_of="2027-01-16")
     assert late.index.tolist() == ids
     assert set(late["status"]) == {"expired"}
+    with pytest.raises(InvalidInputError, match="as_of is 2099-01-01, which has not come"):
+        ledger.expire("2099-01-01")
+    set_today(TOO_LATE)
     assert ledger.expire(as_of=TOO_LATE) == ids
     assert ledger.expire(as_of=TOO_LATE) == []
     assert len(ledger.promises("expired", as_of=IN_TIME)) == len(ids)
@@ -179,6 +182,21 @@ def test_tables_of_several_models_come_in_blocks_of_their_own(ledger, loan_plans
     pd.testing.assert_series_equal(split_facts(blocks[0])[1].dtypes, loan_plans.options.dtypes)
     pd.testing.assert_series_equal(split_facts(blocks[1])[1].dtypes, german.options.dtypes)
     assert ledger.promises(as_of=IN_TIME).index.tolist() == ids
+
+
+def test_promises_of_one_model_are_read_by_its_version_and_facts_stay_apart_from_columns(small, loan_plans, german):
+    some, names = loan_plans[:3], {"job": "promise_status"}
+    tables = {"applicants": some.applicants.rename(columns=names), "options": some.options.rename(columns=names)}
+    ours = small.record(replace(some, **tables), **TERMS)
+    theirs = small.record(german, **TERMS | {"model_version": "german"})
+    both = small.promises(as_of=IN_TIME)
+    facts, rows = split_facts(both)
+    assert set(facts["status"]) == {"open"}
+    assert set(rows["promise_status"].dropna()) <= {"clerk", "driver", "nurse"}
+    assert small.promises(as_of=IN_TIME, model_version="german").index.tolist() == theirs
+    assert [len(block) for block in small.blocks(as_of=IN_TIME, model_version="2026-01")] == [len(ours)]
+    assert small.promises(as_of=IN_TIME, model_version="none").empty
+    assert small.promises(as_of="2026-01-14").empty  # not yet made
 
 
 def test_an_empty_ledger_has_an_empty_table_and_verifies(ledger):

@@ -26,7 +26,14 @@ def test_facts_come_first_all_of_them_and_rows_keep_their_types() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [["option", "status"], ["status", "promise_status"], ["promise", "made"], ["income", "job"]]
+    "names",
+    [
+        ["option", "status"],
+        ["status", "promise_status"],
+        ["promise", "made"],
+        ["income", "job"],
+        ["income", "promise_status"],
+    ],
 )
 def test_a_split_is_the_reverse_of_a_join_whatever_the_columns_are_called(names: list[str]) -> None:
     rows = ROWS.set_axis(names, axis=1)
@@ -63,6 +70,13 @@ def test_only_open_promises_bind_until_their_last_day() -> None:
     assert promised.outstanding("2026-03-01").facts.index.tolist() == ["p1"]
     assert len(promised.outstanding(dt.date(2026, 3, 2))) == 0
     assert len(promised.outstanding(dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC))) == 1
+
+
+def test_promises_for_centuries_bind_and_those_not_yet_made_do_not() -> None:
+    days = {"made": ["2026-03-01", "2026-05-01 00:00:00"], "valid_until": [dt.date(9999, 12, 31), "2326-03-01"]}
+    promised = promised_rows(join_facts(facts(status="open", **days), ROWS))
+    assert len(promised.outstanding("2026-06-01")) == 2
+    assert promised.outstanding("2026-04-01").facts.index.tolist() == ["p1"]
 
 
 def test_a_ledger_stands_for_its_open_promises_and_its_label() -> None:

@@ -54,12 +54,12 @@ def promises_query() -> sa.Select[Any]:
 
 
 def with_status(query: sa.Select[Any], status: str, as_of: date) -> sa.Select[Any]:
-    """Only promises of a status; one that is open beyond its last day counts as expired."""
+    """Only promises of a status; one that is open beyond its last day is expired, before it is made it is none."""
     in_time = terms.c.valid_until >= as_of.isoformat()
     if status == ALL:
         return query
     if status == OPEN:
-        return query.where(closing.c.kind.is_(None), in_time)
+        return query.where(closing.c.kind.is_(None), in_time, terms.c.made <= as_of.isoformat())
     if status == EXPIRED:
         return query.where(sa.or_(closing.c.kind == EXPIRED, sa.and_(closing.c.kind.is_(None), sa.not_(in_time))))
     return query.where(closing.c.kind == status)
@@ -82,15 +82,23 @@ def read_counts(connection: sa.Connection, as_of: date) -> dict[str, int]:
 
 
 def read_blocks(
-    connection: sa.Connection, status: str, as_of: date, size: int, applicant: str | None = None
+    connection: sa.Connection,
+    status: str,
+    as_of: date,
+    size: int,
+    applicant: str | None = None,
+    model_version: str | None = None,
 ) -> "Iterator[pd.DataFrame]":
     """Yield tables of up to so many promises, each of rows of one layout, in the order in which they were recorded."""
     known = read_terms(connection)
+    wanted = promises_query()
+    if model_version is not None:
+        wanted = wanted.where(terms.c.model_version == model_version)
+    if applicant is not None:
+        wanted = wanted.where(personal.c.applicant == applicant)
     for place in connection.scalars(sa.select(layouts.c.id).order_by(layouts.c.id)).all():
         raw = connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place))
-        query = with_status(promises_query(), status, as_of).where(terms.c.layout == place).order_by(events.c.seq)
-        if applicant is not None:
-            query = query.where(personal.c.applicant == applicant)
+        query = with_status(wanted, status, as_of).where(terms.c.layout == place).order_by(events.c.seq)
         with connection.execution_options(yield_per=size).execute(query) as result:
             for rows in result.partitions(size):
                 yield as_table(rows, known, unpack_layout(raw), as_of)
