@@ -11,7 +11,7 @@ from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.days import read_day, read_past_day
 from copa.promises.ledger_check import LedgerCheck
-from copa.promises.record import promises_of, read_text, terms_of
+from copa.promises.record import promises_of, read_columns, read_text, terms_of
 from copa.promises.redeem import (
     BROKEN,
     DECISIONS,
@@ -19,12 +19,11 @@ from copa.promises.redeem import (
     NOT_FULFILLED,
     Redemption,
     choose,
-    model_accepts,
-    model_fingerprint,
     read_decision,
     read_reference,
     read_row,
 )
+from copa.promises.todays_model import model_accepts, model_fingerprint, todays_model
 from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
@@ -270,7 +269,7 @@ class Ledger:
 
         return found()
 
-    def redeem(
+    def redeem(  # noqa: PLR0913 - how a return is judged, all but the first three by keyword
         self,
         promise_id: str,
         row: Any,
@@ -279,6 +278,7 @@ class Ledger:
         decision: str | None = None,
         reason: str = "",
         may_differ: Sequence[str] = (),
+        threshold: float | None = None,
         as_of: Any = None,
         recorded_by: str | None = None,
     ) -> Redemption:
@@ -294,15 +294,18 @@ class Ledger:
         row : DataFrame of one row, Series or Mapping
             The person as of today, in the columns of the promised row.
         model : object
-            Today's model, which is asked by its own `predict`; or a planner.
+            Today's model, which is asked by its own `predict`; or a planner, whose model accepts at its threshold.
         decision : {"honour", "refuse"}, optional
             What is decided if the promise is broken; `decide` can say it later.
         reason : str
             Why; a refusal needs one.
         may_differ : sequence of str
             Columns that may differ from the promised row, beside those named when it was recorded.
+        threshold : float, optional
+            Probability of the promised label from which on the model accepts. A model alone needs it where the promise
+            was made at a threshold.
         as_of : date or str, optional
-            Day of the return; default: today, in UTC.
+            Day of the return, not later than today; default: today, in UTC.
         recorded_by : str, optional
             Who records it; default: the user of this process.
 
@@ -313,8 +316,8 @@ class Ledger:
         Raises
         ------
         InvalidInputError
-            If there is no such promise, it is not open or no longer valid, or the row has other columns; nothing is
-            recorded then.
+            If there is no such promise, it is not open or not valid on that day, the row has other columns, or the
+            model cannot be asked; nothing is recorded then.
         """
         from copa.promises._storage.closing import find_promises, require_open
         from copa.promises._storage.recording import redemption_events
@@ -326,7 +329,8 @@ class Ledger:
         promise = choose(candidates, reference, row, model, may_differ)
         own = read_row(row, promise.layout, model)
         differences = promise.differences(own, may_differ)
-        accepted = model_accepts(model, own, unpack_entry(promise.terms["favourable"]))
+        label = unpack_entry(promise.terms["favourable"])
+        accepted = model_accepts(model, own, label, threshold, promise.terms["threshold"])
         outcome = NOT_FULFILLED if differences else KEPT if accepted else BROKEN
         found = Redemption(
             promise.promise,
@@ -337,7 +341,13 @@ class Ledger:
             differences=differences,
             decision=decision if outcome == BROKEN else None,
         )
-        events = redemption_events(found, promise, own, model_fingerprint(model), reason)
+        asked = {
+            "as_of": day.isoformat(),
+            "may_differ": read_columns(may_differ, promise.layout.columns, "may_differ"),
+            "model_fingerprint": model_fingerprint(model),
+            "threshold": todays_model(model, threshold)[1],
+        }
+        events = redemption_events(found, promise, own, asked, reason)
         with self._writing(recorded_by) as writer:
             require_open(writer, promise.promise)
             writer.append(events)

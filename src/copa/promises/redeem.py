@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import hint, listed, shown
-from copa.exceptions import InvalidInputError, MissingPackageError
+from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.plans.changes import changed_cells
-from copa.promises.record import ABOVE, BELOW, fingerprint, read_columns, read_text
+from copa.promises.record import ABOVE, BELOW, read_columns, read_text
+from copa.promises.todays_model import todays_model
 from copa.tables.casting import cast_like
-from copa.tables.cells import as_text, is_missing, plain, text_of
+from copa.tables.cells import as_text, is_missing, plain
 from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
@@ -159,53 +160,13 @@ def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InvalidInputError(f"the row lacks columns of the promised one: {listed(missing)}")
-    known = {*names, *map(str, getattr(best_of(_estimator(model)), "feature_names_in_", ()))}
+    known = {*names, *map(str, getattr(best_of(todays_model(model)[0]), "feature_names_in_", ()))}
     for name in table.columns:
         if name not in known:
             raise InvalidInputError(f"the row has a column {shown(name)} that was not promised; {hint(name, names)}")
     others = [name for name in table.columns if name not in names]
     cast = {name: cast_like(table[name], layout[name]) for name in names}
     return pd.DataFrame({**cast, **{name: table[name] for name in others}})
-
-
-def _estimator(model: Any) -> Any:
-    """The model, or that of a planner."""
-    return model.model if hasattr(model, "fitted_") and hasattr(model, "model") else model
-
-
-def model_accepts(model: Any, row: "pd.DataFrame", favourable: Any) -> bool:
-    """Whether a model's own `predict` gives a row the label that was promised."""
-    estimator = best_of(_estimator(model))
-    if not callable(getattr(estimator, "predict", None)):
-        raise InvalidInputError(f"model must have predict, as fitted classifiers do, got {type(model).__name__}")
-    classes = list(getattr(estimator, "classes_", ()))
-    if classes and not any(_same_label(label, favourable) for label in classes):
-        raise InvalidInputError(
-            f"the model answers {listed([plain(label) for label in classes])}, and {shown(favourable)} was promised"
-        )
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None:
-        missing = [str(name) for name in names if name not in row.columns]
-        if missing:
-            raise InvalidInputError(f"the model needs columns that the row lacks: {listed(missing)}")
-        row = row[list(names)]
-    try:
-        answer = np.asarray(estimator.predict(row if names is not None else row.to_numpy())).ravel()[0]
-    except (ValueError, TypeError, KeyError) as error:
-        raise InvalidInputError(f"the model refuses the row: {' '.join(str(error).split())}") from error
-    return _same_label(answer, favourable)
-
-
-def _same_label(label: Any, favourable: Any) -> bool:
-    return bool(label == favourable or text_of(label) == text_of(favourable))
-
-
-def model_fingerprint(model: Any) -> str:
-    """Fingerprint of a model, "" where it has none."""
-    try:
-        return fingerprint(model)
-    except (InvalidInputError, MissingPackageError):
-        return ""
 
 
 def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:

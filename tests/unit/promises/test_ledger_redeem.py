@@ -2,7 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
 
+import copa
 from copa.exceptions import InvalidInputError
 from copa.promises.promised_rows import split_facts
 from copa.promises.redeem import _outside
@@ -110,6 +112,37 @@ def test_a_row_inside_the_region_fulfils_and_one_outside_does_not(small, loan_pl
     assert open_side == "below"
 
 
+def test_a_return_leaves_its_day_and_its_liberties_in_the_chain(promised, bank, set_today):
+    ledger, promise, row = promised
+    ledger.redeem(promise, row.assign(age=99), bank, may_differ=["age"], **ON_TIME)
+    said = query(ledger, "SELECT content FROM events WHERE kind = 'redeemed'")[0].content
+    assert '"as_of":"2026-06-30"' in said
+    assert '"may_differ":["age"]' in said
+    set_today(TOO_LATE)
+    second = ledger.promises(**ON_TIME).index[0]
+    with pytest.raises(InvalidInputError, match="is not open: it was valid until 2027-01-15"):
+        ledger.redeem(second, row, bank)
+    ledger.purge(TOO_LATE)
+    with pytest.raises(InvalidInputError, match="was purged: there is no row to compare with"):
+        ledger.redeem(second, row, bank, **ON_TIME)
+    assert ledger.verify().ok
+
+
+def test_a_planner_decides_at_its_own_threshold_and_a_model_alone_must_be_told(small):
+    table = loans.people(300, 0)
+    planner = copa.RecoursePlanner(
+        loans.fitted_pipeline(), schema=loans.SCHEMA, threshold=0.2, progress=False, **{**loans.FAST, "n_starts": 4}
+    ).fit(table, loans.outcomes(table))
+    declined = table[planner.model.predict_proba(table)[:, 1] < 0.2].head(4)
+    small.record(planner.plan(declined), **TERMS)
+    rows = split_facts(small.promises(**ON_TIME))[1]
+    first, second, *_ = rows.index[~planner.model.predict(rows)]  # declined at one half
+    assert small.redeem(first, rows.loc[[first]], planner, **ON_TIME).outcome == "kept"
+    with pytest.raises(InvalidInputError, match=r"made at the threshold 0\.2, and a model alone"):
+        small.redeem(second, rows.loc[[second]], planner.model, **ON_TIME)
+    assert small.redeem(second, rows.loc[[second]], planner.model, threshold=0.2, **ON_TIME).outcome == "kept"
+
+
 def test_an_applicant_stands_for_the_promise_that_the_row_fulfils(promised, bank, loan_plans):
     ledger, _, _ = promised
     facts, rows = split_facts(ledger.promises(**ON_TIME))
@@ -123,16 +156,27 @@ def test_an_applicant_stands_for_the_promise_that_the_row_fulfils(promised, bank
 def test_what_cannot_be_redeemed_is_said_in_one_line_and_nothing_is_written(promised, bank):
     ledger, promise, row = promised
     other = DummyClassifier().fit(loans.people(10, 0), ["a", "b"] * 5)
+    three = DummyClassifier().fit(loans.people(9, 0), ["a", "b", "c"] * 3)
     before = query(ledger, "SELECT * FROM events")
     cases = [
         (("p0", row, bank.model), {}, "no promise or applicant 'p0'"),
-        ((promise, row, bank.model), {"as_of": TOO_LATE}, "it was valid until 2027-01-15"),
+        ((promise, row, bank.model), {"as_of": "2099-01-01"}, "as_of is 2099-01-01, which has not come"),
+        ((promise, row, bank.model), {"as_of": "2026-01-14"}, "is not open on 2026-01-14: it was made on 2026-01-15"),
         ((promise, row.drop(columns="age"), bank.model), {}, "lacks columns of the promised one: 'age'"),
         ((promise, row.assign(agee=1), bank.model), {}, "'agee' that was not promised; did you mean 'age'"),
         ((promise, pd.concat([row, row]), bank.model), {}, "must be one row, got 2"),
         ((promise, [1, 2], bank.model), {}, "row must be a table"),
-        ((promise, row, object()), {}, "model must have predict"),
-        ((promise, row, other), {}, "the model answers 'a', 'b', and True was promised"),
+        ((promise, row, object()), {}, "the model must be a fitted classifier with `predict`, got 'object'"),
+        ((promise, row, other), {}, "the model chooses between 'a', 'b', and True was promised"),
+        ((promise, row, Ridge().fit(row[["debt"]], [1.0])), {}, "Ridge is not a fitted classifier"),
+        ((promise, row, LogisticRegression()), {}, "is not a fitted classifier"),
+        ((promise, row, three), {}, "must choose between 2 classes, it has 3"),
+        ((promise, row.assign(debt=None), bank.model), {}, "the model refuses promised rows: Input X contains NaN"),
+        (
+            (promise, row.assign(debt=float("inf")), bank.model),
+            {},
+            "the model refuses promised rows: Input X contains inf",
+        ),
         ((promise, row.assign(debt="much"), bank.model), {}, "column 'debt' must hold numbers"),
         ((promise, row.assign(job="king"), bank.model), {}, "the model refuses the row: .*king"),
         ((promise, row.assign(income=np.nan), bank.model), {}, "the model refuses the row: .*NaN"),

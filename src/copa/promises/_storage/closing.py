@@ -26,19 +26,23 @@ def find_promises(connection: sa.Connection, reference: str, as_of: date) -> lis
     if not rows:
         raise InvalidInputError(f"the ledger has no promise or applicant {shown(reference)}")
     known = read_terms(connection)
-    ready = [row for row in rows if row.ended is None and known[row.terms]["valid_until"] >= as_of]
+    ready = [row for row in rows if _why_not(row, known[row.terms], as_of) == ""]
+    if not ready and len(rows) > 1:
+        raise InvalidInputError(f"none of the {len(rows)} promises to applicant {shown(reference)} is open on {as_of}")
     if not ready:
-        raise InvalidInputError(_why_not(rows, known, reference))
+        raise InvalidInputError(f"promise {shown(rows[0].promise)} {_why_not(rows[0], known[rows[0].terms], as_of)}")
     return [promise_from(row, known[row.terms], _layout(connection, known[row.terms]["layout"])) for row in ready]
 
 
-def _why_not(rows: Any, known: dict[int, dict[str, Any]], reference: str) -> str:
-    row = rows[0]
-    if len(rows) > 1:
-        return f"none of the {len(rows)} promises to applicant {shown(reference)} is open"
+def _why_not(row: Any, own: dict[str, Any], as_of: date) -> str:
+    """Why a promise cannot be redeemed on a day; "" where it can."""
     if row.ended is not None:
-        return f"promise {shown(row.promise)} is not open: it was {row.ended}"
-    return f"promise {shown(row.promise)} is not open: it was valid until {known[row.terms]['valid_until']}"
+        return f"is not open: it was {row.ended}"
+    if own["valid_until"] < as_of:
+        return f"is not open: it was valid until {own['valid_until']}"
+    if own["made"] > as_of:
+        return f"is not open on {as_of}: it was made on {own['made']}"
+    return "was purged: there is no row to compare with" if row.said is None else ""
 
 
 def _layout(connection: sa.Connection, place: int) -> Any:

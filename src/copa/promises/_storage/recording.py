@@ -1,6 +1,7 @@
 """The events of recording promises, and of a person's return."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from copa.promises._storage.chain import NewEvent, Writer, new_ids
 from copa.promises._storage.closing import decided
@@ -32,10 +33,10 @@ def append_promises(writer: Writer, terms: Terms, new: list[NewPromise]) -> list
 
 
 def redemption_events(
-    found: Redemption, promise: Promise, row: "pd.DataFrame", fingerprint: str, reason: str
+    found: Redemption, promise: Promise, row: "pd.DataFrame", asked: Mapping[str, Any], reason: str
 ) -> list[NewEvent]:
-    """The events of a person's return."""
-    content = {"accepted": found.accepted, "fulfilled": found.fulfilled, "model_fingerprint": fingerprint}
+    """The events of a person's return; `asked` is how it was judged: the day, the model, columns that might differ."""
+    content = {"accepted": found.accepted, "fulfilled": found.fulfilled, **asked}
     said = {"differences": list(found.differences), "row": pack_cells(row[list(promise.layout.columns)])[0]}
     events = [NewEvent(REDEEMED, found.promise, content, applicant=found.applicant, personal=said)]
     if found.fulfilled:
