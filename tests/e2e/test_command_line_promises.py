@@ -1,5 +1,15 @@
-import pytest
+from datetime import date
 
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from copa import RecoursePlanner
 from copa.models.storage import pack_estimator
 from copa.promises import Ledger
 from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
@@ -30,7 +40,7 @@ def ledger(folder, tmp_path, monkeypatch):
     return file
 
 
-def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledger, tmp_path):
+def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledger, tmp_path, monkeypatch):
     ids = json_of("promises", "record", folder / "plans.copa", *TERMS)["promises"]
     assert len(ids) > 20
     said = copa("promises", "list", "--as-of", "2026-06-30", "-o", tmp_path / "list.csv").stdout
@@ -48,10 +58,61 @@ def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledge
     copa("promises", "checkpoint", "-o", tmp_path / "check.json", "--key", folder / "key")
     said = copa("promises", "verify", *check).stdout
     assert said == f"{len(ids) + 2} events: all are as they were recorded.\n"
-    assert "deleted" in copa("promises", "purge", "--before", "2027-06-30").stdout
+    assert "which has not come" in refused("promises", "purge", "--before", "2099-06-30", code=2)
+    monkeypatch.setattr("copa.promises.days.today", lambda: date(2099, 6, 30))
+    assert "deleted" in copa("promises", "purge", "--before", "2099-06-30").stdout
     fine = {"ok": True, "first_bad": None, "events": len(ids) + 3, "message": ""}
     assert json_of("promises", "verify", *check) == fine
     assert json_of("promises", "list", "--status", "kept")["first"][0]["applicant"] == ""
+
+
+@pytest.mark.usefixtures("ledger")
+def test_promises_are_decided_waived_superseded_and_expired(tmp_path, monkeypatch):
+    table = loans.people(50, 0)
+    stern = DummyClassifier(strategy="constant", constant=False).fit(table, [True] + [False] * 49)
+    (tmp_path / "stern.skops").write_bytes(pack_estimator(stern))
+    copa("promises", "list", "--as-of", "2026-06-30", "-o", tmp_path / "list.csv")
+    header, *lines = (tmp_path / "list.csv").read_text().splitlines()
+    (tmp_path / "row.csv").write_text(f"{header}\n{lines[0]}\n")  # a line of the list is a row too
+    first, second, third, last = (lines[k].split(",")[0] for k in (0, 2, 3, -1))  # two options each
+    redeem = ("promises", "redeem", first, tmp_path / "row.csv", "--model", tmp_path / "stern.skops")
+    assert json_of(*redeem, "--as-of", "2026-06-30", code=1)["outcome"] == "broken"
+    assert "a refusal needs a reason" in refused("promises", "decide", first, "refuse", code=2)
+    assert copa("promises", "decide", first, "honour").stdout == f"Promise {first}: decided: honour.\n"
+    assert "another applicant" in refused("promises", "supersede", second, last, code=2)
+    assert json_of("promises", "supersede", second, third) == {"promise": second, "recorded": "superseded"}
+    assert copa("promises", "waive", third, "--reason", "moved").stdout == f"Promise {third}: waived.\n"
+    assert copa("promises", "expire").stdout == "0 promises expired.\n"
+    monkeypatch.setattr("copa.promises.days.today", lambda: date(2099, 6, 30))
+    assert len(json_of("promises", "expire")["expired"]) == len(lines) - 3
+    assert json_of("promises", "verify")["ok"]
+
+
+def test_cells_that_look_like_formulas_or_nothing_come_back_as_they_were(tmp_path, monkeypatch):
+    draw = np.random.default_rng(0)
+    X = pd.DataFrame({"income": draw.integers(10, 60, 300), "band": draw.choice(["-low", "=high", "NA"], 300)})
+    y = X["income"] + draw.normal(0, 5, 300) > 35
+    encode = make_column_transformer((OneHotEncoder(), ["band"]), remainder="passthrough")
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(X, y)
+    planner = RecoursePlanner(model, n_models=50, n_options=1, n_starts=4, random_state=0, progress=False).fit(X, y)
+    batch = planner.plan(X[~model.predict(X)].head(12))
+    monkeypatch.setenv("COPA_LEDGER", str(tmp_path / "bands.db"))
+    with Ledger.open(tmp_path / "bands.db") as opened:
+        opened.record(batch, model_version="1", valid_for="12 months", made="2026-01-15")
+        rows = opened.promises(as_of="2026-06-30")
+    (tmp_path / "model.skops").write_bytes(pack_estimator(model))
+    copa("promises", "list", "--as-of", "2026-06-30", "-o", tmp_path / "list.csv", "--model-version", "1")
+    assert "'=high" in (tmp_path / "list.csv").read_text()
+    gate = ("gate", tmp_path / "model.skops", "--promises", tmp_path / "list.csv", "--as-of", "2026-06-30")
+    monkeypatch.delenv("COPA_LEDGER")
+    assert json_of(*gate)["n_broken"] == 0
+    with Ledger.open(tmp_path / "bands.db") as opened:
+        for band in ("NA", "=high"):
+            promise = rows.index[rows["band"] == band][0]
+            rows.loc[[promise], ["income", "band"]].to_csv(tmp_path / "row.csv", index=False)
+            redeem = ("promises", "redeem", promise, tmp_path / "row.csv", "--model", tmp_path / "model.skops")
+            own = ("--ledger", tmp_path / "bands.db", "--as-of", "2026-06-30")
+            assert json_of(*redeem, *own)["outcome"] == "kept"
 
 
 def test_a_row_that_does_not_fulfil_the_promise_ends_with_1(folder, ledger, tmp_path):
@@ -100,6 +161,12 @@ def test_a_ledger_that_is_not_there_is_not_made_by_looking(tmp_path):
     line = refused("promises", "list", "--ledger", tmp_path / "none.db", code=2)
     assert "does not exist" in line
     assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("wrong", [("--valid-for", "x"), ("--made", "x"), ("--may-differ", "x"), ("--by", "\n")])
+def test_wrong_terms_make_no_ledger(folder, tmp_path, wrong):
+    refused("promises", "record", folder / "plans.copa", "--ledger", tmp_path / "new.db", *TERMS, *wrong, code=2)
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_damaged_file_of_plans_leaves_nothing_in_the_ledger(folder, tmp_path):

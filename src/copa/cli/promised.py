@@ -1,14 +1,21 @@
-"""Where commands read promises from: a ledger, or a file in its place."""
+"""Where commands read promises from: a ledger, or a file in its place; and the options they have in common."""
 
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from copa._core.progress import stage
 from copa.cli.messages import MisuseError, misuse
+from copa.tables.files import unquoted_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.promises import Ledger
 
 VARIABLE = "COPA_LEDGER"
 SAVED = (".copa", ".zip")
@@ -24,6 +31,38 @@ PromisesFile = Annotated[
         metavar="FILE",
     ),
 ]
+
+By = Annotated[
+    str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
+]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
+]
+ModelVersion = Annotated[
+    str | None,
+    typer.Option("--model-version", help="Only promises that were made with this model.", metavar="TEXT"),
+]
+
+
+def open_ledger(url: str, *, create: bool = False) -> "Ledger":
+    """Open the ledger that the command line names."""
+    from copa.promises import Ledger
+
+    with misuse(), stage("opening the ledger"):
+        return Ledger.open(url, create=create)
+
+
+def unquoted_promises(path: Path, table: "pd.DataFrame") -> "pd.DataFrame":
+    """A table of a file; of one that `copa promises list` wrote, without the quotes before text that begins a formula.
+
+    Parameters
+    ----------
+    path : Path
+    table : DataFrame
+        As it was read.
+    """
+    own = len(table.columns) > 0 and table.columns[0] == "promise"
+    return unquoted_table(table) if own and path.suffix.lower() not in (".parquet", ".pq") else table
 
 
 def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any], stack: ExitStack) -> Any:
@@ -53,4 +92,4 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
             raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
         if path.suffix.lower() in SAVED:
             return PlanBatch.concat([*read_parts(PlanBatch, path)]) if in_parts(path) else PlanBatch.load(path)
-        return read(path)
+        return unquoted_promises(path, read(path))

@@ -12,17 +12,16 @@ from copa._core.words import counted, rounded_down
 from copa.cli.fit import load_model
 from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, RawCells, open_data, require_outputs
-from copa.cli.promised import LedgerUrl
+from copa.cli.options import AsJson, Delimiter, RawCells, require_outputs
+from copa.cli.promise_ends import decide, expire, supersede, waive
+from copa.cli.promised import AsOf, By, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.storage import in_parts, read_parts
-from copa.tables.files import quoted_table, read_table
+from copa.tables.files import quoted_table, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from copa.promises import Ledger
 
 SHOWN = 20  # promises on the terminal
 SAVED = (".copa", ".zip")
@@ -32,12 +31,6 @@ commands = typer.Typer(
     cls=Group, help="What was promised to people, and what became of it: a ledger.", no_args_is_help=True
 )
 
-By = Annotated[
-    str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
-]
-AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
-]
 MayDiffer = Annotated[
     list[str] | None,
     typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
@@ -46,14 +39,6 @@ Key = Annotated[
     Path | None, typer.Option("--key", help="File with the key of checkpoints, at least 16 bytes.", metavar="FILE")
 ]
 SkopsModel = Annotated[Path | None, typer.Option("--model", help="Fitted model: .skops.", metavar="FILE")]
-
-
-def open_ledger(url: str, *, create: bool = False) -> "Ledger":
-    """Open the ledger that the command line names."""
-    from copa.promises import Ledger
-
-    with misuse(), stage("opening the ledger"):
-        return Ledger.open(url, create=create)
 
 
 def record(  # noqa: PLR0913 - the options of the command
@@ -74,6 +59,8 @@ def record(  # noqa: PLR0913 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Record the options of saved plans as promises; those that are recorded already are not recorded again."""
+    from copa.promises.record import require_recordable
+
     if plans.suffix.lower() not in SAVED:
         raise MisuseError(f"plans must be a file of plans, {' or '.join(SAVED)}, got {plans.name}")
     if not plans.is_file():
@@ -86,8 +73,8 @@ def record(  # noqa: PLR0913 - the options of the command
         "may_differ": may_differ or (),
         "recorded_by": recorded_by,
     }
-    for _ in _batches(plans):  # a damaged part must not leave half of the file in the ledger
-        pass
+    with misuse():
+        require_recordable(_batches(plans), terms)  # a damaged part must not leave half of the file in the ledger
     with open_ledger(ledger, create=True) as opened:
         ids: list[str] = []
         for batch in _batches(plans):
@@ -115,6 +102,7 @@ def list_promises(
         str, typer.Option(help="open, kept, broken, expired, waived, superseded or all.", metavar="STATUS")
     ] = "open",
     as_of: AsOf = None,
+    model_version: ModelVersion = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all of them to this .csv file.", metavar="FILE")
     ] = None,
@@ -124,16 +112,14 @@ def list_promises(
     """List promises, with the rows that were promised in the output file."""
     require_outputs({"--output": (output, (".csv",))})
     with open_ledger(ledger) as opened, misuse():
-        blocks = counting(opened.blocks(status, as_of), "reading promises", None, "blocks")
-        n_promises, kept, texts = 0, list[Any](), list[str]()
-        for block in blocks:
+        read = opened.blocks(status, as_of, model_version=model_version)
+        n_promises, kept, written = 0, list[Any](), list[Any]()
+        for block in counting(read, "reading promises", None, "blocks"):
             n_promises += len(block)
             kept.append(block.head(max(0, SHOWN - sum(map(len, kept)))))
-            if output is not None:
-                table = block.reset_index()
-                texts.append((table if raw_cells else quoted_table(table)).to_csv(index=False, lineterminator="\n"))
+            written += [] if output is None else [block]
     if output is not None:
-        write_atomically(output, _joined(texts).encode())
+        _write(output, written, raw_cells=raw_cells)
     rows = [_line(promise, row) for block in kept for promise, row in _facts(block).iterrows()]
     if as_json:
         show_json({"promises": n_promises, "first": [dict(zip(COLUMNS, row, strict=True)) for row in rows]})
@@ -145,14 +131,16 @@ def list_promises(
     return FINE
 
 
-def _joined(texts: list[str]) -> str:
-    """Tables of the same columns under one header; those of other columns begin with their own, after an empty line."""
-    text, header = "", None
-    for part in texts:
-        own, _, rest = part.partition("\n")
-        text += rest if own == header else f"{'' if header is None else chr(10)}{part}"
-        header = own
-    return text
+def _write(output: Path, blocks: list[Any], *, raw_cells: bool) -> None:
+    """All promises in one table; cells of columns that a row does not have are empty."""
+    from copa.promises.promised_rows import PROMISE, concat_facts
+
+    table = concat_facts(blocks)
+    if PROMISE in table.columns:
+        raise MisuseError(f"the promised rows have a column {PROMISE!r}, which is that of the ids in the file")
+    table = table.reset_index()
+    text = (table if raw_cells else quoted_table(table)).to_csv(index=False, lineterminator="\n")
+    write_atomically(output, text.encode())
 
 
 def _facts(block: Any) -> Any:
@@ -177,6 +165,9 @@ def redeem(  # noqa: PLR0913 - the options of the command
     ] = None,
     reason: Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")] = "",
     may_differ: MayDiffer = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Probability from which the model accepts; default: what `predict` says.")
+    ] = None,
     as_of: AsOf = None,
     recorded_by: By = None,
     delimiter: Delimiter = ",",
@@ -188,8 +179,8 @@ def redeem(  # noqa: PLR0913 - the options of the command
     """
     if model is None:
         raise MisuseError("today's model is needed: give --model FILE")
-    table = open_data(row, delimiter)
-    own, _ = read_table(table, table.names, {})
+    with misuse():
+        own = _person(row, delimiter)
     fitted = _model(model)
     with open_ledger(ledger) as opened, misuse():
         found = opened.redeem(
@@ -199,6 +190,7 @@ def redeem(  # noqa: PLR0913 - the options of the command
             decision=decision,
             reason=reason,
             may_differ=may_differ or (),
+            threshold=threshold,
             as_of=as_of,
             recorded_by=recorded_by,
         )
@@ -211,6 +203,14 @@ def redeem(  # noqa: PLR0913 - the options of the command
         for difference in found.differences:
             show(f"  {difference}")
     return FINE if found.outcome == "kept" or found.decision == "honour" else FAILED
+
+
+def _person(row: Path, delimiter: str) -> Any:
+    """The cells as they are written, which the promise gives their types; without facts, if `list` wrote them."""
+    from copa.promises.promised_rows import PROMISE, split_facts
+
+    table = unquoted_promises(row, read_options(row, delimiter))
+    return split_facts(table)[1] if len(table.columns) and table.columns[0] == PROMISE else table
 
 
 def verify(
@@ -273,6 +273,8 @@ def purge(
 commands.command(cls=Command)(guarded(record))
 commands.command("list", cls=Command)(guarded(list_promises))
 commands.command(cls=Command)(guarded(redeem))
+for act in (decide, waive, supersede, expire):
+    commands.command(cls=Command)(guarded(act))
 commands.command(cls=Command)(guarded(verify))
 commands.command(cls=Command)(guarded(checkpoint))
 commands.command(cls=Command)(guarded(purge))

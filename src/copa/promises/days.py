@@ -1,10 +1,14 @@
-"""Days of promises: as they are given, and whether they have come."""
+"""Days of promises: as they are given, whether they have come, and the last one of a span."""
 
-from datetime import UTC, date, datetime
+import calendar
+import re
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
+
+_SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
 
 
 def today() -> date:
@@ -16,12 +20,21 @@ def read_day(as_of: Any, name: str = "as_of") -> date:
     """Return a date, given as one, as a point in time, or as text like 2026-11-18; None is today, in UTC."""
     if as_of is None:
         return today()
+    day = _as_day(as_of)
+    if day is None:
+        raise InvalidInputError(f"{name} must be a date, such as 2026-11-18, got {shown(as_of)}")
+    return day
+
+
+def _as_day(given: Any) -> date | None:
+    """A date, None for what is none: pandas' NaT is a datetime that is not itself."""
+    if isinstance(given, date):
+        day = given.date() if isinstance(given, datetime) else given
+        return day if day == day else None  # noqa: PLR0124
     try:
-        if isinstance(as_of, datetime):
-            return as_of.date()
-        return as_of if isinstance(as_of, date) else date.fromisoformat(as_of)
+        return date.fromisoformat(given)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"{name} must be a date, such as 2026-11-18, got {shown(as_of)}") from None
+        return None
 
 
 def read_past_day(as_of: Any, name: str = "as_of") -> date:
@@ -30,3 +43,40 @@ def read_past_day(as_of: Any, name: str = "as_of") -> date:
     if day > today():
         raise InvalidInputError(f"{name} is {day}, which has not come: today is {today()}, in UTC")
     return day
+
+
+def read_end(valid_for: Any, made: date) -> date:
+    """Last day on which a promise is valid: given as a span, as text such as "12 months", or as the day itself."""
+    end = _end(valid_for, made)
+    if end is None:
+        raise InvalidInputError(
+            f'valid_for must be a span such as "12 months" or "90 days", a timedelta, or a date, got {shown(valid_for)}'
+        )
+    if end < made:
+        raise InvalidInputError(f"the promise would end on {end}, before it is made on {made}; give a later date")
+    return end
+
+
+def _end(valid_for: Any, made: date) -> date | None:  # noqa: PLR0911 - one per way to say it
+    try:
+        if isinstance(valid_for, timedelta):
+            return made + valid_for
+        if isinstance(valid_for, date):
+            return _as_day(valid_for)
+        if not isinstance(valid_for, str):
+            return None
+        found = _SPAN.fullmatch(valid_for.lower())
+        if found is None:
+            return date.fromisoformat(valid_for.strip())
+        number, unit = int(found[1]), found[2]
+        if unit in ("day", "week"):
+            return made + timedelta(days=number * (7 if unit == "week" else 1))
+        return _months_later(made, number * (12 if unit == "year" else 1))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _months_later(day: date, months: int) -> date:
+    """The same day of the month, or the last one where there is none."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))

@@ -6,24 +6,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.reading import read_count, read_word
-from copa._core.words import shown
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.days import read_day, read_past_day
 from copa.promises.ledger_check import LedgerCheck
 from copa.promises.record import promises_of, read_columns, read_text, terms_of
 from copa.promises.redeem import (
-    BROKEN,
     DECISIONS,
-    KEPT,
-    NOT_FULFILLED,
     Redemption,
     choose,
+    judged,
     read_decision,
     read_reference,
     read_row,
 )
-from copa.promises.todays_model import model_accepts, model_fingerprint, todays_model
+from copa.promises.todays_model import model_fingerprint, todays_model
 from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 
 BLOCK = 50_000
 PACKAGES = "pip install 'copa-recourse[ledger]'"
-REDEEMED, WAIVED, SUPERSEDED = "redeemed", "waived", "superseded"
 
 
 class Ledger:
@@ -328,19 +324,7 @@ class Ledger:
             candidates = find_promises(connection, reference, day)
         promise = choose(candidates, reference, row, model, may_differ)
         own = read_row(row, promise.layout, model)
-        differences = promise.differences(own, may_differ)
-        label = unpack_entry(promise.terms["favourable"])
-        accepted = model_accepts(model, own, label, threshold, promise.terms["threshold"])
-        outcome = NOT_FULFILLED if differences else KEPT if accepted else BROKEN
-        found = Redemption(
-            promise.promise,
-            promise.applicant,
-            fulfilled=not differences,
-            accepted=accepted,
-            outcome=outcome,
-            differences=differences,
-            decision=decision if outcome == BROKEN else None,
-        )
+        found = judged(promise, own, model, threshold, may_differ, decision)
         asked = {
             "as_of": day.isoformat(),
             "may_differ": read_columns(may_differ, promise.layout.columns, "may_differ"),
@@ -385,7 +369,12 @@ class Ledger:
         recorded_by : str, optional
             Who records it; default: the user of this process.
         """
-        self._end(promise_id, WAIVED, {}, reason, recorded_by)
+        from copa.promises._storage.closing import end
+        from copa.promises._storage.tables import WAIVED
+
+        _, told = read_decision(None, reason)
+        with self._writing(recorded_by) as writer:
+            end(writer, read_reference(promise_id), WAIVED, {}, told)
 
     def supersede(self, promise_id: str, by: str, reason: str = "", *, recorded_by: str | None = None) -> None:
         """Record that another promise takes the place of one.
@@ -395,24 +384,17 @@ class Ledger:
         promise_id : str
             Id of the promise that ends.
         by : str
-            Id of the promise that takes its place, which must be open.
+            Id of the promise that takes its place, which must be open and made to the same applicant.
         reason : str
             Why.
         recorded_by : str, optional
             Who records it; default: the user of this process.
         """
-        if by == promise_id:
-            raise InvalidInputError(f"a promise cannot take its own place, got {shown(by)} twice")
-        self._end(promise_id, SUPERSEDED, {"by": read_reference(by)}, reason, recorded_by)
-
-    def _end(self, promise_id: str, kind: str, content: dict[str, Any], reason: str, recorded_by: str | None) -> None:
-        from copa.promises._storage.closing import end, require_open
+        from copa.promises._storage.closing import supersede
 
         _, told = read_decision(None, reason)
         with self._writing(recorded_by) as writer:
-            if "by" in content:
-                require_open(writer, content["by"])
-            end(writer, read_reference(promise_id), kind, content, told)
+            supersede(writer, read_reference(promise_id), read_reference(by), told)
 
     def expire(self, as_of: Any = None, *, recorded_by: str | None = None) -> list[str]:
         """Record the end of all promises whose last day is over.

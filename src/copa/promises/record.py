@@ -1,10 +1,8 @@
 """From plans to promises: which options can be promised, what is kept of them, and until when they are valid."""
 
-import calendar
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +20,7 @@ from copa.plans.changes import named_ends
 from copa.plans.frames import labels, option_numbers
 from copa.promises._storage.digests import canonical
 from copa.promises._storage.layouts import pack_cells, pack_layout
-from copa.promises.days import read_day
+from copa.promises.days import read_day, read_end
 from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import alone, cells_of, plain
 from copa.tables.packing import pack_entry
@@ -32,8 +30,6 @@ from copa.uncertainty.set_files import pack_set
 PROMISABLE = ("ok", "fragile")  # statuses of plans whose options are handed to people
 ABOVE, BELOW = "above", "below"  # the side of an interval that the option leaves open
 LONGEST_TEXT = 200
-
-_SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
 
 
 @dataclass(frozen=True)
@@ -103,6 +99,17 @@ def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any,
     )
 
 
+def require_recordable(batches: Iterable[PlanBatch], terms: Mapping[str, Any]) -> None:
+    """Raise what `Ledger.record` would say of these batches, for those who must know before there is a ledger."""
+    own = dict(terms)
+    recorded_by = own.pop("recorded_by")
+    if recorded_by is not None:
+        read_text(recorded_by, "recorded_by")
+    for batch in batches:
+        terms_of(batch, **own)
+        people_of(batch)
+
+
 def read_text(value: Any, name: str) -> str:
     """Read a short text of one line that is not empty."""
     if (
@@ -125,43 +132,6 @@ def read_columns(given: Any, known: Iterable[Any], name: str) -> list[str]:
         if column not in columns:
             raise InvalidInputError(f"{name}: there is no column {shown(column)}; {hint(column, columns)}")
     return sorted(set(names))
-
-
-def read_end(valid_for: Any, made: date) -> date:
-    """Last day on which a promise is valid: given as a span, as text such as "12 months", or as the day itself."""
-    end = _end(valid_for, made)
-    if end is None:
-        raise InvalidInputError(
-            f'valid_for must be a span such as "12 months" or "90 days", a timedelta, or a date, got {shown(valid_for)}'
-        )
-    if end < made:
-        raise InvalidInputError(f"the promise would end on {end}, before it is made on {made}; give a later date")
-    return end
-
-
-def _end(valid_for: Any, made: date) -> date | None:  # noqa: PLR0911 - one per way to say it
-    try:
-        if isinstance(valid_for, timedelta):
-            return made + valid_for
-        if isinstance(valid_for, date):
-            return valid_for.date() if isinstance(valid_for, datetime) else valid_for
-        if not isinstance(valid_for, str):
-            return None
-        found = _SPAN.fullmatch(valid_for.lower())
-        if found is None:
-            return date.fromisoformat(valid_for.strip())
-        number, unit = int(found[1]), found[2]
-        if unit in ("day", "week"):
-            return made + timedelta(days=number * (7 if unit == "week" else 1))
-        return _months_later(made, number * (12 if unit == "year" else 1))
-    except (OverflowError, ValueError):
-        return None
-
-
-def _months_later(day: date, months: int) -> date:
-    """The same day of the month, or the last one where there is none."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def fingerprint(model: Any) -> str:
@@ -217,7 +187,7 @@ def promises_of(batch: PlanBatch, options: Any = None) -> Iterator[NewPromise]:
     if not len(rows):
         return
     cells = pack_cells(batch.options.iloc[rows])
-    numbers, people = option_numbers(batch)[rows].tolist(), _people(batch)
+    numbers, people = option_numbers(batch)[rows].tolist(), people_of(batch)
     guarantees, owners = batch.option_lower[rows].tolist(), batch.owner[rows].tolist()
     ambiguity, proofs = set_digest(batch.ambiguity), dict[int, str]()
     regions = _regions(batch, rows)
@@ -236,8 +206,17 @@ def promises_of(batch: PlanBatch, options: Any = None) -> Iterator[NewPromise]:
         )
 
 
-def _people(batch: PlanBatch) -> list[str]:
-    return [alone(label) for label in labels(batch.applicants.index, np.arange(len(batch)))]
+def people_of(batch: PlanBatch) -> list[str]:
+    """The applicants of a batch as text, by which two of them must not become one."""
+    given = batch.applicants.index.tolist()
+    people = [alone(label) for label in labels(batch.applicants.index, np.arange(len(batch)))]
+    seen: dict[str, Any] = {}
+    for person, label in zip(people, given, strict=True):
+        if type(seen.setdefault(person, label)) is not type(label):
+            raise InvalidInputError(
+                f"applicants {seen[person]!r} and {label!r} would both be called {shown(person)}; give other labels"
+            )
+    return people
 
 
 def _regions(batch: PlanBatch, rows: Any) -> list[dict[str, list[Any]]]:
@@ -280,7 +259,7 @@ def chosen_options(batch: PlanBatch, options: Any) -> Any:
     if not isinstance(options, Mapping):
         return np.flatnonzero(able & np.isin(numbers, _numbers(options)))
     places: dict[Any, int] = {}
-    for i, (label, person) in enumerate(zip(batch.applicants.index, _people(batch), strict=True)):
+    for i, (label, person) in enumerate(zip(batch.applicants.index, people_of(batch), strict=True)):
         places.setdefault(person, i)
         places.setdefault(plain(label), i)
     chosen: list[int] = []

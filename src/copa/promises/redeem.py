@@ -13,10 +13,11 @@ from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.plans.changes import changed_cells
 from copa.promises.record import ABOVE, BELOW, read_columns, read_text
-from copa.promises.todays_model import todays_model
+from copa.promises.todays_model import model_accepts, todays_model
 from copa.tables.casting import cast_like
 from copa.tables.cells import as_text, is_missing, plain
 from copa.tables.frames import as_pandas, is_table
+from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,6 +191,30 @@ def choose(candidates: Sequence[Promise], asked: str, row: Any, model: Any, may_
     raise InvalidInputError(
         f"the row fulfils none of the {len(candidates)} open promises of applicant {shown(asked)}; redeem one of "
         f"them by its id: {listed([promise.promise for promise in candidates])}"
+    )
+
+
+def judged(
+    promise: Promise,
+    row: "pd.DataFrame",
+    model: Any,
+    threshold: float | None,
+    may_differ: Iterable[str],
+    decision: str | None,
+) -> Redemption:
+    """What comes of a person's return: whether the row fulfils the promise, and whether the model accepts it."""
+    differences = promise.differences(row, may_differ)
+    label = unpack_entry(promise.terms["favourable"])
+    accepted = model_accepts(model, row, label, threshold, promise.terms["threshold"])
+    outcome = NOT_FULFILLED if differences else KEPT if accepted else BROKEN
+    return Redemption(
+        promise.promise,
+        promise.applicant,
+        fulfilled=not differences,
+        accepted=accepted,
+        outcome=outcome,
+        differences=differences,
+        decision=decision if outcome == BROKEN else None,
     )
 
 

@@ -103,7 +103,9 @@ def test_promises_end_as_said(small, loan_plans, valid_for, end):
         ({"valid_for": "a while"}, "valid_for must be a span"),
         ({"valid_for": 12}, "valid_for must be a span"),
         ({"valid_for": "99999 years"}, "valid_for must be a span"),
+        ({"valid_for": pd.NaT}, "valid_for must be a span"),
         ({"made": "15.1.2026"}, "made must be a date"),
+        ({"made": pd.NaT}, "made must be a date"),
         ({"model_version": ""}, "model_version must be text"),
         ({"model_version": "a\x00b"}, "model_version must be text"),
         ({"may_differ": ["agee"]}, "no column 'agee'; did you mean 'age'"),
@@ -117,6 +119,14 @@ def test_bad_terms_are_refused_in_one_line_and_nothing_is_written(small, loan_pl
         small.record(loan_plans, **{**TERMS, **change})
     assert "\n" not in str(refusal.value)
     assert query(small, "SELECT seq FROM events") == query(small, "SELECT id FROM terms") == []
+
+
+def test_applicants_that_would_become_one_are_refused(small, loan_plans):
+    some = loan_plans[:2]
+    alike = replace(some, applicants=some.applicants.set_axis(pd.Index([1, "1"], dtype=object)))
+    with pytest.raises(InvalidInputError, match="applicants 1 and '1' would both be called '1'"):
+        small.record(alike, **TERMS)
+    assert query(small, "SELECT seq FROM events") == []
 
 
 def test_what_is_no_batch_is_refused(small):
@@ -206,7 +216,7 @@ def test_an_empty_ledger_has_an_empty_table_and_verifies(ledger):
 
 
 def test_promises_are_waived_and_superseded_once(ledger, loan_plans):
-    first, second, third = ledger.record(loan_plans[:5], **TERMS)[:3]
+    first, second, third, *_, other = ledger.record(loan_plans[:5], **TERMS)
     ledger.waive(first, "moved away", recorded_by="ann")
     ledger.supersede(second, third)
     assert ledger.promises("waived").index.tolist() == [first]
@@ -217,6 +227,7 @@ def test_promises_are_waived_and_superseded_once(ledger, loan_plans):
         (lambda: ledger.supersede(first, third), "is not open: it was waived"),
         (lambda: ledger.supersede(third, second), "is not open: it was superseded"),
         (lambda: ledger.supersede(third, third), "its own place"),
+        (lambda: ledger.supersede(third, other), "was made to another applicant than"),
         (lambda: ledger.waive("p0"), "no promise 'p0'"),
         (lambda: ledger.decide(third, "honour"), "is not broken"),
         (lambda: ledger.decide("p0", "honour"), "no promise 'p0'"),

@@ -12,7 +12,7 @@ from copa.exceptions import InvalidInputError
 from copa.promises._storage.chain import NewEvent, Writer
 from copa.promises._storage.layouts import unpack_layout
 from copa.promises._storage.listing import closing, promises_query, read_terms
-from copa.promises._storage.tables import BROKEN, DECIDED, EXPIRED, events, layouts, personal, terms
+from copa.promises._storage.tables import BROKEN, DECIDED, EXPIRED, SUPERSEDED, events, layouts, personal, terms
 from copa.promises.redeem import Promise, promise_from
 
 
@@ -64,6 +64,17 @@ def end(writer: Writer, promise: str, kind: str, content: Mapping[str, Any], rea
     applicant = require_open(writer, promise)
     said = {"reason": reason} if reason else None
     writer.append([NewEvent(kind, promise, content, applicant=applicant, personal=said)])
+
+
+def supersede(writer: Writer, promise: str, by: str, reason: str) -> None:
+    """End an open promise in favour of another to the same applicant."""
+    if by == promise:
+        raise InvalidInputError(f"a promise cannot take its own place, got {shown(by)} twice")
+    if require_open(writer, promise) != require_open(writer, by):
+        raise InvalidInputError(
+            f"promise {shown(by)} was made to another applicant than {shown(promise)}, and cannot take its place"
+        )
+    end(writer, promise, SUPERSEDED, {"by": by}, reason)
 
 
 def expire(writer: Writer, as_of: date) -> list[str]:
