@@ -31,16 +31,16 @@ PromisesFile = Annotated[
         metavar="FILE",
     ),
 ]
+ModelVersion = Annotated[
+    str | None,
+    typer.Option("--model-version", help="Only promises made with this version of the model.", metavar="TEXT"),
+]
 
 By = Annotated[
     str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
 ]
 AsOf = Annotated[
     str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
-]
-ModelVersion = Annotated[
-    str | None,
-    typer.Option("--model-version", help="Only promises that were made with this model.", metavar="TEXT"),
 ]
 
 
