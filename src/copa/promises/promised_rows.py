@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
@@ -35,6 +36,7 @@ FACTS = (
     "valid_until",
     "recorded_by",
 )
+NUMBERS = ("option_guarantee", "confidence")
 OPEN = "open"
 
 
@@ -241,7 +243,8 @@ def promised_rows(promises: Any) -> PromisedRows:
     if isinstance(promises, PlanBatch):
         return _of_batch(promises)
     if is_table(promises):
-        return PromisedRows(*split_facts(as_pandas(promises, "promises")))
+        facts, rows = split_facts(as_pandas(promises, "promises"))
+        return PromisedRows(facts.assign(**{name: _numbers(facts[name]) for name in NUMBERS}), rows)
     listed = getattr(promises, "promises", None)  # of a ledger, which is not imported here
     if callable(listed):
         return PromisedRows(*split_facts(listed()), getattr(promises, "favourable", None))
@@ -298,6 +301,17 @@ def _iso_day(cell: Any) -> str:
         return "" if day is None else read_day(day).isoformat()
     except (InvalidInputError, ValueError):
         return ""
+
+
+def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A fact that is a number, also from the text of a file; None where it is not known."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = numbers.isna() & column.notna() & (column.astype(str).str.strip() != "")
+    if bad.any():
+        raise InvalidInputError(f"{column.name} must hold numbers, got {shown(column[bad].iloc[0])}")
+    return column if column.isna().all() else numbers
 
 
 def _unknown(size: int) -> "npt.NDArray[np.object_]":

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from copa.exceptions import InvalidInputError, MissingPackageError
+from copa.models.base import Model
 from copa.promises.record import fingerprint
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ def model_accepts(
             f"give the planner as model, or threshold={promised_at:g} (or that at which the model decides today)"
         )
     read = DecidingModel.read(estimator, list(row.columns), threshold=cut, favourable=favourable, role=ROLE)
-    return bool(read.accepts(row)[0])
+    try:
+        return bool(Model.accepts(read, row)[0])
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInputError(f"the model refuses the row: {' '.join(str(error).split())}") from error
 
 
 def model_fingerprint(model: Any) -> str:

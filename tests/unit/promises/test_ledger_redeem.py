@@ -171,11 +171,11 @@ def test_what_cannot_be_redeemed_is_said_in_one_line_and_nothing_is_written(prom
         ((promise, row, Ridge().fit(row[["debt"]], [1.0])), {}, "Ridge is not a fitted classifier"),
         ((promise, row, LogisticRegression()), {}, "is not a fitted classifier"),
         ((promise, row, three), {}, "must choose between 2 classes, it has 3"),
-        ((promise, row.assign(debt=None), bank.model), {}, "the model refuses promised rows: Input X contains NaN"),
+        ((promise, row.assign(debt=None), bank.model), {}, "the model refuses the row: Input X contains NaN"),
         (
             (promise, row.assign(debt=float("inf")), bank.model),
             {},
-            "the model refuses promised rows: Input X contains inf",
+            "the model refuses the row: Input X contains inf",
         ),
         ((promise, row.assign(debt="much"), bank.model), {}, "column 'debt' must hold numbers"),
         ((promise, row.assign(job="king"), bank.model), {}, "the model refuses the row: .*king"),

@@ -94,6 +94,8 @@ def test_a_ledger_stands_for_its_open_promises_and_its_label() -> None:
 def test_what_is_no_table_and_rows_that_are_missing_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"promises must be a Ledger, a PlanBatch or a DataFrame .* got int"):
         promised_rows(3)
+    with pytest.raises(InvalidInputError, match="option_guarantee must hold numbers, got 'high'"):
+        promised_rows(join_facts(facts(option_guarantee=["0.8", "high"]), ROWS))
     with pytest.raises(InvalidInputError, match="there are 2 promises and 1 rows"):
         join_facts(facts(), ROWS.head(1))
     with pytest.raises(InvalidInputError, match="as_of must be a date, such as 2026-11-18, got 'March'"):
