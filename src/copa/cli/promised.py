@@ -21,6 +21,12 @@ VARIABLE = "COPA_LEDGER"
 SAVED = (".copa", ".zip")
 HELP = f"Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into {VARIABLE}."
 
+By = Annotated[
+    str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
+]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
+]
 LedgerUrl = Annotated[str, typer.Option("--ledger", envvar=VARIABLE, help=HELP, metavar="URL")]
 OtherLedger = Annotated[str | None, typer.Option("--ledger", help=HELP, metavar="URL")]
 PromisesFile = Annotated[
@@ -35,34 +41,6 @@ ModelVersion = Annotated[
     str | None,
     typer.Option("--model-version", help="Only promises made with this version of the model.", metavar="TEXT"),
 ]
-
-By = Annotated[
-    str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
-]
-AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="Day to look at, such as 2026-06-30; default: today.", metavar="DATE")
-]
-
-
-def open_ledger(url: str, *, create: bool = False) -> "Ledger":
-    """Open the ledger that the command line names."""
-    from copa.promises import Ledger
-
-    with misuse(), stage("opening the ledger"):
-        return Ledger.open(url, create=create)
-
-
-def unquoted_promises(path: Path, table: "pd.DataFrame") -> "pd.DataFrame":
-    """A table of a file; of one that `copa promises list` wrote, without the quotes before text that begins a formula.
-
-    Parameters
-    ----------
-    path : Path
-    table : DataFrame
-        As it was read.
-    """
-    own = len(table.columns) > 0 and table.columns[0] == "promise"
-    return unquoted_table(table) if own and path.suffix.lower() not in (".parquet", ".pq") else table
 
 
 def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any], stack: ExitStack) -> Any:
@@ -93,3 +71,24 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
         if path.suffix.lower() in SAVED:
             return PlanBatch.concat([*read_parts(PlanBatch, path)]) if in_parts(path) else PlanBatch.load(path)
         return unquoted_promises(path, read(path))
+
+
+def open_ledger(url: str, *, create: bool = False) -> "Ledger":
+    """Open the ledger that the command line names."""
+    from copa.promises import Ledger
+
+    with misuse(), stage("opening the ledger"):
+        return Ledger.open(url, create=create)
+
+
+def unquoted_promises(path: Path, table: "pd.DataFrame") -> "pd.DataFrame":
+    """A table of a file; of one that `copa promises list` wrote, without the quotes before text that begins a formula.
+
+    Parameters
+    ----------
+    path : Path
+    table : DataFrame
+        As it was read.
+    """
+    own = len(table.columns) > 0 and table.columns[0] == "promise"
+    return unquoted_table(table) if own and path.suffix.lower() not in (".parquet", ".pq") else table
