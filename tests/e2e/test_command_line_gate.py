@@ -89,6 +89,27 @@ def test_what_cannot_be_tried_is_one_line_and_exit_code_2(files):
     assert "No such option" in misused("gate", candidate, "--limit", "3")
 
 
+def test_files_that_cannot_be_read_are_no_verdict_but_exit_code_2(files, tmp_path):
+    junk = {name: tmp_path / name for name in ("junk.skops", "junk.db", "empty.csv", "junk.copa")}
+    for name, path in junk.items():
+        path.write_bytes(b"" if name == "empty.csv" else b"no such file at all" * 100)
+    candidate, ledger = files / "candidate.skops", ("--ledger", files / "promises.db", "--as-of", "2026-11-18")
+    for arguments in (
+        (junk["junk.skops"], *ledger),
+        (candidate, "--ledger", junk["junk.db"]),
+        (candidate, "--promises", junk["empty.csv"]),
+        (candidate, *ledger, "--current", junk["junk.copa"]),
+        (candidate, *ledger, "-o", tmp_path / "no" / "folder" / "page.html"),
+    ):
+        refused("gate", *arguments, code=2)
+
+
+def test_only_promises_of_a_model_version_are_tried(files):
+    assert json_of(*on(files, "--model-version", "2026-01"), code=1)["n_broken"] > 0
+    line = refused(*on(files, "--model-version", "2025-12"), code=2)
+    assert "no outstanding promise of model version '2025-12'" in line
+
+
 def test_candidates_with_other_columns_or_labels_are_one_line(files, tmp_path):
     from sklearn.linear_model import LogisticRegression
 

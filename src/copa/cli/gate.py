@@ -1,6 +1,7 @@
 """`copa gate`: a candidate model in, whether it may go live out."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +10,10 @@ import typer
 from copa._core.progress import stage
 from copa._core.words import shown
 from copa.cli.fit import load_model
-from copa.cli.messages import FAILED, FINE, MisuseError, misuse, show, show_json, show_table
+from copa.cli.messages import FAILED, FINE, LONGEST, MisuseError, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
-from copa.cli.promised import OtherLedger, PromisesFile, open_promises
+from copa.cli.promised import ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.exceptions import CopaError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +47,7 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Day on which promises are outstanding.", metavar="DATE")
     ] = None,
+    model_version: ModelVersion = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the page (.html) or the JSON (.json).", metavar="FILE")
     ] = None,
@@ -57,31 +60,51 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     """
     from copa.promises import gate as try_promises
 
-    require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
-    model = _load(candidate, "the candidate")
-    in_force = None if current is None else _open_current(current)
-    with ExitStack() as stack, misuse():
-        given = open_promises(ledger, promises, lambda path: _read(path, delimiter), stack)
-        report = try_promises(
-            model,
-            given,
-            max_broken=max_broken,
-            reference=None if reference is None else _read(reference, delimiter),
-            current=in_force,
-            groups=groups or (),
-            favourable=favourable,
-            threshold=threshold,
-            as_of=as_of,
-            progress=None,
-        )
-        risk = _portfolio(in_force, given, as_of)
-    if output is not None:
-        _write(output, report, risk)
+    with _untried():
+        require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
+        model = _load(candidate, "the candidate")
+        in_force = None if current is None else _open_current(current)
+        with ExitStack() as stack:
+            given = open_promises(ledger, promises, lambda path: _read(path, delimiter), stack)
+            report = try_promises(
+                model,
+                given,
+                max_broken=max_broken,
+                reference=None if reference is None else _read(reference, delimiter),
+                current=in_force,
+                groups=groups or (),
+                favourable=favourable,
+                threshold=threshold,
+                as_of=as_of,
+                model_version=model_version,
+                progress=None,
+            )
+            risk = _portfolio(in_force, given, as_of, model_version)
+        if output is not None:
+            _write(output, report, risk)
     if as_json:
         show_json(report.to_dict() | ({} if risk is None else {"portfolio": risk.to_dict()}))
     else:
         _show(report, risk, output)
     return FINE if report.passed else FAILED
+
+
+@contextmanager
+def _untried() -> Iterator[None]:
+    """Turn whatever goes wrong into exit code 2: 1 says that the candidate was tried, and breaks too much."""
+    try:
+        yield
+    except MisuseError:
+        raise
+    except CopaError as error:
+        raise MisuseError(str(error)) from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise MisuseError(f"{where}{error.strerror or error}") from error
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except Exception as error:
+        raise MisuseError(f"unexpected {type(error).__name__}: {str(error)[:LONGEST]}") from error
 
 
 def _load(path: Path, what: str) -> Any:
@@ -104,7 +127,7 @@ def _read(path: Path, delimiter: str) -> "pd.DataFrame":
         return read_table(table, table.names, {})[0]
 
 
-def _portfolio(in_force: Any, promises: Any, as_of: str | None) -> "PortfolioRisk | None":
+def _portfolio(in_force: Any, promises: Any, as_of: str | None, model_version: str | None) -> "PortfolioRisk | None":
     """What the next models are expected to break, where the planner of the model in force can tell."""
     from copa.exceptions import InvalidInputError
     from copa.promises import portfolio_risk
@@ -112,7 +135,7 @@ def _portfolio(in_force: Any, promises: Any, as_of: str | None) -> "PortfolioRis
     if in_force is None or not hasattr(in_force, "fitted_"):
         return None
     try:
-        return portfolio_risk(in_force, promises, as_of=as_of)
+        return portfolio_risk(in_force, promises, as_of=as_of, model_version=model_version)
     except InvalidInputError:  # a planner without refits
         return None
 

@@ -1,7 +1,7 @@
 """`gate`: which outstanding promises a candidate model would break, before it goes live."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ from copa._core.progress import showing, stage
 from copa._core.reading import is_number
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
+from copa.models.base import best_of
 from copa.promises.breakdown import Breakdown
 from copa.promises.column_effects import find_causes, typical_row
 from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel
 from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
-from copa.promises.promised_rows import PromisedRows, promised_rows, read_day, split_facts
+from copa.promises.outstanding import Outstanding
+from copa.promises.promised_rows import PromisedRows, read_day
 from copa.promises.share_interval import share_interval
 from copa.promises.swap_set import SwapCounts, swap_set
 from copa.tables.frames import as_pandas
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-BLOCK = 50_000  # promises that are tried at once
 WORST = 10  # broken promises that are explained
 
 
@@ -39,6 +40,7 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     favourable: Any = None,
     threshold: float | None = None,
     as_of: Any = None,
+    model_version: str | None = None,
     progress: bool | None = False,
 ) -> GateReport:
     """Try every outstanding promise on a candidate model, and say whether it may go live.
@@ -46,7 +48,8 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     Parameters
     ----------
     candidate : object
-        Fitted classifier or pipeline; its own `predict` decides, at its own threshold.
+        Fitted classifier or pipeline; its own `predict` decides, at its own threshold. A fitted planner stands for its
+        model, and decides at the planner's threshold.
     ledger : Ledger, PlanBatch or DataFrame
         The promises. A ledger is read in blocks, so that it may be larger than memory; each option of a batch counts as
         a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
@@ -56,16 +59,20 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
         Other rows, such as last month's applicants: who among them gains and who loses. What is typical of them is
         also what the columns of a broken promise are compared with; without them, what is typical of the promises.
     current : object, optional
-        The model in force, or the fitted planner that plans with it: the candidate is compared with it.
+        The model in force, or the fitted planner that plans with it, which decides at the planner's threshold: the
+        candidate is compared with it.
     groups : sequence of str
         Columns of the promised rows by which promises are counted too; those with many numbers in quarters.
     favourable : object, optional
-        The label that was promised; None where the ledger, the batch or the model in force say it, or labels are true
-        and false.
+        The label that was promised; None where the ledger, the batch or the planner in force say it, or labels are
+        true and false. They must not contradict each other.
     threshold : float, optional
-        Probability of the favourable label from which on both models accept; None for what their `predict` says.
+        Probability of the favourable label from which on all models accept; None for what their `predict` says, or
+        the threshold of a planner. Where promises were made at another one, the report says so.
     as_of : date or str, optional
-        Day on which the promises are outstanding; None is today, in UTC.
+        Day on which the promises are outstanding, those made later left out; None is today, in UTC.
+    model_version : str, optional
+        Try only promises made with this version of the model, such as those of one table of a ledger with several.
     progress : bool, optional
         Whether to show how far it is; None shows it on a terminal.
 
@@ -76,7 +83,8 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     Raises
     ------
     InvalidInputError
-        If there is no outstanding promise, or the candidate cannot be asked about the promised rows.
+        If there is no outstanding promise, if labels contradict each other, or if the candidate cannot be asked about
+        the promised rows.
 
     Examples
     --------
@@ -96,58 +104,30 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     limit = _read_limit(max_broken)
     names = _read_groups(groups)
     day = read_day(as_of)
-    models = _Models(candidate, current, promised_label(favourable, ledger, current), threshold)
+    outstanding = Outstanding(ledger, day, model_version)
+    models = _Models(candidate, current, outstanding, favourable, threshold)
     trial = _Trial(day, names)
     with showing(progress), stage("trying the promises", None, "promises") as advance:
-        for block in promise_blocks(ledger, day):
-            trial.add(block, *models.read(block.rows.columns))
+        for block in outstanding:
+            trial.add(block, models)
             advance(len(block))
     if trial.n == 0:
-        raise InvalidInputError(
-            f"there is no outstanding promise as of {day.isoformat()}: nothing was tried, and nothing is known"
-        )
+        raise outstanding.none()
     table = None if reference is None else as_pandas(reference, "reference")
-    return trial.report(limit, *models.found, table)
-
-
-def promise_blocks(promises: Any, as_of: date) -> Iterator[PromisedRows]:
-    """The outstanding promises of a ledger in blocks, those of a batch or a table as one.
-
-    Parameters
-    ----------
-    promises : Ledger, PlanBatch, DataFrame or PromisedRows
-        Anything with `blocks` counts as a ledger.
-    as_of : date
-    """
-    read = getattr(promises, "blocks", None)
-    if not callable(read):
-        promised = promised_rows(promises).outstanding(as_of)
-        for first in range(0, len(promised), BLOCK):
-            some = slice(first, first + BLOCK)
-            yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
-        return
-    for table in read(status="open", as_of=as_of, size=BLOCK):
-        yield _with_rows(PromisedRows(*split_facts(table)))
-
-
-def _with_rows(promised: PromisedRows) -> PromisedRows:
-    """Promises without those whose personal data were purged: there is no row to try."""
-    nameless = (promised.facts["applicant"] == "").to_numpy(dtype=bool)
-    if not nameless.any():
-        return promised
-    return promised.select(~(nameless & promised.rows.isna().all(axis=1).to_numpy()))
+    report = trial.report(limit, *models.found, table)
+    return replace(report, n_purged=outstanding.n_purged, note=_about_thresholds(outstanding, models.threshold))
 
 
 class _Models:
     """The two models, read once the columns of the promises are known."""
 
-    def __init__(self, candidate: Any, current: Any, favourable: Any, threshold: float | None) -> None:
-        if current is not None and hasattr(current, "fitted_"):  # a planner knows at what threshold its model accepts
-            self._current = (current.model, current.threshold)
-        else:
-            self._current = (current, threshold)
-        self._candidate = (candidate, threshold)
-        self._favourable = favourable
+    def __init__(
+        self, candidate: Any, current: Any, outstanding: Outstanding, favourable: Any, threshold: float | None
+    ) -> None:
+        self._candidate, self.threshold = _with_threshold(candidate, threshold)
+        self._current, self._current_threshold = _with_threshold(current, threshold)
+        self._outstanding = outstanding
+        self._favourable = outstanding.favourable(favourable, current)
         self.found: tuple[DecidingModel, DecidingModel | None]
         self._columns: list[Any] | None = None
 
@@ -156,14 +136,37 @@ class _Models:
         if self._columns != list(columns):
             self._columns = list(columns)
             self.found = (
-                self._one(self._candidate, CANDIDATE),
-                None if self._current[0] is None else self._one(self._current, IN_FORCE),
+                self._one(self._candidate, self.threshold, CANDIDATE),
+                None if self._current is None else self._one(self._current, self._current_threshold, IN_FORCE),
             )
         return self.found
 
-    def _one(self, given: tuple[Any, float | None], role: str) -> DecidingModel:
-        model, threshold = given
+    def _one(self, model: Any, threshold: float | None, role: str) -> DecidingModel:
+        needed = getattr(best_of(model), "feature_names_in_", ())
+        self._outstanding.require_columns(needed, self._columns or (), role)
         return DecidingModel.read(model, self._columns, threshold=threshold, favourable=self._favourable, role=role)
+
+
+def _with_threshold(model: Any, threshold: float | None) -> tuple[Any, float | None]:
+    """A model and the threshold at which it decides: a fitted planner knows its own."""
+    if model is None or not hasattr(model, "fitted_"):
+        return model, threshold
+    return model.model, model.threshold if threshold is None else threshold
+
+
+def _about_thresholds(outstanding: Outstanding, asked: float | None) -> str:
+    """A sentence where promises were made at another threshold than the candidate decides at; "" else."""
+    others = [
+        cut for cut in outstanding.stated.thresholds if cut is not None and cut != (0.5 if asked is None else asked)
+    ]
+    if not others:
+        return ""
+    how = "its own predict" if asked is None else f"a threshold of {asked:g}"
+    cuts = " and ".join(f"{cut:g}" for cut in others)
+    return (
+        f"Promises were made at a threshold of {cuts}, and the candidate was tried by {how}: give threshold= to try it "
+        "at another one."
+    )
 
 
 @dataclass
@@ -191,10 +194,11 @@ class _Trial:
         self.breakdown = Breakdown(self.groups, self.as_of)
         self.swap = SwapCounts(self.groups)
 
-    def add(self, block: PromisedRows, candidate: DecidingModel, in_force: DecidingModel | None) -> None:
+    def add(self, block: PromisedRows, models: _Models) -> None:
         """Try a block."""
         if len(block) == 0:
             return
+        candidate, in_force = models.read(block.rows.columns)
         accepted = candidate.accepts(block.rows)
         broken = ~accepted
         self.breakdown.add(block, broken)
@@ -287,17 +291,6 @@ def _of_reference(
     if len(table) == 0:
         raise InvalidInputError("reference has no rows")
     return swap_set(table, candidate, in_force, [name for name in groups if name in table.columns])
-
-
-def promised_label(given: Any, promises: Any, current: Any) -> Any:
-    """The label that was promised, from whoever knows it; None where nobody does."""
-    if given is not None:
-        return given
-    for known in (getattr(promises, "favourable", None), getattr(getattr(promises, "basis", None), "favourable", None)):
-        if known is not None and not callable(known):
-            return known
-    fitted = getattr(current, "fitted_", None)
-    return None if fitted is None else fitted.model.favourable
 
 
 def _read_limit(max_broken: Any) -> float:

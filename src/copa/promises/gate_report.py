@@ -35,7 +35,7 @@ class GateReport:
     passed : bool
         Whether it breaks no larger share than is allowed.
     n_promises, n_broken : int
-        Outstanding promises, all of which were tried, and those that the candidate refuses.
+        Outstanding promises that were tried, which are all that have a row, and those that the candidate refuses.
     broken_share : float
         Their share; exact, because all were tried.
     broken : DataFrame
@@ -65,6 +65,10 @@ class GateReport:
         Of scores: "log-odds" or "decision values".
     as_of : date
         Day on which the promises were outstanding.
+    n_purged : int
+        Outstanding promises that could not be tried, because their personal data were purged.
+    note : str
+        Where promises were made at another threshold than the candidate was tried at, a sentence about it.
 
     Examples
     --------
@@ -96,6 +100,8 @@ class GateReport:
     why_not: str = ""
     unit: str = "log-odds"
     as_of: date = date.min
+    n_purged: int = 0
+    note: str = ""
 
     def __repr__(self) -> str:
         told = "passed" if self.passed else "failed"
@@ -116,13 +122,21 @@ class GateReport:
             f"The candidate {told}: it would break {self.n_broken:,} of {tried} to "
             f"{counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}; allowed are {self.max_broken:.2%})."
         )
+        all_of_them = "All that have a row" if self.n_purged else "All outstanding promises"
         meaning = (
-            "All outstanding promises were tried, so the share is exact. Of promises made in the same way to other "
-            f"people this candidate would break between {self.interval.low:.2%} and {self.interval.high:.2%} "
-            f"({CONFIDENCE:.0%} confidence; the promises of one person count together). Nothing is said of other "
-            "candidates: one model hits all promises together."
+            f"{all_of_them} were tried, so the share is exact. Of promises made in the same way to other people this "
+            f"candidate would break between {self.interval.low:.2%} and {self.interval.high:.2%} ({CONFIDENCE:.0%} "
+            "confidence; the promises of one person count together). Nothing is said of other candidates: one model "
+            "hits all promises together."
         )
         sentences = [result, meaning]
+        if self.n_purged:
+            sentences.append(
+                f"Another {counted(self.n_purged, 'outstanding promise')} could not be tried: their personal data were "
+                "purged, and nothing is known of them."
+            )
+        if self.note:
+            sentences.append(self.note)
         if self.expected_share is not None:
             above = "more than" if self.broken_share > self.expected_share else "not more than"
             sentences.append(
@@ -192,6 +206,7 @@ class GateReport:
             "passed": self.passed,
             "as_of": self.as_of.isoformat(),
             "n_promises": self.n_promises,
+            "n_purged": self.n_purged,
             "n_applicants": self.n_applicants,
             "n_broken": self.n_broken,
             "broken_share": self.broken_share,
@@ -204,6 +219,7 @@ class GateReport:
             "causes": [cause.to_dict() for cause in self.causes],
             "why_not": self.why_not,
             "unit": self.unit,
+            "note": self.note,
             "metrics": self.metrics(),
             "thresholds": self.thresholds(),
             "broken": [

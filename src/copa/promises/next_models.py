@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.words import shown
+from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
+from copa.models.base import best_of
 from copa.promises.deciding_model import DecidingModel
 from copa.uncertainty.versions import refit_versions
 
@@ -31,11 +32,14 @@ class NextModels(ABC):
         Which models they are, in words.
     strategy : object or None
         What a planner has learned.
+    columns : sequence of str
+        Raw columns that they need, as far as they know them by name.
     """
 
     n_models: int
     source: str
     strategy: Any = None
+    columns: Sequence[str] = ()
 
     @staticmethod
     def read(planner: Any, favourable: Any, history: Sequence[Any] | None) -> "NextModels":
@@ -78,7 +82,21 @@ class NextModels(ABC):
         points : ndarray of shape (M, ...), optional
             The same as points of the planner's ambiguity set, where a batch of it holds them.
         """
-        return np.asarray((self.scores(rows) if points is None else self.scores_of_points(points, rows)) >= 0.0)
+        if points is not None:
+            return np.asarray(self.scores_of_points(points, rows) >= 0.0)
+        for name in self.columns:
+            if name not in rows.columns:
+                near = hint(name, [str(column) for column in rows.columns])
+                raise InvalidInputError(f"the promised rows lack the column {shown(name)} of the model; {near}")
+        try:
+            scores = self.scores(rows)
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"the model refuses promised rows: {' '.join(str(error).split())}") from error
+        unread = np.isnan(scores).any(axis=0)
+        if unread.any():
+            promise = shown(rows.index[int(unread.argmax())])
+            raise InvalidInputError(f"the model cannot read the row of promise {promise}: a value is missing")
+        return np.asarray(scores >= 0.0)
 
     @abstractmethod
     def scores_of_points(self, points: Array, rows: "pd.DataFrame") -> Array:
@@ -105,6 +123,7 @@ class Refits(NextModels, ABC):
     def __init__(self, planner: Any, strategy: Any, favourable: Any, history: Sequence[Any] | None) -> None:
         self.planner, self.strategy = planner, strategy
         self.favourable, self.history = favourable, history
+        self.columns = strategy.model.columns
         self.n_models = len(self.models_of(strategy))
         self.source = f"{self.n_models} refits on {self.kind_of(strategy)} of the training rows"
 
@@ -187,6 +206,7 @@ class GivenModels(NextModels):
             raise InvalidInputError(f"at least {FEWEST} models are needed to see how they vary, got {len(models)}")
         self._given = {"model": models, "past version": history}
         self._favourable = favourable
+        self.columns = getattr(best_of(models[0]), "feature_names_in_", ())
         self.n_models, self.source = len(models), f"the {len(models)} models given"
 
     def _read(self, word: str, columns: Any) -> list[DecidingModel]:

@@ -8,11 +8,10 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import counted
-from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
-from copa.promises.gate import promise_blocks, promised_label
 from copa.promises.next_models import NextModels
+from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows, read_day
 
 if TYPE_CHECKING:
@@ -173,6 +172,7 @@ def portfolio_risk(
     history: Sequence[Any] | None = None,
     favourable: Any = None,
     as_of: Any = None,
+    model_version: str | None = None,
 ) -> PortfolioRisk:
     """Distribution of the share of promises that the next model breaks.
 
@@ -192,6 +192,8 @@ def portfolio_risk(
         The label that was promised, where models are given and nothing else says it.
     as_of : date or str, optional
         Day on which the promises are outstanding; None is today, in UTC.
+    model_version : str, optional
+        Only promises made with this version of the model; None for all.
 
     Returns
     -------
@@ -216,12 +218,14 @@ def portfolio_risk(
     >>> len(risk.shares), risk.direction[-1][0]
     (40, 'income')
     """
-    models = NextModels.read(planner, promised_label(favourable, promises, planner), history)
+    outstanding = Outstanding(promises, read_day(as_of), model_version)
+    models = NextModels.read(planner, outstanding.favourable(favourable, planner), history)
     counts = _Counts(models)
-    for block in _blocks(promises, as_of, models):
-        counts.add(*block)
+    for block, points in _blocks(promises, outstanding, models):
+        outstanding.require_columns(models.columns, block.rows.columns, "the model")
+        counts.add(block, points)
     if counts.n == 0:
-        raise InvalidInputError("there is no outstanding promise: nothing can be said of what the next model breaks")
+        raise outstanding.none()
     return counts.result()
 
 
@@ -275,14 +279,14 @@ def past_bounds(shares: Any) -> tuple[PastBound, ...]:
     return tuple(PastBound(share, 1.0 - (j + 1) / (len(known) + 1)) for j, share in enumerate(known))
 
 
-def _blocks(promises: Any, as_of: Any, models: NextModels) -> Iterator[tuple[PromisedRows, Array | None]]:
+def _blocks(promises: Any, outstanding: Outstanding, models: NextModels) -> Iterator[tuple[PromisedRows, Array | None]]:
     """Promises in small blocks, and the points of a batch that the planner itself has made."""
     points: Array | None = None
     if isinstance(promises, PlanBatch) and models.strategy is not None:
         own = models.strategy.ambiguity(promises.ambiguity.dimension - 1)
         points = promises.points if promises.ambiguity.same_as(own) else None
     first = 0
-    for block in promise_blocks(promises, read_day(as_of)):
+    for block in outstanding:
         for start in range(0, len(block), ROWS):
             some = slice(start, start + ROWS)
             part = PromisedRows(block.facts.iloc[some], block.rows.iloc[some], block.favourable)

@@ -1,0 +1,231 @@
+"""The promises that bind on a day, a block at a time, and what they themselves say: labels, thresholds, tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from copa._core.words import listed, shown
+from copa.exceptions import InvalidInputError
+from copa.promises.promised_rows import PromisedRows, promised_rows, split_facts
+from copa.tables.cells import text_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+BLOCK = 50_000  # promises that are tried at once
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What promises say of the model that they were made with.
+
+    Attributes
+    ----------
+    labels : tuple
+        Labels that were promised, each once.
+    thresholds : tuple of float or None
+        Thresholds at which the model accepted, each once; None stands for its own `predict`.
+    tables : tuple of tuple of str and tuple of str
+        Of a ledger, each model version with the columns of its rows.
+    """
+
+    labels: tuple[Any, ...] = ()
+    thresholds: tuple[float | None, ...] = ()
+    tables: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class Outstanding:
+    """Promises that are open on a day and were made by then, read in blocks.
+
+    Parameters
+    ----------
+    promises : Ledger, PlanBatch, DataFrame or PromisedRows
+        Anything with `blocks` counts as a ledger.
+    as_of : date
+        The day.
+    model_version : str, optional
+        Only promises made with this version of the model; None for all.
+
+    Attributes
+    ----------
+    n_purged : int
+        Promises that were passed over so far, because their personal data were purged: there is no row to try.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> import pandas as pd
+    >>> from copa.promises.outstanding import Outstanding
+    >>> promised = pd.DataFrame({"income": [30, 42]}, index=["ann", "bob"])
+    >>> [len(block) for block in Outstanding(promised, date(2026, 11, 18))]
+    [2]
+    """
+
+    def __init__(self, promises: Any, as_of: date, model_version: str | None = None) -> None:
+        if model_version is not None and not isinstance(model_version, str):
+            raise InvalidInputError(f"model_version must be text or None, got {shown(model_version)}")
+        self._as_of, self._version = as_of, model_version
+        self._read = getattr(promises, "blocks", None)
+        self._promises = promises if callable(self._read) else promised_rows(promises)
+        self.stated = _stated(promises, as_of, model_version)
+        self.n_purged = 0
+        self._seen: set[str] = set()
+
+    def __iter__(self) -> Iterator[PromisedRows]:
+        for block in self._blocks():
+            versions = block.facts["model_version"]
+            self._seen |= {str(name) for name in versions.dropna().unique()}
+            binds = ~_later(block, self._as_of)
+            if self._version is not None:
+                binds = binds & (versions == self._version).to_numpy(dtype=bool)
+            purged = (block.facts["applicant"] == "").to_numpy(dtype=bool)
+            purged = purged & binds & block.rows.isna().all(axis=1).to_numpy()
+            self.n_purged += int(purged.sum())
+            binds = binds & ~purged
+            yield block if binds.all() else block.select(binds)
+
+    def _blocks(self) -> Iterator[PromisedRows]:
+        if callable(self._read):
+            for table in self._read(status="open", as_of=self._as_of, size=BLOCK):
+                yield PromisedRows(*split_facts(table))
+            return
+        promised = self._promises.outstanding(self._as_of)
+        for first in range(0, len(promised), BLOCK):
+            some = slice(first, first + BLOCK)
+            yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
+
+    def favourable(self, given: Any, current: Any = None) -> Any:
+        """The label that was promised, from whoever knows it; None where nobody does.
+
+        Parameters
+        ----------
+        given : object
+            By the caller, or None.
+        current : object, optional
+            A fitted planner knows it too.
+
+        Raises
+        ------
+        InvalidInputError
+            If two of them say different labels.
+        """
+        fitted = getattr(current, "fitted_", None)
+        said = [("the promises", label) for label in self.stated.labels]
+        said += [] if given is None else [("favourable=", given)]
+        said += [] if fitted is None else [("the planner in force", fitted.model.favourable)]
+        for (first, label), (other, different) in pairwise(said):
+            if not same_label(label, different):
+                raise _contradiction(first, label, other, different)
+        return (given if given is not None else said[0][1]) if said else None
+
+    def require_columns(self, needed: Sequence[Any], columns: Sequence[Any], who: str) -> None:
+        """Raise where promises of several tables are tried on what needs the columns of one of them.
+
+        Parameters
+        ----------
+        needed : sequence of str
+            Columns that `who` needs.
+        columns : sequence of str
+            Of a block of promised rows.
+        who : str
+            In words, such as "the candidate".
+        """
+        there = {str(name) for name in columns}
+        lacking = [str(name) for name in needed if str(name) not in there]
+        if not lacking or len({own for _, own in self.stated.tables}) < 2:
+            return
+        fitting = [name for name, own in self.stated.tables if {str(column) for column in needed} <= set(own)]
+        which = f", such as {shown(fitting[0])}" if fitting else ""
+        word = "column" if len(lacking) == 1 else "columns"
+        raise InvalidInputError(
+            f"{who} needs the {word} {listed(lacking)}, which some promises lack: the ledger holds promises of several "
+            f"tables; choose those of one with model_version={which}"
+        )
+
+    def none(self) -> InvalidInputError:
+        """What to raise where nothing is outstanding."""
+        of = "" if self._version is None else f" of model version {shown(self._version)}"
+        others = sorted(self._seen - {self._version})
+        beside = f"; there are promises of {listed(others)}" if self._version is not None and others else ""
+        gone = f" ({self.n_purged:,} without their rows, which were purged)" if self.n_purged else ""
+        return InvalidInputError(
+            f"there is no outstanding promise{of} as of {self._as_of.isoformat()}{gone}: nothing was tried, and "
+            f"nothing is known{beside}"
+        )
+
+
+def same_label(label: Any, other: Any) -> bool:
+    """Whether two labels are the same one, in whatever types they are written."""
+    return bool(label == other) or text_of(label) == text_of(other)
+
+
+def _contradiction(first: str, label: Any, other: str, different: Any) -> InvalidInputError:
+    if first == other:
+        return InvalidInputError(
+            f"some promises are of the label {shown(label)}, others of {shown(different)}; choose some with "
+            "model_version="
+        )
+    told = f"favourable={shown(different)}" if other.endswith("=") else f"{other} wants {shown(different)}"
+    return InvalidInputError(
+        f"{told}, but {shown(label)} was promised"
+        if first == "the promises"
+        else f"{told}, but favourable={shown(label)} was given"
+    )
+
+
+def _later(block: PromisedRows, as_of: date) -> "npt.NDArray[np.bool_]":
+    """Which promises were made after a day, (n,)."""
+    import pandas as pd
+
+    made = pd.to_datetime(block.facts["made"], errors="coerce", utc=True)
+    flags: npt.NDArray[np.bool_] = (made >= pd.Timestamp(as_of, tz="UTC") + pd.Timedelta(days=1)).to_numpy(dtype=bool)
+    return flags
+
+
+def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
+    """What a ledger, a batch or rows say."""
+    database = getattr(promises, "_database", None)
+    if database is not None:
+        return _of_ledger(database, as_of, model_version)
+    basis = getattr(promises, "basis", None)
+    if basis is not None:
+        return Stated((basis.favourable,), (basis.threshold,))
+    label = getattr(promises, "favourable", None)
+    return Stated() if label is None or callable(label) or hasattr(promises, "columns") else Stated((label,))
+
+
+def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
+    """The terms of the promises that are outstanding."""
+    import sqlalchemy as sa
+
+    from copa.promises._storage.layouts import unpack_layout
+    from copa.promises._storage.listing import promises_query, read_terms, with_status
+    from copa.promises._storage.tables import OPEN, events, layouts
+    from copa.tables.packing import unpack_entry
+
+    with database.reading() as connection:
+        terms = {
+            number: own
+            for number, own in read_terms(connection).items()
+            if own["made"] <= as_of <= own["valid_until"] and model_version in (None, own["model_version"])
+        }
+        if len({(str(own["favourable"]), own["threshold"], own["layout"]) for own in terms.values()}) > 1:
+            query = with_status(promises_query(), OPEN, as_of).with_only_columns(events.c.terms).distinct()
+            used = set(connection.scalars(query))
+            terms = {number: own for number, own in terms.items() if number in used}
+        places = {own["layout"] for own in terms.values()}
+        raw = {place: connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place)) for place in places}
+    columns = {place: tuple(str(name) for name in unpack_layout(packed).columns) for place, packed in raw.items()}
+    labels: list[Any] = []
+    for own in terms.values():
+        label = unpack_entry(own["favourable"])
+        if not any(same_label(label, known) for known in labels):
+            labels.append(label)
+    return Stated(
+        tuple(labels),
+        tuple(dict.fromkeys(own["threshold"] for own in terms.values())),
+        tuple(dict.fromkeys((own["model_version"], columns[own["layout"]]) for own in terms.values())),
+    )
