@@ -59,14 +59,14 @@ def test_a_label_that_contradicts_the_promises_is_refused_and_both_are_named(sma
 
 def test_promises_of_another_threshold_are_told_and_a_planner_decides_at_its_own(small, other_product):
     model, (X, _) = other_product[1], firms()
-    lenient = firms_planner(model, threshold=0.2)
-    batch = lenient.plan(X[model.predict_proba(X)[:, 1] < 0.2].head(5))
+    lenient = firms_planner(model, threshold=0.01, guarantee=0.6)
+    batch = lenient.plan(X[model.predict_proba(X)[:, 1] < 0.01].head(5))
     small.record(batch, **TERMS)
     plain = gate(model, small, current=lenient, as_of=IN_TIME)
     assert plain.n_broken == plain.swap.lost == int((~model.predict(batch.options)).sum()) > 0
-    assert "made at a threshold of 0.2, and the candidate was tried by its own predict" in plain.note
+    assert "made at a threshold of 0.01, and the candidate was tried by its own predict" in plain.note
     assert plain.note in plain.in_words()
-    for found in (gate(lenient, small, as_of=IN_TIME), gate(model, small, threshold=0.2, as_of=IN_TIME)):
+    for found in (gate(lenient, small, as_of=IN_TIME), gate(model, small, threshold=0.01, as_of=IN_TIME)):
         assert (found.n_broken, found.note) == (0, "")
     assert gate(model, small, current=lenient, threshold=0.5, as_of=IN_TIME).swap.lost == 0
 
