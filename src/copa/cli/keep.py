@@ -22,7 +22,7 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
-from copa.cli.promised import OtherLedger, PromisesFile, open_promises
+from copa.cli.promised import ModelVersion, OtherLedger, PromisesFile, open_promises
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     ] = "0",
     margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that was promised.")] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Probability from which the model will accept; default: that of the bundle or the promises."),
+    ] = None,
+    model_version: ModelVersion = None,
     drop: Drop = None,
     trust_pickle: TrustPickle = False,
     delimiter: Delimiter = ",",
@@ -62,7 +67,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
     allowed = read_max_broken(max_broken)
-    fitted, known = _open_model(model, trust_pickle=trust_pickle)
+    fitted, known, own_threshold = _open_model(model, trust_pickle=trust_pickle)
     table = open_data(data, delimiter, drop or ())
     require_columns(table, [target])
     with stage("reading the training data"):
@@ -78,7 +83,15 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
         else:
             wanted = label_like(str(text_of(said)), labels)
         kept = keep_promises(
-            fitted, training.features, labels, promised, max_broken=allowed, margin=margin, favourable=wanted
+            fitted,
+            training.features,
+            labels,
+            promised,
+            max_broken=allowed,
+            margin=margin,
+            favourable=wanted,
+            threshold=own_threshold if threshold is None else threshold,
+            model_version=model_version,
         )
         raw = pack_model(kept.model)
     write_atomically(output, raw)
@@ -110,12 +123,12 @@ def read_max_broken(text: str) -> float:
     return share
 
 
-def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any]:
-    """A fitted model, and the label that a bundle says is wanted; None where it is a model alone."""
+def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any, float | None]:
+    """A fitted model, and the label and the threshold of a bundle; None for both where it is a model alone."""
     if path.suffix.lower() in (".skops", *PICKLES):
-        return load_model(path, trust_pickle=trust_pickle), None
+        return load_model(path, trust_pickle=trust_pickle), None, None
     bundle = open_bundle(path)
-    return bundle.planner.model, bundle.fitted.model.favourable
+    return bundle.planner.model, bundle.fitted.model.favourable, bundle.planner.threshold
 
 
 def _promised_label(promised: Any) -> Any:

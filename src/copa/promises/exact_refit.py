@@ -11,7 +11,7 @@ from copa._core.words import listed
 from copa.models.linear import at_chosen_penalty
 from copa.promises.constrained_logistic import ConstrainedLogistic, Solution, solve
 from copa.promises.contradictions import contradictions
-from copa.promises.plain_refit import Flags, PlainRefit, as_matrix
+from copa.promises.plain_refit import Flags, PlainRefit, as_matrix, said
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton
 
 MOST_SOLVES = 25  # on the way to the promises that may be broken; beyond, several are released at once
@@ -67,14 +67,25 @@ class ExactRefit:
         Of the favourable label in its classes.
     ids : sequence of str
         Of the promises, for reasons.
+    threshold : float, optional
+        Probability of the favourable label from which on the model accepts; None for what `predict` says.
     """
 
-    def __init__(self, refit: PlainRefit, model: LogisticModel, encoded: Any, position: int, ids: Any) -> None:
+    def __init__(
+        self,
+        refit: PlainRefit,
+        model: LogisticModel,
+        encoded: Any,
+        position: int,
+        ids: Any,
+        threshold: float | None = None,
+    ) -> None:
         classes = refit.classifier.classes_
         target = (refit.labels == classes[1]).astype(np.float64)
         design = model.design(as_matrix(refit.encoded))
         sign = 1.0 if position == 1 else -1.0
-        self._encoded, self._favourable = encoded, classes[position]
+        self._encoded, self._favourable, self._threshold = encoded, classes[position], threshold
+        self._cutoff = 0.0 if threshold is None else float(np.log(threshold) - np.log1p(-threshold))
         self._model, self._plain, self._ids = model, refit.classifier, list(ids)
         self._fit = LogisticProblem(design, target, model.ridge(design.shape[1] - model.fit_intercept))
         self._weights = _all_weights(model, refit, target)
@@ -87,14 +98,15 @@ class ExactRefit:
         Parameters
         ----------
         margin : float
-            Least score of a promised row.
+            Least score of a promised row: log-odds beyond those of the threshold.
         n_broken : int
             Promises that may be broken.
         """
+        margins = np.full(len(self._promised), float(margin))
         reasons = {} if self._model.fit_intercept else self._impossible()
-        problem = ConstrainedLogistic(
-            self._fit, self._weights, self._promised, np.full(len(self._promised), float(margin))
-        )
+        if self._cutoff + margin < 0.0:  # parameters of zero keep every promise
+            reasons = {}
+        problem = ConstrainedLogistic(self._fit, self._weights, self._promised, self._cutoff + margins)
         kept = np.ones(len(self._promised), dtype=bool)
         kept[list(reasons)] = False
         for _ in range(MOST_RAISES):
@@ -102,7 +114,8 @@ class ExactRefit:
             short = self._rounded_off(found)
             if not short.any():
                 break
-            problem.margin[short] *= 10.0
+            margins[short] *= 10.0
+            problem.margin[:] = self._cutoff + margins
         return found
 
     def _released(self, problem: ConstrainedLogistic, kept: Flags, reasons: dict[int, str], n_broken: int) -> Outcome:
@@ -132,7 +145,7 @@ class ExactRefit:
 
     def _rounded_off(self, found: Outcome) -> Flags:
         """Promises whose margin rounding eats up: a classifier adds its numbers in an order of its own, (m,)."""
-        short: Flags = np.asarray(found.classifier.predict(self._encoded)) != self._favourable
+        short: Flags = ~said(found.classifier, self._encoded, self._favourable, self._threshold)
         short[list(found.reasons)] = False
         return short
 

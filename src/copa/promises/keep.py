@@ -1,5 +1,6 @@
 """`keep`: a refit of the model that accepts every row that was promised to be accepted."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from copa.promises.plain_refit import Flags, PlainRefit
 # Log-odds: a probability of 0.50025. A hundred times what single precision loses in a score of a hundred terms, and a
 # promise whose multiplier is 10 pays 0.01 in summed log loss for it.
 MARGIN = 1e-3
+LARGEST_LOSS = 0.02  # of AUC on held-out rows; beyond, it is said
 
 
 def keep(  # noqa: PLR0913 - three of them few will need
@@ -30,6 +32,8 @@ def keep(  # noqa: PLR0913 - three of them few will need
     sample_weight: Any = None,
     as_of: Any = None,
     held_out: tuple[Any, Any] | None = None,
+    threshold: float | None = None,
+    model_version: str | None = None,
 ) -> KeptModel:
     """Fit a model of the same kind that accepts the promised rows, and say what that costs.
 
@@ -58,9 +62,10 @@ def keep(  # noqa: PLR0913 - three of them few will need
         finds low prices and not always the lowest.
     margin : float
         Least score of a promised row: log-odds, or the value of the decision function. A promise with a score of just
-        zero would be at the mercy of rounding.
+        zero would be at the mercy of rounding. At a threshold it counts beyond that.
     favourable : object, optional
-        The label that was promised; None for that of the promises, and of true and false for true.
+        The label that was promised; None for that of the promises, and of true and false for true. It must not
+        contradict the promises.
     sample_weight : array_like of shape (n,), optional
         Weights of the training rows, for the last step.
     as_of : object, optional
@@ -69,6 +74,12 @@ def keep(  # noqa: PLR0913 - three of them few will need
     held_out : tuple, optional
         X and y to measure both models on. None for five folds of the training rows: both are fitted to four of them and
         measured on the fifth in turn (beyond 20,000 rows, on one).
+    threshold : float, optional
+        Probability of the favourable label from which on the new model will accept; of a classifier without
+        probabilities, a value of its decision function. None for the threshold that a ledger or a batch states, and
+        what `predict` says where nothing is stated.
+    model_version : str, optional
+        Keep only promises made with this version of the model, such as those of one table of a ledger with several.
 
     Returns
     -------
@@ -102,19 +113,19 @@ def keep(  # noqa: PLR0913 - three of them few will need
     >>> kept.n_broken_before > 0, kept.n_broken_after
     (True, 0)
     """
-    task = read_task(estimator, X, y, promises, margin, favourable, sample_weight, as_of)
+    task = read_task(estimator, X, y, promises, margin, favourable, sample_weight, as_of, threshold, model_version)
     n_allowed = read_max_broken(max_broken, len(task.rows))
     with stage("refitting the model"):
         refit = task.refit(estimator)
         plain = refit.model
-        keeper = task.keeper(refit)  # says at once what cannot be done
+        refit.encode(task.rows)  # says at once which row it refuses
         candidate = estimator if _is_candidate(task, plain) else plain
         before = ~task.accepted_by(candidate)
     if before.sum() <= n_allowed:
         outcome, model, method = _nothing_to_do(refit, before), candidate, UNCHANGED
     else:
         with stage("keeping promises"):
-            outcome = keeper.keep(task.margin, n_allowed)
+            outcome = task.keeper(refit).keep(task.margin, n_allowed)
         model = refit.assembled(outcome.classifier)
         method = WEIGHTED if outcome.solution is None else EXACT
     after = ~task.accepted_by(model)
@@ -146,18 +157,28 @@ def _assembled(
         path=pd.DataFrame(outcome.path),
         margin=task.margin,
         favourable=task.favourable,
-        note=_note(outcome, method),
+        note=_notes(task, outcome, method, numbers),
         solution=outcome.solution,
+        threshold=task.threshold,
     )
 
 
-def _note(outcome: Outcome, method: str) -> str:
-    if method != WEIGHTED:
-        return ""
-    name = type(outcome.classifier).__name__
-    logistic = "a pure L2 penalty or none" if name.startswith("LogisticRegression") else ""
-    beside = f"; the exact optimum is for {logistic}" if logistic else ""
-    return f"{name} was fitted with weighted promised rows{beside}"
+def _notes(task: Task, outcome: Outcome, method: str, numbers: Array) -> str:
+    """What there is to say about the method, the threshold and a model that lost much; "" if nothing."""
+    notes = []
+    if method == WEIGHTED:
+        name = type(outcome.classifier).__name__
+        logistic = "; the exact optimum is for a pure L2 penalty or none" if name.startswith("LogisticRegr") else ""
+        notes.append(f"{name} was fitted with weighted promised rows{logistic}")
+    if task.threshold is not None:
+        notes.append(f"promises are kept at a threshold of {task.threshold:g}, and not by predict")
+    before, after = numbers[:, unseen.METRICS.index("auc")]
+    if method != UNCHANGED and before - after > LARGEST_LOSS:
+        lost = f"the promises cost much: AUC on held-out rows falls from {before:.3f} to {after:.3f}"
+        if method == WEIGHTED:  # no optimum: another learner may do better
+            warnings.warn(f"{lost}; allow some to be broken (max_broken), or try another learner", stacklevel=4)
+        notes.append(lost)
+    return "; ".join(notes)
 
 
 def _nothing_to_do(refit: PlainRefit, broken: Flags) -> Outcome:

@@ -9,11 +9,12 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.reading import is_number, is_whole, read_number
 from copa._core.words import counted, hint, listed, shown
-from copa.exceptions import InvalidInputError
-from copa.models.base import best_of, labels_of_rows, read_classes
+from copa.exceptions import CopaError, InvalidInputError
+from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
 from copa.promises.exact_refit import ExactRefit, exact_model
+from copa.promises.outstanding import Outstanding
 from copa.promises.plain_refit import Flags, PlainRefit, accepts
-from copa.promises.promised_rows import promised_rows
+from copa.promises.promised_rows import promised_rows, read_day
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
 from copa.tables.cells import text_of
@@ -41,6 +42,8 @@ class Task:
         Promised ones, in the columns and dtypes of the table.
     favourable : object
     margin : float
+    threshold : float or None
+        Probability of the favourable label (or decision value) from which on the model accepts; None for `predict`.
     """
 
     estimator: Any
@@ -51,16 +54,36 @@ class Task:
     rows: "pd.DataFrame"
     favourable: Any
     margin: float
+    threshold: float | None = None
 
     def refit(self, estimator: Any, rows: npt.NDArray[np.intp] | None = None) -> PlainRefit:
         """Return the plain refit, to some of the training rows where positions are given."""
         chosen = np.arange(len(self.table)) if rows is None else rows
         weights = None if self.row_weights is None else self.row_weights[chosen]
-        return PlainRefit.fit(estimator, self.table.iloc[chosen], self.labels[chosen], weights, named=self.named)
+        try:
+            refit = PlainRefit.fit(estimator, self.table.iloc[chosen], self.labels[chosen], weights, named=self.named)
+        except CopaError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(
+                f"{type(estimator).__name__} cannot be fitted to X and y: {' '.join(str(error).split())}"
+            ) from error
+        if not hasattr(refit.classifier, "classes_"):
+            raise InvalidInputError(
+                f"estimator must be a classifier, which chooses between labels, got {type(refit.classifier).__name__}"
+            )
+        return refit
 
     def accepted_by(self, model: Any) -> Flags:
         """Return which promises a model keeps, (m,)."""
-        return accepts(model, self.rows, self.favourable, named=self.named)
+        try:
+            return accepts(model, self.rows, self.favourable, named=self.named, threshold=self.threshold)
+        except (ValueError, TypeError) as error:
+            missing = self.rows.isna().any(axis=1).to_numpy()
+            where = f"promise {shown(self.rows.index[int(missing.argmax())])}: " if missing.any() else ""
+            raise InvalidInputError(
+                f"{where}the refitted model refuses promised rows: {' '.join(str(error).split())}"
+            ) from error
 
     def keeper(self, refit: PlainRefit, chosen: Flags | None = None) -> ExactRefit | WeightedRefit:
         """Return what refits the last step so that promises, all or those chosen, are kept."""
@@ -69,44 +92,89 @@ class Task:
         model = exact_model(refit.classifier)
         encoded = refit.encode(rows)
         if model is None:
-            return WeightedRefit(refit, encoded, self.favourable, position)
-        return ExactRefit(refit, model, encoded, position, rows.index)
+            return WeightedRefit(refit, encoded, self.favourable, position, self.threshold)
+        return ExactRefit(refit, model, encoded, position, rows.index, self.threshold)
 
     def input(self, table: "pd.DataFrame") -> Any:
         """Return rows as the model is given them."""
         return table if self.named else table.to_numpy()
 
 
-def read_task(
-    estimator: Any, X: Any, y: Any, promises: Any, margin: Any, favourable: Any, sample_weight: Any, as_of: Any
+def read_task(  # noqa: PLR0913, PLR0917 - the arguments of `keep`
+    estimator: Any,
+    X: Any,
+    y: Any,
+    promises: Any,
+    margin: Any,
+    favourable: Any,
+    sample_weight: Any,
+    as_of: Any,
+    threshold: Any = None,
+    model_version: str | None = None,
 ) -> Task:
     """Read the arguments of `keep`, or say in one line what is wrong with one of them."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise InvalidInputError(f"estimator must be a scikit-learn classifier or pipeline, got {shown(estimator)}")
-    given = promised_rows(promises)
-    if len(given) == 0:
-        raise InvalidInputError("promises must hold at least one promised row, got none")
-    promised = given.outstanding(as_of)
-    if len(promised) == 0:
-        raise InvalidInputError(
-            f"none of the {counted(len(given), 'promise')} is outstanding: they are closed, or their last day has "
-            "passed (as_of)"
-        )
-    table, named = _read_table(X, list(promised.rows.columns))
+    outstanding = Outstanding(promises, read_day(as_of), model_version)
+    blocks = [block.rows for block in outstanding if len(block)]
+    if not blocks:
+        raise _none(promises, outstanding)
+    table, named = _read_table(X, list(blocks[0].columns))
     labels = labels_of_rows(y, len(table))
     classes = _read_classes(estimator, labels)
-    wanted = promised.favourable if favourable is None else favourable
-    rows = _rows_like(promised.rows, table)
+    for block in blocks:
+        outstanding.require_columns(list(table.columns), list(block.columns), "X")
     return Task(
         estimator=estimator,
         table=table,
         named=named,
         labels=labels,
         row_weights=_read_weights(sample_weight, len(table)),
-        rows=rows,
-        favourable=_read_favourable(wanted, classes, labels),
+        rows=_rows_of(blocks, table),
+        favourable=_read_favourable(outstanding.favourable(favourable), classes, labels),
         margin=read_number(margin, "margin", positive=True),
+        threshold=_read_threshold(threshold, outstanding, estimator),
     )
+
+
+def _none(promises: Any, outstanding: Outstanding) -> InvalidInputError:
+    """What to say where nothing is to be kept."""
+    if callable(getattr(promises, "blocks", None)) or outstanding.n_purged:
+        return outstanding.none()
+    given = promised_rows(promises)
+    if len(given) == 0:
+        return InvalidInputError("promises must hold at least one promised row, got none")
+    return InvalidInputError(
+        f"none of the {counted(len(given), 'promise')} is outstanding: they are closed, made later, of another "
+        "model_version, or their last day has passed (as_of)"
+    )
+
+
+def _rows_of(blocks: "list[pd.DataFrame]", table: "pd.DataFrame") -> "pd.DataFrame":
+    """All promised rows, in the columns and dtypes of the training rows; ids that occur again are numbered."""
+    import pandas as pd
+
+    parts = [_rows_like(block, table) for block in blocks]
+    rows = parts[0] if len(parts) == 1 else pd.concat(parts)
+    if rows.index.is_unique:
+        return rows
+    places = rows.groupby(level=0, sort=False).cumcount().tolist()
+    names = [f"{name} ({k + 1})" if k else str(name) for name, k in zip(rows.index, places, strict=True)]
+    return rows.set_axis(pd.Index(names, name=rows.index.name, dtype=object))
+
+
+def _read_threshold(given: Any, outstanding: Outstanding, estimator: Any) -> float | None:
+    """The threshold given, or else that of the promises."""
+    probability = hasattr(best_of(estimator), "predict_proba")
+    if given is not None:
+        return read_threshold(given, probability=probability)
+    stated = outstanding.stated.thresholds
+    if len(stated) > 1:
+        cuts = " and ".join("what predict says" if cut is None else f"{cut:g}" for cut in stated)
+        raise InvalidInputError(
+            f"promises were made at different thresholds, {cuts}: say with threshold= at which the model will decide"
+        )
+    return read_threshold(stated[0], probability=probability) if stated else None
 
 
 def _read_table(X: Any, promised: list[Any]) -> tuple["pd.DataFrame", bool]:
@@ -124,12 +192,12 @@ def _read_table(X: Any, promised: list[Any]) -> tuple["pd.DataFrame", bool]:
     return pd.DataFrame(array, columns=promised), False
 
 
-def _rows_like(rows: "pd.DataFrame", table: "pd.DataFrame") -> "pd.DataFrame":
+def _rows_like(rows: "pd.DataFrame", table: "pd.DataFrame", who: str = "the promised rows lack") -> "pd.DataFrame":
     """Promised rows in the columns and dtypes of the training rows."""
     lacking = [name for name in table.columns if name not in rows.columns]
     if lacking:
         near = hint(lacking[0], [str(name) for name in rows.columns])
-        raise InvalidInputError(f"the promised rows lack the column {shown(lacking[0])} of X; {near}")
+        raise InvalidInputError(f"{who} the column {shown(lacking[0])} of X; {near}")
     return rows[[*table.columns]].assign(**{name: cast_like(rows[name], table[name]) for name in table.columns})
 
 
@@ -179,6 +247,8 @@ def _read_weights(sample_weight: Any, n_rows: int) -> Array | None:
             f"sample_weight must hold {n_rows} finite numbers of at least 0, one per row of X, got "
             f"{shown(sample_weight)}"
         )
+    if not weights.any():
+        raise InvalidInputError("sample_weight must have a number above 0, got zeros only")
     return weights
 
 
@@ -201,6 +271,19 @@ def read_held_out(held_out: Any, task: Task) -> tuple["pd.DataFrame", npt.NDArra
         X, y = held_out
     except (TypeError, ValueError):
         raise InvalidInputError(f"held_out must be a pair of X and y, got {shown(held_out)}") from None
-    table = as_pandas(X, "held_out") if is_table(X) else pd.DataFrame(np.asarray(X), columns=task.table.columns)
-    rows = _rows_like(table, task.table)
-    return rows, labels_of_rows(y, len(rows))
+    if is_table(X):
+        table = as_pandas(X, "held_out")
+    else:
+        array = np.asarray(X)
+        if array.ndim != 2 or array.shape[1] != task.table.shape[1]:
+            raise InvalidInputError(
+                f"held_out must have the {task.table.shape[1]} columns of X, got shape {array.shape}"
+            )
+        table = pd.DataFrame(array, columns=task.table.columns)
+    rows = _rows_like(table, task.table, "held_out lacks")
+    labels = labels_of_rows(y, len(rows))
+    known = np.unique(task.labels).tolist()
+    foreign = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
+    if foreign:
+        raise InvalidInputError(f"held_out must hold labels of y, {listed(known)}, got {listed(foreign)}")
+    return rows, labels

@@ -26,7 +26,8 @@ class KeptModel:
     model : object
         Fitted, of the kind that was given.
     n_broken_before, n_broken_after : int
-        Promises that the plain refit breaks, and that `model` breaks, each tried on its own `predict`.
+        Promises that the plain refit breaks, and that `model` breaks, each tried on its own `predict`, or
+        at the threshold.
     price : float
         What the promises cost: of a logistic regression, by how much they raise the objective of the fit (the summed
         log loss of the training rows, and the penalty); of another learner, the summed log loss of the training rows,
@@ -55,6 +56,8 @@ class KeptModel:
         What there is to say about the method; "" if nothing.
     solution : Solution, optional
         Proof of the constrained optimum.
+    threshold : float, optional
+        At which promises are tried; None for the models' own `predict`.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class KeptModel:
     favourable: Any
     note: str = ""
     solution: Solution | None = field(default=None)
+    threshold: float | None = None
 
     @property
     def n_promises(self) -> int:
@@ -115,6 +119,7 @@ class KeptModel:
             "model": type(self.model).__name__,
             "favourable": as_json(self.favourable),
             "margin": self.margin,
+            "threshold": self.threshold,
             "n_promises": self.n_promises,
             "n_broken_before": self.n_broken_before,
             "n_broken_after": self.n_broken_after,

@@ -9,7 +9,7 @@ from copa._core.arrays import Array
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.promises.exact_refit import Outcome
-from copa.promises.plain_refit import Flags, PlainRefit, as_matrix, stacked
+from copa.promises.plain_refit import Flags, PlainRefit, as_matrix, chances, said, stacked
 
 FIRST_WEIGHT = (
     0.25  # of a broken promise, in training rows: from 1 on, held-out log loss was higher (benchmarks/keep.py)
@@ -32,6 +32,8 @@ class WeightedRefit:
         Label that they are given.
     position : int
         Of that label in the classes.
+    threshold : float, optional
+        Probability of that label (or decision value) from which on the model accepts; None for what `predict` says.
 
     Raises
     ------
@@ -39,7 +41,9 @@ class WeightedRefit:
         If the last step takes no weights.
     """
 
-    def __init__(self, refit: PlainRefit, encoded: Any, favourable: Any, position: int) -> None:
+    def __init__(
+        self, refit: PlainRefit, encoded: Any, favourable: Any, position: int, threshold: float | None = None
+    ) -> None:
         from sklearn.utils.validation import has_fit_parameter
 
         name = type(refit.classifier).__name__
@@ -50,7 +54,7 @@ class WeightedRefit:
             )
         self._refit, self._encoded, self._favourable = refit, encoded, favourable
         self._sign = 1.0 if position == 1 else -1.0
-        self._position = position
+        self._position, self._threshold = position, threshold
         self._n_promises = encoded.shape[0]
         own = refit.row_weights
         self._row_weights = np.ones(len(refit.labels)) if own is None else own
@@ -104,13 +108,16 @@ class WeightedRefit:
 
     def _broken(self, classifier: Any, margin: float) -> Flags:
         """Promises that a fitted last step does not accept by the margin, (m,)."""
-        refused: Flags = np.asarray(classifier.predict(self._encoded)).ravel() != self._favourable
+        refused: Flags = ~said(classifier, self._encoded, self._favourable, self._threshold)
+        if self._threshold is not None:
+            values = chances(classifier, self._encoded, self._favourable)
+            if not hasattr(classifier, "predict_proba"):
+                return refused | (values < self._threshold + margin)
+            return refused | (_log_odds(values) < _log_odds(np.array(self._threshold)) + margin)
         if hasattr(classifier, "decision_function"):
             scores = self._sign * np.ravel(classifier.decision_function(self._encoded))
         elif hasattr(classifier, "predict_proba"):
-            chance = classifier.predict_proba(self._encoded)[:, self._position]
-            with np.errstate(divide="ignore"):
-                scores = np.log(chance) - np.log1p(-chance)
+            scores = _log_odds(classifier.predict_proba(self._encoded)[:, self._position])
         else:
             return refused
         return refused | (scores < margin)
@@ -141,6 +148,12 @@ class WeightedRefit:
         except (InvalidInputError, ValueError, TypeError):  # a learner that reads text and categories itself
             return 0
         return int((same & (self._refit.labels != self._favourable)).sum())
+
+
+def _log_odds(chance: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        odds: Array = np.log(chance) - np.log1p(-chance)
+    return odds
 
 
 def _repeated(label: Any, number: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -287,3 +287,97 @@ def test_a_row_that_the_encoder_refuses_and_labels_of_another_model_are_named(ba
     fitted = pipeline().fit(X, np.where(y, "yes", "no"))
     with pytest.raises(InvalidInputError, match="y must hold the model's labels, 'no', 'yes', got False, True"):
         keep(fitted, X, y, promised)
+
+
+@pytest.mark.parametrize("threshold", [0.4, 0.7])
+def test_promises_are_kept_at_a_threshold_as_the_constrained_optimum(bank_rows, threshold):
+    X, y, promised = bank_rows
+    kept = keep(pipeline(), X, y, promised, threshold=threshold)
+    assert (kept.n_broken_after, kept.threshold, kept.to_dict()["threshold"]) == (0, threshold, threshold)
+    assert kept.n_broken_before == int((pipeline().fit(X, y).predict_proba(promised)[:, 1] < threshold).sum()) > 0
+    assert kept.solution.is_optimal(1e-8)
+    least = kept.model.predict_proba(promised)[:, 1].min()
+    assert np.log(least / (1 - least)) == pytest.approx(np.log(threshold / (1 - threshold)) + kept.margin, abs=1e-6)
+    assert f"threshold of {threshold:g}" in kept.note
+    other = keep(pipeline(), X, ~y, promised, favourable=False, threshold=threshold)
+    assert other.model.predict_proba(promised)[:, 0].min() >= threshold
+    assert other.price == pytest.approx(kept.price, rel=1e-6)
+
+
+def test_a_weighted_learner_is_asked_at_the_threshold_too(bank_rows):
+    X, y, promised = bank_rows
+    kept = keep(pipeline(RandomForestClassifier(20, random_state=0)), X, y, promised, threshold=0.6)
+    assert kept.n_broken_after == 0 < kept.n_broken_before
+    assert (kept.model.predict_proba(promised)[:, 1] >= 0.6).all()
+
+
+def test_without_an_intercept_a_low_threshold_contradicts_nothing():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    promised = pd.DataFrame({"a": [1.0, -1.0, 0.0], "b": [0.5, -0.5, 0.0]})
+    plain = LogisticRegression(fit_intercept=False)
+    assert keep(plain, X, X["a"] > 0.0, promised, threshold=0.3).n_broken_after == 0
+    assert keep(plain, X, X["a"] > 0.0, promised, threshold=0.7).n_broken_after > 0
+
+
+def test_the_threshold_of_the_promises_is_taken_and_different_ones_are_refused(small, bank, loan_plans):
+    from dataclasses import replace
+
+    table = loans.people(300, 0)
+    labels = loans.outcomes(table)
+    lenient = replace(loan_plans, basis=replace(loan_plans.basis, threshold=0.1))
+    found = keep(bank.model, table, labels, lenient)
+    assert (found.threshold, found.method, found.model is bank.model) == (0.1, "unchanged", True)
+    small.record(lenient, model_version="low", valid_for="12 months", made="2026-01-15")
+    small.record(loan_plans, model_version="half", valid_for="12 months", made="2026-01-15")
+    with pytest.raises(
+        InvalidInputError, match=r"different thresholds, 0.1 and what predict says: say with threshold="
+    ):
+        keep(bank.model, table, labels, small, as_of="2026-06-30")
+    assert keep(bank.model, table, labels, small, as_of="2026-06-30", model_version="low").threshold == 0.1
+    with pytest.raises(InvalidInputError, match="favourable=False, but True was promised"):
+        keep(bank.model, table, labels, loan_plans, favourable=False)
+
+
+def test_a_candidate_that_takes_no_weights_comes_back_unchanged_where_it_keeps_everything(bank_rows):
+    X, y, promised = bank_rows
+    candidate = pipeline(KNeighborsClassifier(5)).fit(X, y)
+    fine = promised[candidate.predict(promised)]
+    assert keep(candidate, X, y, fine).model is candidate
+
+
+def test_a_learner_that_loses_much_is_told(bank_rows):
+    X, y, promised = bank_rows
+    hard = promised.assign(income=5.0, debt=59, grade=1)
+    learner = pipeline(LogisticRegression(l1_ratio=1.0, solver="liblinear", max_iter=1000))
+    with pytest.warns(UserWarning, match="AUC on held-out rows falls from"):
+        kept = keep(learner, X, y, hard)
+    assert kept.metrics.loc["difference", "auc"] < -0.02
+    assert "the promises cost much" in kept.note
+
+
+def test_ids_that_occur_twice_are_numbered_and_json_has_each(bank_rows):
+    X, y, promised = bank_rows
+    twice = pd.concat([promised, promised]).rename_axis("promise")
+    found = keep(pipeline(), X, y, twice).to_dict()
+    names = [entry["promise"] for entry in found["prices"]]
+    assert len(set(names)) == len(names) > 0
+    assert found["n_promises"] == 2 * len(promised)
+
+
+def test_what_scikit_learn_refuses_is_one_line(bank_rows):
+    from sklearn.linear_model import Ridge
+
+    X, y, promised = bank_rows
+    gap = [np.nan, *promised["income"].iloc[1:]]
+    missing = X.assign(income=[np.nan, *X["income"].iloc[1:]])
+    for arguments, changes, words in (
+        ((pipeline(), X, y, promised.assign(income=gap)), {}, f"promise '{promised.index[0]}'"),
+        ((pipeline(), missing, y, promised), {}, "cannot be fitted to X and y"),
+        ((pipeline(Ridge()), X, y, promised), {}, "must be a classifier"),
+        ((pipeline(), X, y, promised), {"sample_weight": np.zeros(len(X))}, "sample_weight must"),
+        ((pipeline(), X, y, promised), {"held_out": (X.to_numpy()[:, :3], y)}, "held_out must have the 6 columns"),
+        ((pipeline(), X, y, promised), {"held_out": (X, np.where(y, "yes", "no"))}, "held_out must hold labels of y"),
+    ):
+        with pytest.raises(InvalidInputError, match=words) as error:
+            keep(*arguments, **changes)
+        assert "\n" not in str(error.value)
