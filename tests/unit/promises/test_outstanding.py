@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import copa
 from copa.exceptions import InvalidInputError
-from copa.promises import gate, portfolio_risk
+from copa.promises import gate, keep, portfolio_risk
 from copa.promises.promised_rows import promised_rows
 from unit.planner import loans
 from unit.promises.ledgers import IN_TIME, TERMS, execute
@@ -78,6 +78,7 @@ def test_promises_of_several_tables_are_told_apart_by_model_version(small, loan_
     for ask, columns, version in (
         (lambda **more: gate(bank.model, small, as_of=IN_TIME, **more), "'income', 'debt'", "2026-01"),
         (lambda **more: gate(model, small, as_of=IN_TIME, **more), "'turnover', 'staff'", "firms"),
+        (lambda **more: keep(model, *firms(), small, as_of=IN_TIME, **more), "'turnover', 'staff'", "firms"),
         (lambda **more: portfolio_risk(bank, small, as_of=IN_TIME, **more), "'income', 'debt'", "2026-01"),
     ):
         with pytest.raises(InvalidInputError, match="the ledger holds promises of several tables") as error:
