@@ -50,7 +50,7 @@ def run_and_kill(url, batch, folder, *, n_writers, n_steps, n_kills):
     running = {started(*task): task for task in tasks}
     kills = 0
     while running:
-        time.sleep(float(rng.uniform(0.005, 0.1)))
+        time.sleep(float(rng.uniform(0.005, 0.05)))
         if kills < n_kills:
             os.kill(int(rng.choice(list(running))), signal.SIGKILL)
         for pid in list(running):
@@ -87,7 +87,7 @@ def nothing_is_lost_or_doubled(url, batch, folder, **how):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_writers_that_are_killed_lose_nothing_that_was_acknowledged(url, loan_plans, tmp_path):
-    nothing_is_lost_or_doubled(url, loan_plans, tmp_path, n_writers=3, n_steps=8, n_kills=3)
+    nothing_is_lost_or_doubled(url, loan_plans, tmp_path, n_writers=3, n_steps=40, n_kills=3)
 
 
 @pytest.mark.slow
