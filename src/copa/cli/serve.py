@@ -11,6 +11,7 @@ from copa._core.archive import parse_json
 from copa._core.progress import show_no_more
 from copa.cli.messages import FINE, MisuseError, misuse, say
 from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
+from copa.cli.promised import VARIABLE
 from copa.exceptions import DataError
 from copa.tables.files import read_applicants
 
@@ -52,8 +53,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     ledger: Annotated[
         str | None,
         typer.Option(
-            help="Ledger in which options are recorded as promises: a URL, or a file of SQLite; also $COPA_LEDGER.",
-            envvar="COPA_LEDGER",
+            help=f"Ledger in which options are recorded as promises: a URL, or a file of SQLite; also ${VARIABLE}.",
+            envvar=VARIABLE,
             show_envvar=False,
             metavar="URL",
         ),
