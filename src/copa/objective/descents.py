@@ -17,6 +17,7 @@ KERNELS = (READ_APPLICANTS, DELIVER_OPTIONS, LBFGS_DESCENTS, INTERIOR_POINT_DESC
 
 SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
 ROWS = 4  # one start in so many is a row
+FLATNESS = 0.1  # of the mean variance of a direction; what is flatter than this counts as flat
 EDGES = np.geomspace(0.1, 100.0, 301)  # lengths of edge among which the best is looked for
 
 
@@ -39,14 +40,13 @@ def spread_starts(
     """
     simplex, row = simplex_corners(n_options), row_places(n_options)
     radius = best_radius(n_options, diversity_weight)
-    flat = flat_axes(gain, curvature)
     spreads = np.empty((n_starts, n_options, gain.size))
     for s in range(n_starts):
         places = row if s % ROWS == ROWS - 1 else simplex
         axes = random_axes(rng, places.shape[1], gain.size)
         if s in (0, ROWS - 1):
-            first = flat[: len(axes)]
-            axes[: len(first)] = first
+            flat = flat_axes(rng, len(axes), gain, curvature)
+            axes[: len(flat)] = flat
         spreads[s] = SIZES[s % len(SIZES)] * radius * places @ axes
     return spreads
 
@@ -99,16 +99,27 @@ def random_axes(rng: np.random.Generator, n_axes: int, n: int) -> Array:
     return unit
 
 
-def flat_axes(gain: Array, curvature: Array) -> Array:
-    """Orthonormal directions (n - 1, n) without gain, those of least variance first."""
+def flat_axes(rng: np.random.Generator, n_axes: int, gain: Array, curvature: Array) -> Array:
+    """Random orthonormal directions (A, n) without gain, A at most n - 1, those of little variance preferred.
+
+    Eigenvectors would be the flattest, but a covariance of one-hot columns is singular, and which basis of its null
+    space LAPACK returns depends on the processor; this is a continuous function of the moments.
+    """
     length = float(np.linalg.norm(gain))
     along = gain / length if length > 0.0 else np.zeros_like(gain)
     inside = np.eye(gain.size) - np.outer(along, along)
-    # The direction of the gain is put last.
-    last = (1.0 + 2.0 * float(np.trace(curvature))) * np.outer(along, along)
-    _, vectors = np.linalg.eigh(inside @ curvature @ inside + last)
-    axes: Array = vectors.T[: max(gain.size - 1, 0)]
+    variances = inside @ curvature @ inside
+    size = float(np.trace(variances)) / max(gain.size, 1)
+    draws = inside @ rng.standard_normal((gain.size, min(n_axes, max(gain.size - 1, 0))))
+    flat = inside @ np.linalg.solve(variances + (FLATNESS * size or 1.0) * np.eye(gain.size), draws)
+    axes: Array = np.linalg.qr(flat)[0].T
     return axes
+
+
+def single_precision(numbers: Array) -> Array:
+    """Numbers rounded to single precision, still as doubles."""
+    rounded: Array = numbers.astype(np.float32).astype(np.float64)
+    return rounded
 
 
 # Temperatures of the soft minimum over the options; the objective bends over values of about one.
@@ -119,6 +130,10 @@ COLD_STEPS = 200  # the same where no interior-point descent follows
 LARGEST_SYSTEM = 400  # unknowns of a Newton system; beyond, plans are descended with L-BFGS alone, to cold temperatures
 REFINED = 4  # one start in so many is followed to the end
 SINGLE_REACHES = np.array([0.0, 1.0, 4.0])  # how far up the search for a single option starts
+
+
+ROUNDING = 2.0**-21  # relative, eight times that of single precision
+EQUAL = 1e-9  # relative; a plan of different options is better than one of equal ones only by more than rounding
 
 
 class PlanSearch:
@@ -152,10 +167,13 @@ class PlanSearch:
         self.objective, self.margin, self.free = objective, margin, free
         self.max_iter, self.n_options = max_iter, n_options
         self.scale = objective.cost_weights[free]
-        self.gain = objective.mean[free] / self.scale
-        self.curvature = np.ascontiguousarray(objective.cov[np.ix_(free, free)] / self.scale[:, None] / self.scale)
-        self.spreads = spread_starts(rng, n_starts, n_options, self.gain, self.curvature, objective.diversity_weight)
-        self.ascent = ascent_direction(self.gain, self.curvature)
+        # Descents are sensitive to the last bits of the moments, which depend on the processor: they see all numbers in
+        # single precision. Values, constraints and delivered options are of the full ones.
+        self.gain = single_precision(objective.mean[free] / self.scale)
+        self.curvature = single_precision(objective.cov[np.ix_(free, free)] / self.scale[:, None] / self.scale)
+        starts = spread_starts(rng, n_starts, n_options, self.gain, self.curvature, objective.diversity_weight)
+        self.spreads = single_precision(starts)
+        self.ascent = single_precision(ascent_direction(self.gain, self.curvature))
 
     @staticmethod
     def load_kernels() -> None:
@@ -176,7 +194,9 @@ class PlanSearch:
         plans = np.zeros((n_applicants, self.n_options, n))
         if n > 0:
             weights = (judge.validity_weight, judge.diversity_weight, judge.manhattan)
-            applicants = (scores[feasible], tilts[feasible], bounds[feasible])
+            # Rounding must not leave an option short of the margin: its projection back would move every coordinate.
+            scores[:, 2] += ROUNDING * np.abs(scores[:, [0, 2]]).sum(axis=1)
+            applicants = [single_precision(numbers[feasible]) for numbers in (scores, tilts, bounds)]
             plans[feasible] = self._search(Problems(self.curvature, self.gain, *applicants, *weights))
         points = np.empty((n_applicants, self.n_options, judge.dimension))
         deliver_options(origins, judge.mean, *box, plans, points)
@@ -192,7 +212,7 @@ class PlanSearch:
         if self.n_options == 1 or problems.diversity_weight == 0.0:
             return equal
         best, value = _best(*self._descend(problems, option[:, None] + self.spreads))
-        return np.where((value < least)[:, None, None], best, equal)
+        return np.where((value < least - EQUAL * np.abs(least))[:, None, None], best, equal)
 
     def _descend(self, problems: Problems, starts: Array) -> tuple[Array, Array]:
         """Where the most promising of the starts (N, S, J, n) lead, and the objectives there: (N, R, J, n), (N, R)."""

@@ -114,6 +114,26 @@ def test_weights_pull_plans_their_way(origins, moments):
     assert terms(validity_weight=0.0, diversity_weight=0.0)[0] < plain[0]
 
 
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+def test_plans_do_not_depend_on_the_last_bits_of_the_moments(cost):
+    rng = np.random.default_rng(45)
+    levels = np.eye(12)[rng.integers(12, size=500)]  # one-hot columns: the covariance of their weights is singular
+    mean = np.concatenate([[-0.3], rng.standard_normal(15)])
+    weights = rng.standard_normal((500, 15)) * 0.3
+    weights[:, :12] -= weights[:, :12].mean(axis=1, keepdims=True)
+    cov = np.cov(np.column_stack([rng.standard_normal(500) * 0.1, weights]), rowvar=False)
+    applicants = np.column_stack([np.ones(20), levels[:20], rng.standard_normal((20, 3)) - 1.0])
+    box = {"lower": np.r_[1.0, np.zeros(12), -3.0, -3.0, -3.0], "upper": np.r_[1.0, np.ones(12), 3.0, 3.0, 3.0]}
+    plans = build_plans(applicants, mean, cov, n_options=3, cost=cost, random_state=0, **box)
+    for seed in range(3):  # as another processor's linear algebra would round them
+        signs = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0], size=(16, 16))
+        other = build_plans(
+            applicants, mean * (1.0 + 1e-15 * signs[0]), cov * (1.0 + 1e-15 * (signs + signs.T)), n_options=3, cost=cost,
+            random_state=0, **box,
+        )  # fmt: skip
+        np.testing.assert_allclose(other.points, plans.points, atol=1e-9)
+
+
 def test_manhattan_costs_leave_most_features_as_they_are(origins, moments):
     plans = build_plans(origins, *moments, n_options=1, cost="l1", validity_weight=0.0, random_state=0)
     changed = plans.points[:, 0] != origins

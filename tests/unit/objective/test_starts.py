@@ -32,13 +32,23 @@ def test_starts_are_centered_simplices_of_the_right_number(n):
     assert (np.abs(spreads).max(axis=(1, 2)) > 0.1).all()
 
 
-def test_the_first_start_lies_in_the_flattest_directions_without_gain():
-    curvature = np.diag([9.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+def test_the_first_start_lies_in_flat_directions_without_gain():
+    curvature = np.diag([90.0, 0.1, 0.2, 3.0, 0.1, 50.0])
     gain = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-    first, second = starts.spread_starts(np.random.default_rng(43), 2, 4, gain, curvature, 5.0)
-    assert np.abs(first[:, [1, 2, 4]]).max() > 0.1  # the three of least variance, coordinate 3 left out
-    np.testing.assert_allclose(first[:, [0, 3, 5]], 0.0, atol=1e-12)
+    first, second = starts.spread_starts(np.random.default_rng(43), 2, 3, gain, curvature, 5.0)
+    np.testing.assert_allclose(first[:, 3], 0.0, atol=1e-12)
+    assert np.abs(first[:, [0, 5]]).max() < 0.2 * np.abs(first).max()
     assert np.abs(second[:, 3]).max() > 0.01
+
+
+def test_flat_directions_do_not_depend_on_a_basis_of_the_null_space():
+    rng = np.random.default_rng(44)
+    factor = rng.standard_normal((8, 3))  # rank 3 of 8: eigenvectors of the null space are arbitrary
+    curvature, gain = factor @ factor.T, rng.standard_normal(8)
+    noise = 1e-14 * rng.standard_normal((8, 8))
+    axes = starts.flat_axes(np.random.default_rng(0), 4, gain, curvature)
+    others = starts.flat_axes(np.random.default_rng(0), 4, gain, curvature + noise + noise.T)
+    np.testing.assert_allclose(others, axes, atol=1e-9)
 
 
 def test_the_ascent_direction_weighs_gain_against_variance():
