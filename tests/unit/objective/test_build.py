@@ -127,10 +127,8 @@ def test_plans_do_not_depend_on_the_last_bits_of_the_moments(cost):
     plans = build_plans(applicants, mean, cov, n_options=3, cost=cost, random_state=0, **box)
     for seed in range(3):  # as another processor's linear algebra would round them
         signs = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0], size=(16, 16))
-        other = build_plans(
-            applicants, mean * (1.0 + 1e-15 * signs[0]), cov * (1.0 + 1e-15 * (signs + signs.T)), n_options=3, cost=cost,
-            random_state=0, **box,
-        )  # fmt: skip
+        near = mean * (1.0 + 1e-15 * signs[0]), cov * (1.0 + 1e-15 * (signs + signs.T))
+        other = build_plans(applicants, *near, n_options=3, cost=cost, random_state=0, **box)
         np.testing.assert_allclose(other.points, plans.points, atol=1e-9)
 
 
