@@ -3,8 +3,6 @@
 import typing
 from importlib import import_module as _import_module
 
-from copa._core import deprecation as _deprecation
-
 if typing.TYPE_CHECKING:
     from copa import datasets
     from copa.analysis import metrics
@@ -44,9 +42,7 @@ if typing.TYPE_CHECKING:
         retrained_parameters,
     )
 
-_deprecation.find_renamed_modules()
-
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "AmbiguitySet",

@@ -395,11 +395,6 @@ def test_the_version_says_where_kernels_come_from_and_warm_up_makes_them_ready()
     assert copa("warm-up").stdout.splitlines()[-1] == line
 
 
-def test_old_spellings_of_options_work_with_a_warning(bank, tmp_path):
+def test_fit_asks_for_the_column_of_the_outcome(bank, tmp_path):
     data = (bank / "bank.csv", "--schema", bank / "schema.yaml", "-o", tmp_path / "b", *FIT)
-    result = copa("fit", *data, "--label", "paid")
-    assert "warning: --label is called --target now" in result.stderr
-    assert load_bundle(tmp_path / "b").facts["label"] == "paid"
     assert "missing option --target" in refused("fit", *data, code=2)
-    result = copa("schema", "infer", bank / "bank.csv", "--label", "paid", "-o", tmp_path / "s.yaml")
-    assert "warning: --label is called --target now" in result.stderr

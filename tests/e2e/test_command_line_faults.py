@@ -55,12 +55,6 @@ def test_a_wrong_label_column_is_misuse_and_the_nearest_is_named(bank):
     assert "no column 'payd'; did you mean 'paid'?" in fit_refused(bank / "bank.csv", "--target", "payd", code=2)
 
 
-def test_the_papers_experiments_are_said_to_be_in_the_sources():
-    line = refused("reproduce", "table1", "--quick", "--dice", "0", code=2)
-    assert "`make reproduce`" in line
-    assert "`python -m reproduction table1 --quick`" in line
-
-
 def test_a_label_of_many_values_is_refused(bank):
     assert "the label 'grade' must have 2 different values, it has 5" in fit_refused(
         bank / "bank.csv", "--target", "grade"

@@ -11,18 +11,23 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
 from copa import PlanBatch
 from copa._core import archive
 from copa._core.formats import digest_of
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
-from copa.models.storage import unpack_estimator
+from copa.models.storage import pack_estimator, unpack_estimator
 from copa.planner.bundle import load_bundle, save_bundle
+from copa.plans.writers import plans_into
 from copa.tables.casting import template_of
-from golden.golden_planners import FOLDER, stored_model
 
 ZEROS = bytes(64 * archive.MEGABYTE)
 
@@ -40,14 +45,47 @@ def zipped(contents, method=zipfile.ZIP_DEFLATED):
     return whole.getvalue()
 
 
+def bank():
+    """A small table of applicants with a column of text, and who paid."""
+    rng = np.random.default_rng(0)
+    job = rng.choice(["clerk", "driver", "nurse"], size=200)
+    table = pd.DataFrame(
+        {"income": rng.normal(40.0, 12.0, 200).round(1), "debt": rng.normal(20.0, 8.0, 200), "job": job}
+    )
+    return table, table["income"] - table["debt"] + 8.0 * (job == "nurse") + rng.normal(0.0, 8.0, 200) > 22.0
+
+
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    """A good bundle, loaded once, so that no test below measures what is imported."""
-    path = tmp_path_factory.mktemp("good") / "linear.bundle"
-    planner = copa.RecoursePlanner.load(FOLDER / "linear.planner", stored_model("linear"))
-    save_bundle(path, planner, template_of(dict.fromkeys(planner.fitted_.model.columns, "text")), {"label": "paid"})
-    load_bundle(path)
-    return path
+def model():
+    X, y = bank()
+    encoder = ColumnTransformer([("numbers", StandardScaler(), ["income", "debt"]), ("job", OneHotEncoder(), ["job"])])
+    return make_pipeline(encoder, LogisticRegression()).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory):
+    """Good files of every kind, each loaded once, so that no test below measures what is imported."""
+    X, y = bank()
+    folder = tmp_path_factory.mktemp("good")
+    settings = {"n_models": 50, "n_options": 3, "n_starts": 8, "guarantee": 0.8, "random_state": 0, "n_jobs": 1}
+    planner = copa.RecoursePlanner(model, **settings, progress=False).fit(X, y)
+    planner.save(folder / "good.planner")
+    plans = planner.plan(X[~model.predict(X)].head(4))
+    plans.save(folder / "good.plans")
+    with plans_into(folder / "parts.copa") as writer:
+        writer.add(plans)
+    (folder / "model.skops").write_bytes(pack_estimator(model))
+    template = template_of(dict.fromkeys(planner.fitted_.model.columns, "text"))
+    save_bundle(folder / "good.bundle", planner, template, {"label": "paid"})
+    copa.RecoursePlanner.load(folder / "good.planner", model)
+    PlanBatch.load(folder / "parts.copa")
+    load_bundle(folder / "good.bundle")
+    return folder
+
+
+@pytest.fixture
+def bundle(folder):
+    return folder / "good.bundle"
 
 
 def forged_bundle(bundle, path, change):
@@ -62,9 +100,9 @@ def forged_bundle(bundle, path, change):
     return path
 
 
-def forged_planner(path, change):
-    """The golden planner with its members changed."""
-    contents = members((FOLDER / "linear.planner").read_bytes())
+def forged_planner(folder, path, change):
+    """The good planner with its members changed."""
+    contents = members((folder / "good.planner").read_bytes())
     change(contents)
     path.write_bytes(zipped(contents))
     return path
@@ -170,10 +208,10 @@ def test_a_member_that_a_bundle_does_not_have_refuses_it_and_nothing_is_written(
     assert [file.name for file in tmp_path.iterdir()] == ["b.bundle"]
 
 
-def test_an_array_that_declares_more_than_there_is_is_refused(tmp_path):
-    path = forged_planner(tmp_path / "p", lambda contents: contents.update({"arrays.npz": huge_array("mean")}))
+def test_an_array_that_declares_more_than_there_is_is_refused(folder, model, tmp_path):
+    path = forged_planner(folder, tmp_path / "p", lambda contents: contents.update({"arrays.npz": huge_array("mean")}))
     with Cheap(), pytest.raises(DataError, match="declares 10000000000 entries"):
-        copa.RecoursePlanner.load(path, stored_model("linear"))
+        copa.RecoursePlanner.load(path, model)
 
 
 def test_a_part_of_a_model_that_declares_more_than_there_is_is_refused(bundle, tmp_path):
@@ -187,8 +225,8 @@ def test_a_part_of_a_model_that_declares_more_than_there_is_is_refused(bundle, t
         load_bundle(path)
 
 
-def test_an_index_that_claims_more_applicants_than_there_are_is_refused(tmp_path):
-    contents = members((FOLDER / "linear.plans").read_bytes())
+def test_an_index_that_claims_more_applicants_than_there_are_is_refused(folder, tmp_path):
+    contents = members((folder / "good.plans").read_bytes())
 
     def change(content):
         for table in ("applicants", "options"):
@@ -214,18 +252,18 @@ def test_json_that_grows_when_it_is_parsed_is_refused_early(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["planner.json", "plans.json", "manifest.json", "parts.json"])
-def test_deep_json_in_any_file_is_refused(bundle, tmp_path, name):
-    source = {"planner.json": "linear.planner", "plans.json": "linear.plans", "manifest.json": bundle}
-    raw = (FOLDER / source.get(name, "linear_command.copa")).read_bytes()
+def test_deep_json_in_any_file_is_refused(folder, tmp_path, name):
+    source = {"planner.json": "good.planner", "plans.json": "good.plans", "manifest.json": "good.bundle"}
+    raw = (folder / source.get(name, "parts.copa")).read_bytes()
     (tmp_path / "deep").write_bytes(zipped(members(raw) | {name: "[" * 50_000}))
     load = {"planner.json": lambda path: copa.RecoursePlanner.load(path, None), "manifest.json": load_bundle}
     with Cheap(), pytest.raises(DataError, match="nested too deeply"):
         load.get(name, PlanBatch.load)(tmp_path / "deep")
 
 
-def test_deep_json_documents_are_refused(tmp_path):
+def test_deep_json_documents_are_refused(folder, model, tmp_path):
     (tmp_path / "deep.json").write_text('{"format": "copa-plans", "a": ' + "[" * 50_000)
-    planner = copa.RecoursePlanner.load(FOLDER / "linear.planner", stored_model("linear"))
+    planner = copa.RecoursePlanner.load(folder / "good.planner", model)
     with pytest.raises(InvalidInputError, match="nested too deeply"):
         planner.audit(tmp_path / "deep.json")
 
@@ -242,16 +280,16 @@ def test_a_bundle_is_loaded_without_a_file_in_between(bundle, monkeypatch):
 
 
 @pytest.mark.parametrize("version", ["0.11.0", "0.9", "0.11.0.post1", "0.13.0"])
-def test_a_skops_that_is_older_than_the_declared_one_is_not_used(bundle, monkeypatch, version):
+def test_a_skops_that_is_older_than_the_declared_one_is_not_used(folder, bundle, monkeypatch, version):
     monkeypatch.setattr(skops, "__version__", version)
     told = rf"requires skops 0\.14 or newer, and {version} is installed: pip install --upgrade"
     with pytest.raises(MissingPackageError, match=told):
-        unpack_estimator((FOLDER / "forest.skops").read_bytes())
+        unpack_estimator((folder / "model.skops").read_bytes())
     with pytest.raises(MissingPackageError, match=told):
         load_bundle(bundle)
 
 
-def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path):
+def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(folder, bundle, tmp_path):
     def newer(content, part, **more):
         content[part].update(more)
         content["made_with"] = {"copa": "0.9.0", "scikit-learn": "1.9"}
@@ -263,7 +301,7 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path)
     )
     with pytest.raises(DataError, match=r"written by COPA 0\.9\.0, with the kind of column 'money'"):
         load_bundle(path)
-    contents = members((FOLDER / "linear.plans").read_bytes())
+    contents = members((folder / "good.plans").read_bytes())
     changed_json(contents, "plans.json", lambda content: newer(content, "terms", certainty=0.95))
     (tmp_path / "plans.copa").write_bytes(zipped(contents))
     with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'certainty'"):
@@ -283,10 +321,10 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(bundle, tmp_path)
         },
     ],
 )
-def test_a_forged_row_that_reasons_compare_with_is_refused(tmp_path, row):
+def test_a_forged_row_that_reasons_compare_with_is_refused(folder, model, tmp_path, row):
     def change(contents):
         changed_json(contents, "planner.json", lambda content: content.update({"accepted_row": row}))
 
-    path = forged_planner(tmp_path / "p", change)
+    path = forged_planner(folder, tmp_path / "p", change)
     with pytest.raises(DataError, match="damaged"):
-        copa.RecoursePlanner.load(path, stored_model("linear"))
+        copa.RecoursePlanner.load(path, model)

@@ -84,19 +84,3 @@ def test_asking_for_a_bound_without_the_library_loads_numba():
     # The counterpart: the check above can see what it is looking for.
     switch = "import os; os.environ['COPA_KERNELS'] = 'jit'"
     assert "numba" in loaded_after(f"{switch}; import copa; copa.validity_bounds([[1.0]], [1.0], [[1.0]])")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "name"),
-    [
-        ("copa.adapters", "copa.external", "read_plans"),
-        ("copa.metrics", "copa.analysis.metrics", "proximity"),
-        ("copa.models.feature_maps", "copa.models", "FeatureMap"),
-        ("copa.moments", "copa.uncertainty", "WeightMoments"),
-    ],
-)
-def test_old_names_of_modules_work_for_a_release_and_name_the_new_one(old, new, name, monkeypatch):
-    monkeypatch.delitem(sys.modules, old, raising=False)
-    with pytest.warns(FutureWarning, match=f"{old} is now {new}"):
-        module = importlib.import_module(old)
-    assert getattr(module, name) is getattr(importlib.import_module(new), name)

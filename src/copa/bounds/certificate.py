@@ -10,7 +10,6 @@ import numpy as np
 
 from copa._core.archive import parse_json
 from copa._core.arrays import SMALLEST, Array, require_finite, require_size
-from copa._core.deprecation import renamed_property
 from copa.bounds.canonical import (
     CanonicalPlan,
     align,
@@ -98,8 +97,6 @@ class Certificate:
 
     points: Array
     ambiguity: AmbiguitySet
-
-    ball = renamed_property("ball", "ambiguity")
 
     def __repr__(self) -> str:
         n_options, dimension = self.points.shape

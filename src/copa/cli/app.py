@@ -7,7 +7,7 @@ import typer
 from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, plan, promises, serve, verify, warm_up
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
-from copa.cli.messages import MisuseError, debugging, guarded, signals_as_exceptions
+from copa.cli.messages import debugging, guarded, signals_as_exceptions
 
 app = typer.Typer(
     name="copa",
@@ -67,16 +67,6 @@ for command in (
     app.command(cls=Command)(guarded(command))
 app.add_typer(schemas.commands, name="schema")
 app.add_typer(promises.commands, name="promises")
-
-
-@app.command(cls=Command, hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-@guarded
-def reproduce() -> None:
-    """Say where the paper's experiments are, which were a command once."""
-    raise MisuseError(
-        "the paper's experiments are not part of the package; in a checkout of the sources run `make reproduce`, or "
-        "`python -m reproduction table1 --quick` for a first look"
-    )
 
 
 def run(arguments: list[str]) -> int:

@@ -9,7 +9,7 @@ from copa._core.progress import stage
 from copa._core.words import counted, rounded_down
 from copa.cli.letter import say_protected
 from copa.cli.messages import show, show_json, show_table
-from copa.cli.options import AsJson, NJobs, renamed
+from copa.cli.options import AsJson, NJobs
 from copa.plans.writers import plans_into
 from copa.tables.cells import as_text
 
@@ -18,11 +18,10 @@ N_APPLICANTS = 10
 
 def demo(
     output: Annotated[
-        Path | None,
+        Path,
         typer.Option("--output", "-o", help="Folder for report, plans and letters.", metavar="DIR"),
-    ] = None,
+    ] = Path("copa-demo"),
     *,
-    out: Annotated[Path | None, typer.Option(hidden=True)] = None,
     n_models: Annotated[int, typer.Option(help="Refits to estimate moments from.", metavar="N")] = 1000,
     n_jobs: NJobs = None,
     as_json: AsJson = False,
@@ -32,7 +31,7 @@ def demo(
     from copa.letters.folder import LetterFolder
     from copa.report import write_report
 
-    folder = renamed(output, out, "--out --output") or Path("copa-demo")
+    folder = output
     folder.mkdir(parents=True, exist_ok=True)
     planner, declined = _prepare(n_models, n_jobs)
     batch = planner.plan(declined)

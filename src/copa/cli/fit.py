@@ -24,14 +24,12 @@ from copa.cli.options import (
     NJobs,
     NOptions,
     NStarts,
-    OldLabel,
     RandomState,
     Schema,
     Target,
     TrustPickle,
     Whom,
     open_data,
-    renamed,
     require_columns,
     require_outputs,
     set_up,
@@ -98,7 +96,6 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     data: Annotated[Path, typer.Argument(help="Training data: .csv or .parquet.", metavar="DATA")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the bundle to this file.", metavar="BUNDLE")],
     target: Target = None,
-    label: OldLabel = None,
     model: ModelFile = None,
     trust_pickle: TrustPickle = False,
     schema: Schema = None,
@@ -142,9 +139,9 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner.training_data import read_training_data
 
     require_outputs({"--output": (output, ())}, data, model, schema)
-    column = renamed(target, label, "--label --target")
-    if column is None:
+    if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
+    column = target
     table = open_data(data, delimiter, drop or ())
     require_columns(table, [column])
     table.require_distinct()

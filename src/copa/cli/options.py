@@ -112,7 +112,6 @@ Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", help="Column to leave out, by name, or by position: '#3' is the third; repeatable."),
 ]
-OldLabel = Annotated[str | None, typer.Option("--label", hidden=True)]  # what --target was called
 MaxChange = Annotated[
     list[str] | None,
     typer.Option(
@@ -266,14 +265,6 @@ def set_up(planner: "RecoursePlanner", **settings: Any) -> "RecoursePlanner":
     with misuse():
         check_settings(planner)
     return planner
-
-
-def renamed(new: Any, old: Any, names: str) -> Any:
-    """Return the value of an option, from its old spelling if need be, with a warning."""
-    if old is not None:
-        was, now = names.split()
-        say(f"warning: {was} is called {now} now; the old spelling goes in the next release")
-    return old if new is None else new
 
 
 def require_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], *inputs: Path | None) -> None:

@@ -16,11 +16,9 @@ from copa.cli.options import (
     Delimiter,
     Drop,
     ModelFile,
-    OldLabel,
     Target,
     TrustPickle,
     open_data,
-    renamed,
     require_columns,
     require_outputs,
 )
@@ -44,7 +42,6 @@ def infer(  # noqa: PLR0913 - the options of the command
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema: .yaml or .json.", metavar="FILE")],
     *,
     target: Target = None,
-    label: OldLabel = None,
     drop: Drop = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that must not change; repeatable.")] = None,
     model: ModelFile = None,
@@ -58,7 +55,6 @@ def infer(  # noqa: PLR0913 - the options of the command
     """
     require_outputs({"--output": (output, (".yaml", ".yml", ".json"))}, data)
     table = open_data(data, delimiter, drop or [])
-    target = renamed(target, label, "--label --target")
     left_out = [] if target is None else [target]
     require_columns(table, [*left_out, *(immutable or [])])
     from copa.planner.training_data import model_kinds

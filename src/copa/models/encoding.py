@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.deprecation import renamed_property
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.bins import Bins, find_bins
@@ -64,9 +63,6 @@ class Encoding:
     categorical: Mapping[str, Array]
     edges: Mapping[str, Array] = field(default_factory=dict)
     irregular: Mapping[str, Array] = field(default_factory=dict)
-
-    lines = renamed_property("lines", "numeric")
-    choices = renamed_property("choices", "categorical")
 
     @classmethod
     def probe(cls, model: LinearModel, schema: "FeatureSchema", table: "pd.DataFrame") -> "Encoding":

@@ -12,7 +12,7 @@ from copa._core.files import write_atomically
 from copa._core.formats import Archive, require_known_entries
 from copa.exceptions import DataError, InvalidInputError
 from copa.planner.strategies import STORED, SURROGATES, read_surrogate, stored_strategy
-from copa.planner.strategies.storage import FORMAT, VERSION, damaged, require_parts
+from copa.planner.strategies.storage import FORMAT, damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
@@ -45,7 +45,6 @@ def pack_planner(planner: Any) -> bytes:
     _require_known(read_surrogate(planner.surrogate), *SURROGATES.values())
     part = fitted.pack()
     content = {
-        "version": VERSION,
         "strategy": fitted.kind,
         "settings": pack_settings(planner),
         "schema": with_text_keys(fitted.schema.to_dict()),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.deprecation import renamed_exports
 from copa._core.records import Positions
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
@@ -114,6 +113,3 @@ class HeldOutRates(Columns):
         rates = cls(int(arrays["n_models"]), **{name: arrays[name] for name in arrays if name != "n_models"})
         rates.read_columns(n_applicants, n_options)
         return rates
-
-
-__getattr__ = renamed_exports(__name__, {"Trials": "HeldOutRates"})

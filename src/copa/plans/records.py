@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.deprecation import renamed_property
 from copa._core.reading import is_whole
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
@@ -22,7 +21,7 @@ from copa.plans.changes import Change, changed_cells
 from copa.plans.columns import Columns, per_applicant, per_option
 from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
-from copa.plans.request import PlanBasis, PlanRequest, PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import cells_of
 from copa.tables.frames import PANDAS
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -150,10 +149,6 @@ class PlanRecord:
         """Intervals within which the options stay as sure, where they are known."""
         known, own = self.batch.intervals, self.own_rows
         return None if known is None else known.select(np.arange(own.start, own.stop))
-
-    trials = renamed_property("trials", "held_out")
-    ball = renamed_property("ball", "ambiguity")
-    terms = renamed_property("terms", "request", "basis", joined=PlanTerms.of)
 
     @property
     def breaks_first(self) -> int | None:
@@ -286,10 +281,6 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         flags = changed_cells(self.applicants, self.options, self.owner)
         flags.setflags(write=False)
         return flags
-
-    trials = renamed_property("trials", "held_out")
-    ball = renamed_property("ball", "ambiguity")
-    terms = renamed_property("terms", "request", "basis", joined=PlanTerms.of)
 
     def __len__(self) -> int:
         return len(self.applicants)

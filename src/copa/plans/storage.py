@@ -37,7 +37,6 @@ PLANS = Format(
     arrays=r"message|(?:batch|ball|certificates|trials|intervals|applicants|options)/.+",
     check=_require_known_terms,
 )
-SINCE_0_5 = ("plausibility", "change_effort")  # files of earlier versions do not have them
 PACKED_APART = ("applicants", "options", "message", "certificates")
 NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.names(per) if name not in PACKED_APART]
 
@@ -97,7 +96,7 @@ def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budge
 def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -> Batch:
     moments = {n.removeprefix("ball/"): arrays[n] for n in arrays if n.startswith("ball/")}
     ambiguity = unpack_set(content["ambiguity"] if content["version"] == OTHER_SETS else {}, moments)
-    numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS if name not in SINCE_0_5 or f"batch/{name}" in arrays}
+    numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
     owner = read_positions(numbers["owner"], "owner", len(numbers["points"]), OPTION)

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.deprecation import warn_renamed
 from copa._core.files import write_atomically
 from copa._core.html import render
-from copa._core.reading import read_count
 from copa._core.words import counted, rounded_down, rounded_up, shown, visible
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals, accepted_today
@@ -55,8 +53,6 @@ class ReportBuilder:
         Which applicants are shown one by one: "all", "none", or statuses and rows of the input (from 1) with commas
         between them: "ok,fragile" shows these statuses, "1000-3000" these rows, "ok,1-5000" those of the first 5,000
         rows who are "ok". Of more than 20,000 the first are shown, by status; totals are about everybody.
-    max_cards : int, optional
-        Old way to show fewer applicants; goes with the next release.
 
     Examples
     --------
@@ -77,20 +73,16 @@ class ReportBuilder:
         planner: "RecoursePlanner | None" = None,
         group: str | None = None,
         title: str | None = None,
-        max_cards: int | None = None,
         *,
         rows: str = ALL,
     ) -> None:
         if planner is not None and not hasattr(planner, "fitted_"):
             raise InvalidInputError(f"planner must be a fitted RecoursePlanner or None, got {shown(planner)}")
-        if max_cards is not None:
-            warn_renamed("ReportBuilder(max_cards=...)", "ReportBuilder(rows=...)")
-            read_count(max_cards, "max_cards", least=0)
         self.planner = planner
         self.title = title
         self.rows = rows
         self._totals = Totals(group)
-        self._kept = KeptPlans(ReportRows.read(rows), MOST_SHOWN if max_cards is None else max_cards)
+        self._kept = KeptPlans(ReportRows.read(rows), MOST_SHOWN)
         self._corrections: Corrections | None = None
 
     def add(self, batch: PlanBatch) -> None:

@@ -1,6 +1,5 @@
 """What a feature is and what may happen to it."""
 
-from copa._core.deprecation import renamed_exports as _renamed_exports
 from copa.schema.feature import Feature
 from copa.schema.feature_schema import FeatureSchema
 from copa.schema.region import FeasibleRegion
@@ -8,5 +7,3 @@ from copa.schema.rules import LinearRule
 from copa.schema.violations import Violation
 
 __all__ = ["FeasibleRegion", "Feature", "FeatureSchema", "LinearRule", "Violation"]
-
-__getattr__ = _renamed_exports(__name__, {"Limits": "FeasibleRegion"})

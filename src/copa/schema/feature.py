@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.deprecation import renamed_property
 from copa._core.reading import read_flag, read_word
 from copa._core.representation import short_repr
 from copa._core.words import listed, require_known, shown
@@ -241,9 +240,6 @@ class Feature:
     def is_categorical(self) -> bool:
         """Whether it is ordinal, categorical or binary."""
         return self.kind in CATEGORICAL_KINDS
-
-    is_line = renamed_property("is_line", "is_numeric")
-    is_choice = renamed_property("is_choice", "is_categorical")
 
     @property
     def heading(self) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa._core.deprecation import renamed_property
 from copa._core.records import FrozenMap
 from copa._core.representation import short_repr
 from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells, missing_cells
@@ -60,9 +59,6 @@ class FeasibleRegion:
 
     numeric: Mapping[str, tuple[Array, Array]]
     categorical: Mapping[str, Flags]
-
-    line = renamed_property("line", "numeric")
-    choice = renamed_property("choice", "categorical")
 
     @classmethod
     def of(cls, features: tuple[Feature, ...], table: "pd.DataFrame") -> "FeasibleRegion":

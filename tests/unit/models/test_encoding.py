@@ -83,9 +83,6 @@ def test_a_column_that_is_not_linear_is_left_out_only_if_it_is_immutable():
         read(*steps)
     _, encoding = read(*steps, schema=SCHEMA.replace({"k": {"immutable": True}}))
     assert set(encoding.numeric) == {"x"}
-    for old, new in (("lines", "numeric"), ("choices", "categorical")):
-        with pytest.warns(FutureWarning, match=f"Encoding.{old} is now Encoding.{new}"):
-            assert getattr(encoding, old) is getattr(encoding, new)
 
 
 def test_an_interaction_is_refused_with_its_column():

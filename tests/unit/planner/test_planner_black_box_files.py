@@ -107,7 +107,7 @@ def test_a_number_for_the_radius_comes_back_with_its_family(model, declined, tmp
     assert same_plans(loaded.plan(declined), planner.plan(declined))
     with zipfile.ZipFile(tmp_path / "p") as archive:
         content = json.loads(archive.read("planner.json"))
-    assert (content["version"], content["strategy"], content["reliability"]) == (3, "boundary", None)
+    assert (content["version"], content["strategy"], content["reliability"]) == (1, "boundary", None)
 
 
 def test_a_loaded_planner_can_be_saved_again(model, declined, batch, saved, tmp_path):
@@ -216,7 +216,7 @@ def test_no_row_of_the_training_data_is_in_the_file(planner, saved):
         (lambda name, raw: raw.replace(b'"seed"', b'"sed"') if name == "planner.json" else raw, "it lacks seed"),
         (lambda name, raw: raw.replace(b'"cells"', b'"cels"') if name == "planner.json" else raw, "is damaged"),
         (
-            lambda name, raw: raw.replace(b'"version": 3', b'"version": 9') if name == "planner.json" else raw,
+            lambda name, raw: raw.replace(b'"version": 1', b'"version": 9') if name == "planner.json" else raw,
             "version 9",
         ),
     ],

@@ -273,19 +273,5 @@ def test_terms_come_back_from_json():
     assert told.schema == schema
 
 
-def test_the_old_terms_are_request_and_basis_in_one(batch):
-    with pytest.warns(FutureWarning, match=r"PlanBatch\.terms is now PlanBatch\.request and PlanBatch\.basis"):
-        terms = batch.terms
-    assert (terms.guarantee, terms.n_options, terms.basis) == (0.6, 3, "parameters")
-    with pytest.warns(FutureWarning, match=r"Plan\.terms is now Plan\.request and Plan\.basis"):
-        assert batch[0].terms.parts() == (batch.request, batch.basis)
-
-
-def test_the_old_ball_is_the_ambiguity_set(batch):
-    for record in (batch, batch[0]):
-        with pytest.warns(FutureWarning, match=r"\.ball is now Plan(Batch)?\.ambiguity"):
-            assert record.ball is batch.ambiguity
-
-
 def test_a_request_by_the_papers_objective_has_no_level(batch):
     assert (batch.request.level, german_batch(objective="paper").request.level) == (0.6, None)

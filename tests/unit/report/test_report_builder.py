@@ -88,13 +88,6 @@ def test_rows_that_cannot_be_read_are_named_with_what_is_allowed(rows, words):
         ReportBuilder(rows=rows)
 
 
-def test_the_old_number_of_cards_still_shows_fewer_with_a_warning(german):
-    with pytest.warns(FutureWarning, match=r"max_cards=...\) is now ReportBuilder\(rows"):
-        builder = ReportBuilder(max_cards=2)
-    builder.add(german)
-    assert listed(Page(builder.html())) == ["10", "290"]
-
-
 def test_statuses_are_counted_over_all_applicants_and_shares_are_of_the_declined(german):
     builder = ReportBuilder(rows="none")
     for _ in range(3):

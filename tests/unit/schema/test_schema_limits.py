@@ -132,13 +132,3 @@ def test_limits_are_read_only_and_do_not_touch_the_table():
     assert limits.numeric["x"][0].tolist() == [1.0, 2.0]
     assert set(limits.numeric) == {"x"}
     assert set(limits.categorical) == {"y"}
-
-
-def test_old_names_warn_and_still_work():
-    import copa.schema
-
-    limits = FeatureSchema((Feature("x", "numeric"),)).limits(pd.DataFrame({"x": [1.0]}))
-    with pytest.warns(FutureWarning, match="FeasibleRegion.line is now FeasibleRegion.numeric"):
-        assert set(limits.line) == {"x"}
-    with pytest.warns(FutureWarning, match="copa.schema.Limits is now copa.schema.FeasibleRegion"):
-        assert isinstance(limits, copa.schema.Limits)

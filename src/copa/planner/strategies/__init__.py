@@ -33,9 +33,5 @@ STORED: dict[str, type[Strategy]] = {cls.kind: cls for cls in (Linear, FeatureMa
 
 
 def stored_strategy(content: Mapping[str, Any]) -> type[Strategy]:
-    """The strategy of a saved planner; files of copa 0.3 do not name it."""
-    if "strategy" in content:
-        return STORED[read_word(content["strategy"], tuple(STORED), "the strategy of a saved planner")]
-    if content["version"] == 1:
-        return FeatureMap if content.get("curved", False) else Linear
-    return Lime if content.get("refits") is None else Boundary
+    """Return the strategy of a saved planner."""
+    return STORED[read_word(content.get("strategy"), tuple(STORED), "the strategy of a saved planner")]

@@ -20,12 +20,11 @@ FORMAT = Format(
     "copa-planner",
     what="a saved planner",
     content="planner.json",
-    versions=(1, 2, 3),  # 1 and 2 are those of copa 0.3, for linear models and for the others
+    versions=(1,),
     arrays=r"theta|mean|cov|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
     members=r"refits/[0-9]{4,6}\.(?:skops|npz)",
     digest=False,
 )
-VERSION = 3
 damaged = FORMAT.damaged
 WHOLE, DIFFERENCES = "skops", "npz"
 FEWEST = 2  # refits that a planner has for the moments, and held out
