@@ -1,1 +1,55 @@
-from remembered_refits import _refits_are_remembered  # noqa: F401 - a fixture for every test
+import random
+from collections import Counter
+from itertools import groupby
+
+import pytest
+
+from e2e.browser_pages import NO_AXE, NO_BROWSER
+from postgres_server import NO_POSTGRES
+
+with_commands = (NO_BROWSER, NO_AXE, NO_POSTGRES)  # reasons to skip a test that say how to install what it needs
+
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # the environments of a few tests do without: see `make test-lowest-quick` and `make test-mlflow`
+    pass
+else:
+    # Nothing depends on chance, on earlier runs or on how busy the machine is.
+    untimed = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("fixed", derandomize=True, **untimed)
+    settings.register_profile("random", derandomize=False, max_examples=500, **untimed)
+    settings.load_profile("fixed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run modules, and the tests of each, in random order")
+
+
+def pytest_report_header(config):
+    seed = config.getoption("shuffle")
+    return None if seed is None else f"random order: --shuffle={seed} runs the tests in the same order again"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Shuffle modules, and tests within them: fixtures of a module are still made once."""
+    seed = config.getoption("shuffle")
+    if seed is None:
+        return
+    draw = random.Random(seed)  # noqa: S311 - an order of tests
+    modules = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    draw.shuffle(modules)
+    for tests in modules:
+        draw.shuffle(tests)
+    items[:] = [test for tests in modules for test in tests]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Say in the last lines how many tests were skipped for want of a program, and the command that installs it."""
+    yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason in with_commands:
+        if reasons[reason]:
+            terminalreporter.write_line(f"{reasons[reason]} tests were skipped: {reason}", yellow=True)

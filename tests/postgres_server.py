@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+NO_POSTGRES = "PostgreSQL is not installed (Debian: apt-get install postgresql)"
 PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 
 
@@ -26,7 +27,7 @@ def programs() -> Path | None:
 def reason_without() -> str | None:
     """Why there is no server here; None where there is one."""
     if programs() is None:
-        return "PostgreSQL is not installed (Debian: apt-get install postgresql)"
+        return NO_POSTGRES
     if os.getuid() == 0 and (shutil.which("runuser") is None or _postgres_user() is None):
         return "PostgreSQL does not run as root, and there is no user postgres"
     return None

@@ -73,7 +73,6 @@ def run_tests(sources: Path, tests: list[str], log: Path, time_limit: float | No
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     settings = {
         "PYTHONPATH": str(sources),
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(sources / "hypothesis"),  # failures of mutants are not worth keeping
         "OPENBLAS_NUM_THREADS": "1",
     }
     with log.open("w", encoding="utf-8") as output:

@@ -8,7 +8,8 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-NO_BROWSER = "there is no chromium with a chromedriver on this machine (Debian: apt-get install chromium-driver)"
+NO_BROWSER = "Chromium and its chromedriver are not installed (Debian: apt-get install chromium chromium-driver)"
+NO_AXE = "axe-core is not there (`make .venv/axe` fetches it with npm)"
 AXE = Path(__file__).parents[2] / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 DESK, HAND = (1280, 900), (390, 844)
 
@@ -54,7 +55,7 @@ def enter(browser, selector, value, event="input"):
 def accessibility_findings(browser):
     """What axe-core calls serious or worse: rule, and the first element that breaks it."""
     if not AXE.is_file():
-        pytest.skip("axe-core is not there: `make .venv/axe` fetches it with npm")
+        pytest.skip(NO_AXE)
     browser.execute_script(AXE.read_text(encoding="utf-8"))
     found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done)")
     assert len(found["passes"]) > 10

@@ -9,6 +9,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from copa.cli.app import app
+from copa.planner import RecoursePlanner
 from unit.planner import loans
 
 SEARCH = ("--n-starts", "4", "--n-options", "2", "--n-jobs", "1")
@@ -68,3 +69,26 @@ def fit_bank(folder: Path) -> Path:
     bundle = folder / "bank.bundle"
     copa("fit", folder / "bank.csv", "--target", "paid", "--schema", folder / "schema.yaml", "-o", bundle, *FIT)
     return bundle
+
+
+def outputs(folder):
+    """All files that a run is asked for."""
+    return ("-o", folder / "p.csv", "--certificates", folder / "p.copa", "--id", "name")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def stop_after(monkeypatch, blocks, interruption=KeyboardInterrupt):
+    """Let the planner be interrupted when it is asked for one block too many."""
+    plan, asked = RecoursePlanner.plan, []
+
+    def plan_some(self, table):
+        asked.append(len(table))
+        if len(asked) > blocks:
+            raise interruption
+        return plan(self, table)
+
+    monkeypatch.setattr(RecoursePlanner, "plan", plan_some)
+    return asked

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 import httpx
@@ -21,6 +20,7 @@ from copa.service.settings import digest_of
 from e2e.browser_pages import find
 from unit.analysis import backtests
 from unit.planner import loans
+from waiting import PATIENCE, wait_until
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105 - of a service that the tests start
 EVIL = "<img src=x onerror=alert(1)>"
@@ -59,7 +59,7 @@ def served(planner, **settings):
             yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
         finally:
             server.should_exit = True
-            thread.join(20.0)
+            thread.join(PATIENCE)
 
 
 def bank_settings(planner):
@@ -76,7 +76,7 @@ class Asker:
 
     def __init__(self, url, planner):
         self._planner = planner
-        self._client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60.0)
+        self._client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE)
 
     def __enter__(self):
         return self
@@ -174,12 +174,9 @@ WATCH = """
 """
 
 
-def until(browser, condition, seconds=20.0):
+def until(browser, condition):
     """Wait until a condition of the page holds."""
-    end = time.monotonic() + seconds
-    while not browser.execute_script(f"return Boolean({condition})"):
-        assert time.monotonic() < end, condition
-        time.sleep(0.02)
+    wait_until(lambda: browser.execute_script(f"return Boolean({condition})"), lambda: condition)
 
 
 def settled(browser, act):

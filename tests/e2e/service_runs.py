@@ -12,6 +12,8 @@ from pathlib import Path
 
 import httpx
 
+from waiting import PATIENCE, wait_until
+
 
 class Server:
     """A running `copa serve`; what it writes goes to a file."""
@@ -26,13 +28,11 @@ class Server:
     @property
     def url(self) -> str:
         """Where it listens; waits until it says so."""
-        deadline = time.monotonic() + 60.0
-        while time.monotonic() < deadline:
-            if found := re.search(r"serving at (http://\S+)", self.said):
-                return found[1]
-            assert self.process.poll() is None, self.said
-            time.sleep(0.02)
-        raise AssertionError(self.said)
+        pattern = r"serving at (http://\S+)"
+        wait_until(lambda: re.search(pattern, self.said) or self.process.poll() is not None, lambda: self.said)
+        found = re.search(pattern, self.said)
+        assert found is not None, self.said
+        return found[1]
 
     @property
     def port(self) -> int:
@@ -40,18 +40,18 @@ class Server:
 
     def post(self, path: str, body: object, **more: object) -> httpx.Response:
         """Ask; the first answer waits until the bundle is loaded."""
-        return httpx.post(f"{self.url}{path}", json=body, timeout=60.0, **more)
+        return httpx.post(f"{self.url}{path}", json=body, timeout=PATIENCE, **more)
 
     def raw(self, content: bytes) -> socket.socket:
         """A connection that has said something."""
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=60.0)
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
         made.sendall(content)
         return made
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -68,4 +68,4 @@ def serving(bundle: Path, folder: Path, *options: object):
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(60)
+        process.wait(PATIENCE)

@@ -13,8 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from copa._core.formats import digest_of
 from copa.plans import PlanBatch
-from e2e.command_runs import SEARCH, copa, json_of, refused, write_bank
-from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
+from e2e.command_runs import SEARCH, contents, copa, json_of, outputs, refused, stop_after, write_bank
 from unit.planner import loans
 
 FIT = ("--target", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)

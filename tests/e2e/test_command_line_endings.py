@@ -5,16 +5,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
+import psutil
 import pytest
 
 from copa.cli.messages import TerminatedError
 from copa.cli.runs import LOCK, locked_folder
-from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank
-from e2e.test_command_line_resume import contents, outputs, small_blocks, stop_after  # noqa: F401 - a fixture
+from e2e.command_runs import SEARCH, contents, copa, fit_bank, json_of, outputs, refused, stop_after, write_bank
 from unit.planner import loans
+from waiting import wait_until
 
 # The command, which a signal hits while it writes its n-th file.
 MAIN = """
@@ -179,19 +179,20 @@ def test_twenty_runs_hit_at_any_moment_leave_nothing_once_they_are_repeated(bank
     loans.people(600, 11).to_csv(people, index=False)
     rng = np.random.default_rng(0)
     run = ("plan", bundle, people, *SEARCH, "-o", "p.json", "--certificates", "p.copa", "--report", "p.html")
-    started = time.monotonic()
-    whole = tmp_path / "whole"
+    before, whole = os.times(), tmp_path / "whole"
     whole.mkdir()
     with begun(*_inside(run, whole)) as process:
         assert process.wait(timeout=600) == 0
-    longest = time.monotonic() - started
+    after = os.times()
+    longest = after.children_user + after.children_system - before.children_user - before.children_system
     signals = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
     hits = 0
     for k in range(20):
         folder = tmp_path / str(k)
         folder.mkdir()
         with begun(*_inside(run, folder)) as process:
-            time.sleep(rng.uniform(0.3, 1.0) * longest)
+            goal = rng.uniform(0.3, 1.0) * longest
+            wait_until(lambda: _processor_seconds(process) >= goal)  # noqa: B023 - called here and now
             process.send_signal(signals[k % 3])
             hits += process.wait(timeout=600) != 0
         if k % 3 and process.returncode:  # it could clean up by itself
@@ -201,6 +202,15 @@ def test_twenty_runs_hit_at_any_moment_leave_nothing_once_they_are_repeated(bank
         assert process.returncode == 0, said
         assert contents(folder) == contents(whole)
     assert hits >= 10
+
+
+def _processor_seconds(process):
+    """Processor time that a process has used so far; any goal is reached by one that has ended."""
+    try:
+        used = psutil.Process(process.pid).cpu_times()
+    except psutil.NoSuchProcess:
+        return np.inf
+    return np.inf if process.poll() is not None else used.user + used.system
 
 
 def _inside(run, folder):

@@ -2,9 +2,9 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pandas as pd
@@ -14,7 +14,11 @@ import pytest
 
 from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
+from waiting import wait_until
 
+dask = pytest.importorskip("dask", reason="needs Dask: pip install 'copa-recourse[dask]'")
+# Imported before a test changes its settings: to undo a change of what was not there yet would remove them all.
+pytest.importorskip("distributed", reason="needs Dask: pip install 'copa-recourse[dask]'")
 psutil = pytest.importorskip("psutil", reason="comes with Dask: pip install 'copa-recourse[dask]'")
 N_APPLICANTS = 300
 MANY = int(
@@ -74,12 +78,11 @@ def running(bundle, people, output, *more, log):
 
 
 def wait_for_parts(folder, number, process, log):
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and process.poll() is None:
-        if len(list(folder.glob("part-*.parquet"))) >= number:
-            return
-        time.sleep(0.02)
-    pytest.fail(f"no partition was finished: {log.read_text()}")
+    def are_there():
+        return len(list(folder.glob("part-*.parquet"))) >= number
+
+    wait_until(lambda: are_there() or process.poll() is not None, log.read_text, patience=600.0)
+    assert are_there(), log.read_text()
 
 
 def workers_of(process):
@@ -190,8 +193,6 @@ def test_a_folder_of_applicants_needs_a_folder_of_plans(bank, bundle, tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_named(bank, bundle, tmp_path):
-    import dask
-
     with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
         run = ("plan", bundle, bank / "people.parquet", "-o", tmp_path / "plans", "--engine", "dask")
         line = refused(*run, "--scheduler", "tcp://127.0.0.1:9", code=1)
@@ -200,13 +201,15 @@ def test_a_scheduler_that_does_not_answer_is_named(bank, bundle, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_scheduler_is_said_and_a_rerun_finishes_the_rest(bank, bundle, here, tmp_path):
-    address, log, plans = "tcp://127.0.0.1:28786", tmp_path / "log.txt", tmp_path / "plans"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, log, plans = f"tcp://127.0.0.1:{port}", tmp_path / "log.txt", tmp_path / "plans"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = [sys.executable, "-m", "dask"]
-    options = ["--host", "127.0.0.1", "--port", "28786", "--no-dashboard"]
+    command = [sys.executable, "-m", "dask"]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
     with (
-        subprocess.Popen([*dask, "scheduler", *options], **quiet) as scheduler,  # noqa: S603 - Dask's own command
-        subprocess.Popen([*dask, "worker", address, "--nthreads", "1", "--no-dashboard"], **quiet) as worker,  # noqa: S603 - the same
+        subprocess.Popen([*command, "scheduler", *options], **quiet) as scheduler,  # noqa: S603 - Dask's own command
+        subprocess.Popen([*command, "worker", address, "--nthreads", "1", "--no-dashboard"], **quiet) as worker,  # noqa: S603 - the same
         running(bundle, bank / "many", plans, "--scheduler", address, log=log) as process,
     ):
         try:

@@ -3,15 +3,14 @@
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pandas as pd
 import pytest
 
-from copa.planner import RecoursePlanner
-from e2e.command_runs import SEARCH, copa, fit_bank, refused, write_bank
+from e2e.command_runs import SEARCH, contents, copa, fit_bank, outputs, refused, stop_after, write_bank
 from unit.planner import loans
+from waiting import wait_until
 
 SLOW_ROWS = 4000
 KILOBYTES = 1024.0  # in a megabyte; the system counts in the former
@@ -25,36 +24,6 @@ def bank(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bundle(bank):
     return fit_bank(bank)
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of 16 applicants, so that 60 of them make four."""
-    monkeypatch.setattr("copa.cli.plan.BLOCK", 16)
-    monkeypatch.setattr("copa.tables.files.CHUNK", 7)
-
-
-def outputs(folder):
-    """All files that a run is asked for."""
-    return ("-o", folder / "p.csv", "--certificates", folder / "p.copa", "--id", "name")
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def stop_after(monkeypatch, blocks, interruption=KeyboardInterrupt):
-    """Let the planner be interrupted when it is asked for one block too many."""
-    plan, asked = RecoursePlanner.plan, []
-
-    def plan_some(self, table):
-        asked.append(len(table))
-        if len(asked) > blocks:
-            raise interruption
-        return plan(self, table)
-
-    monkeypatch.setattr(RecoursePlanner, "plan", plan_some)
-    return asked
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -171,12 +140,7 @@ def finished(bundle, people, folder, *more):
 
 
 def wait_for_blocks(folder, number):
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        if len(list((folder / "p.json.partial").glob("block-*.copa"))) >= number:
-            return
-        time.sleep(0.02)
-    pytest.fail("no block was finished")
+    wait_until(lambda: len(list((folder / "p.json.partial").glob("block-*.copa"))) >= number, patience=600.0)
 
 
 @pytest.fixture(scope="module")

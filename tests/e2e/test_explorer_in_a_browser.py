@@ -2,7 +2,6 @@
 
 import base64
 import json
-import time
 
 import pytest
 
@@ -178,10 +177,16 @@ def test_an_answer_that_comes_too_late_is_not_shown(page, asker):
         window.fetch = (path, options) => {
           if (path !== "v1/plan") { return plain(path, options); }
           window.signals.push(options.signal);
-          const late = first ? 900 : 0;
-          first = false;
           const { signal, ...rest } = options; // as of a network that does not hear
-          return new Promise((answer) => setTimeout(() => answer(plain(path, rest)), late));
+          const answer = plain(path, rest);
+          if (!first) { return answer; }
+          first = false;
+          return new Promise((give) => {
+            window.giveFirst = async () => {
+              const content = await (await answer).json();
+              give({ ok: true, json: async () => content });
+            };
+          });
         };
     """)
     enter(page, "#level", "0.6")
@@ -189,7 +194,7 @@ def test_an_answer_that_comes_too_late_is_not_shown(page, asker):
     assert find(page, "#result")[0].get_attribute("aria-busy") == "true"
     enter(page, "#level", "0.7")
     until(page, "document.getElementById('spinner').hidden")
-    time.sleep(1.0)
+    page.execute_async_script("window.giveFirst().then(() => setTimeout(arguments[0], 0))")
     row = asker.get("explorer/example")["row"]
     asked = {"applicants": [row], "guarantee": 0.7, "horizon": 1, "n_options": 3}
     assert page.execute_script(SHOWN) == asker.expected(asked)

@@ -2,21 +2,16 @@
 
 import base64
 import re
-import shutil
 
 import pytest
 
 from copa.cli.demo import _prepare
 from copa.letters import LetterSettings, LetterWriter
+from e2e.browser_pages import CHROMIUM, DRIVER, NO_BROWSER
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="there is no chromium with a chromedriver on this machine (Debian: apt-get install chromium-driver)",
-)
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
 
 PAPER = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}  # inches
 

@@ -2,8 +2,8 @@
 
 import base64
 import json
-import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from copa.report.rows import list_order
 from copa.schema import FeatureSchema
 from copa.tables.cells import cells_of
 from e2e.browser_pages import CHROMIUM, DESK, DRIVER, HAND, NO_BROWSER, accessibility_findings, enter, find, opened
+from waiting import wait_until
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
 pytest.importorskip("plotly", reason="plotly is not installed: pip install plotly")
@@ -276,11 +277,7 @@ def test_everything_opened_the_page_fits_draws_its_figures_and_is_accessible(rep
         assert len(boxes) >= 6
         for box in boxes:
             page.execute_script("arguments[0].scrollIntoView()", box)
-            for _ in range(50):
-                drawings = box.find_elements("css selector", ".main-svg:first-child")
-                if drawings:
-                    break
-                time.sleep(0.1)
+            drawings = wait_until(partial(box.find_elements, "css selector", ".main-svg:first-child"))
             assert 0 < drawings[0].size["width"] <= box.size["width"] + 1
         assert accessibility_findings(page) == []
 
@@ -340,8 +337,9 @@ def test_the_slider_of_options_that_are_certain_at_every_radius_still_names_the_
 def test_the_list_is_searched_by_name_column_value_and_status(report, in_order):
     def rows_found(page, words, status=""):
         enter(page, "#status", status, "change")
+        page.execute_script("document.getElementById('found').textContent = ''")
         enter(page, "#search", words)
-        time.sleep(0.3)
+        wait_until(lambda: find(page, "#found")[0].text)
         return int(page.execute_script("return document.querySelector('.person-row')?.ariaSetSize ?? 0"))
 
     frame = in_order.to_frame()
@@ -386,7 +384,6 @@ def test_the_list_works_from_the_keyboard_and_says_where_one_is(report, in_order
             Keys.HOME,
         ):
             page.switch_to.active_element.send_keys(key)
-            time.sleep(0.1)
             place, size, selected, drawn = state(page)
             assert (size, selected) == (n, "true")
             assert drawn < n  # only what is in sight

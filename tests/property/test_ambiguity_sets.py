@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from copa.bounds import validity_bounds
 from copa.uncertainty.families import FAMILIES
 from unit.bounds.pairs import BUILT_IN, EVERY
 
-UNTIMED = settings(deadline=None, derandomize=True)  # kernels are loaded once, and machines are busy
 COEFFICIENT_ROUNDING = 1e-9  # of the score's size; the slack of a level that is reached exactly
 
 amounts = st.floats(0.0, 8.0, allow_subnormal=False)
@@ -22,7 +21,6 @@ def a_set(kind):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@UNTIMED
 @given(mean=means, std=amounts, reach=amounts, level=levels)
 @example(mean=0.0, std=np.finfo(float).tiny, reach=4.0, level=0.5)  # a quotient that overflows
 def test_a_level_is_reached_where_the_guarantee_is_at_least_as_high(kind, mean, std, reach, level):
@@ -33,7 +31,6 @@ def test_a_level_is_reached_where_the_guarantee_is_at_least_as_high(kind, mean, 
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@UNTIMED
 @given(std=st.floats(0.125, 8.0), reach=amounts, level=levels)
 def test_the_guarantee_of_a_score_just_sure_enough_is_the_level(kind, std, reach, level):
     b, c = a_set(kind).level_coefficients(level)
@@ -42,7 +39,6 @@ def test_the_guarantee_of_a_score_just_sure_enough_is_the_level(kind, std, reach
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@UNTIMED
 @given(mean=means, std=amounts, reach=amounts, more=amounts, unit=st.integers(-40, 40))
 def test_the_guarantee_rises_with_the_mean_and_falls_with_spread_and_reach(kind, mean, std, reach, more, unit):
     guarantee = a_set(kind).guarantee
@@ -56,7 +52,6 @@ def test_the_guarantee_rises_with_the_mean_and_falls_with_spread_and_reach(kind,
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@UNTIMED
 @given(low=levels, high=levels)
 def test_a_higher_level_asks_for_more(kind, low, high):
     b, c = a_set(kind).level_coefficients(min(low, high))
@@ -66,7 +61,6 @@ def test_a_higher_level_asks_for_more(kind, low, high):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@UNTIMED
 @given(rows=st.lists(st.tuples(means, means), min_size=1, max_size=5))
 def test_bounds_of_plans_from_the_options_keep_their_order(kind, rows):
     points = np.array(rows) + 0.01
@@ -78,7 +72,6 @@ def test_bounds_of_plans_from_the_options_keep_their_order(kind, rows):
 
 
 @pytest.mark.parametrize("kind", ["ball", "location", "one at a time"])
-@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_who_assumes_more_is_surer(kind, mean, std, reach):
     each = [a_set(f"{kind}-{family}").guarantee(mean, std, reach) for family in FAMILIES]
@@ -87,7 +80,6 @@ def test_who_assumes_more_is_surer(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_a_known_covariance_is_surer_than_a_ball(family, mean, std, reach):
     ball, location = (a_set(f"{kind}-{family}").guarantee(mean, std, reach) for kind in ("ball", "location"))
@@ -95,7 +87,6 @@ def test_a_known_covariance_is_surer_than_a_ball(family, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
-@UNTIMED
 @given(mean=means, std=amounts, reach=amounts)
 def test_the_upper_limit_is_no_lower_than_the_guarantee(kind, mean, std, reach):
     known = a_set(kind)
@@ -103,7 +94,6 @@ def test_the_upper_limit_is_no_lower_than_the_guarantee(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
-@UNTIMED
 @given(mean=means, std=st.floats(0.01, 8.0), reach=amounts)
 def test_the_worst_moments_attain_the_guarantee(kind, mean, std, reach):
     known = a_set(kind)
@@ -117,7 +107,6 @@ def test_the_worst_moments_attain_the_guarantee(kind, mean, std, reach):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
-@UNTIMED
 @given(
     rows=st.lists(st.tuples(means, means), min_size=1, max_size=4),
     radius=st.floats(0.0, 0.8),

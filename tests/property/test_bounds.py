@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from property.strategies import MAX_OPTIONS, cases, plans, rotations, scales, semidefinite, vectors
@@ -20,9 +20,7 @@ SINGULAR_SEARCH = 1e-6
 # Comparisons of one and the same closed form, evaluated in another order.
 ROUNDING = 1e-12
 
-check = settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+check = settings(max_examples=60)
 
 
 def same_lower(a, b):

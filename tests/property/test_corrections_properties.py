@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from copa.corrections import correction_effect, improve_bound, mahalanobis_correction, requirement_correction
@@ -16,9 +16,7 @@ from property.strategies import MAX_OPTIONS, Array, Case, cases, scales
 ROUNDING = 1e-7
 CERTAIN = 1e4
 
-check = settings(
-    max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+check = settings(max_examples=80)
 few = settings(check, max_examples=25)
 
 

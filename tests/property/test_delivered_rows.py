@@ -14,9 +14,6 @@ from unit.planner.promises import Judge, broken_promises
 
 check = settings(
     max_examples=25,
-    deadline=None,
-    derandomize=True,
-    database=None,
     phases=[Phase.explicit, Phase.generate],  # a case comes from a seed: shrinking takes minutes and shows little
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -118,7 +118,6 @@ def grid(case: Case, boxes: Boxes) -> np.ndarray:
 
 
 @given(case=cases())
-@settings(deadline=None)
 def test_every_row_of_the_grid_inside_a_box_holds(case):
     boxes = case.boxes()
     assert case.holds(grid(case, boxes), ROUNDING).all()
@@ -127,7 +126,7 @@ def test_every_row_of_the_grid_inside_a_box_holds(case):
 
 
 @given(case=cases())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_no_side_of_a_box_can_be_moved_any_further(case):
     boxes = case.boxes()
     for column in range(len(case.space.numeric)):
@@ -140,7 +139,7 @@ def test_no_side_of_a_box_can_be_moved_any_further(case):
 
 
 @given(case=cases())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_box_holds_the_option_and_changes_in_its_direction_only(case):
     boxes, own = case.boxes(), case.applicant.to_numpy(dtype=np.float64)
     lower, upper = boxes.lower, boxes.upper

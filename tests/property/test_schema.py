@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from copa.schema import Feature, FeatureSchema, LinearRule
@@ -16,9 +16,7 @@ from copa.tables.cells import multiples, snap
 from property.exact_judge import refusals
 from property.schema_strategies import quarters, recodings, schemas, tables, texts, worded
 
-check = settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+check = settings(max_examples=60)
 
 
 def is_inside(schema, limits, options, name, row, own):

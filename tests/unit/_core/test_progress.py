@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -14,6 +13,7 @@ import pytest
 from copa._core import progress
 from copa._core.progress import Display, aside, counting, duration, showing, stage
 from copa._core.threads import for_each_chunk
+from waiting import PATIENCE, wait_until
 
 
 class Clock:
@@ -169,22 +169,23 @@ def test_without_a_display_stages_cost_nothing_and_say_nothing(capsys):
 
 def wait_for_lines(stream, n):
     """Wait, as in one long call, until lines have been written."""
-    end = time.perf_counter() + 30.0
-    while stream.getvalue().count("\n") < n and time.perf_counter() < end:
-        time.sleep(0.01)
+    wait_until(lambda: stream.getvalue().count("\n") >= n, stream.getvalue)
+
+
+def threads_that_draw():
+    return {thread for thread in threading.enumerate() if thread.name == "copa-progress"}
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_log_gets_a_first_line_and_then_one_after_another_while_one_call_runs(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "SETTLED", 0.0)
     with showing(True, "copa plan"), stage("planning", 100, "applicants") as advance:
-        wait_for_lines(stream, 1)
-        time.sleep(0.1)  # so long that there is an estimate
+        wait_for_lines(stream, 2)
         advance(40)
-        wait_for_lines(stream, 4)
+        wait_until(lambda: stream.getvalue().count("40 of 100") >= 2, stream.getvalue)
     lines = stream.getvalue().splitlines()
-    assert len(lines) >= 4
     assert re.fullmatch(r"copa plan \[0:\d\d\] planning, 0 of 100 applicants", lines[0])
     assert re.fullmatch(r"copa plan \[0:\d\d\] planning, 40 of 100 applicants, about \d+ s left", lines[-1])
     assert "\r" not in stream.getvalue()
@@ -198,16 +199,22 @@ def test_short_work_says_nothing_in_a_log(capsys):
 
 @pytest.mark.usefixtures("hasty")
 def test_nothing_is_shown_in_a_log_that_nobody_asked_for(capsys):
+    before = threads_that_draw()
     with showing(None), stage("planning"):
-        time.sleep(0.1)
+        assert threads_that_draw() <= before
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_block_that_is_silenced_stays_silent_whatever_is_in_it(capsys):
-    with showing(True, "outer"), showing(False), showing(True, "inner"), stage("planning"):
-        time.sleep(0.2)
-    assert "planning" not in capsys.readouterr().err
+def test_a_block_that_is_silenced_stays_silent_whatever_is_in_it(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with showing(True, "outer"):
+        around = threads_that_draw()
+        with showing(False), showing(True, "inner"), stage("planning"):
+            assert threads_that_draw() <= around
+            wait_for_lines(stream, 2)
+    assert "planning" not in stream.getvalue()
 
 
 @pytest.mark.usefixtures("hasty")
@@ -222,53 +229,62 @@ def test_what_is_shown_already_shows_the_stages_of_a_planner_too(monkeypatch):
 @pytest.mark.parametrize("error", [BrokenPipeError, ValueError("I/O operation on closed file")])
 @pytest.mark.usefixtures("hasty")
 def test_a_closed_stream_breaks_nothing(monkeypatch, error):
+    tried = threading.Semaphore(0)
+
     class Closed(io.StringIO):
         def write(self, _):
+            tried.release()
             raise error
 
     monkeypatch.setattr(sys, "stderr", Closed())
     with showing(True), stage("planning"):
-        time.sleep(0.1)
+        assert tried.acquire(timeout=PATIENCE)
+        assert tried.acquire(timeout=PATIENCE)  # the first failure has not ended it
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_stream_that_takes_nothing_holds_nothing_up(monkeypatch):
-    released = threading.Event()
+    stuck, released, returned = threading.Event(), threading.Event(), threading.Event()
 
     class Stuck(io.StringIO):
         def write(self, _):
-            released.wait(30.0)
+            stuck.set()
+            released.wait(PATIENCE)
+            returned.set()
 
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
     monkeypatch.setattr(sys, "stderr", Stuck())
-    started = time.perf_counter()
     with showing(True), stage("planning") as advance:
-        time.sleep(0.1)
+        assert stuck.wait(PATIENCE)
         advance(1)
         with aside():
             pass
-    assert time.perf_counter() - started < 5.0
+    assert not returned.is_set()
     released.set()
 
 
+# Ends after so many drawings, and as many again.
 WAITING = """
-import sys, time
+import sys, threading
 from copa._core import progress
 progress.FIRST_LINE = progress.EVERY = progress.REDRAW = progress.FIRST_DRAWING = 0.02
+drawn, draw, number = threading.Semaphore(0), progress.Display._draw, int(sys.argv[1])
+progress.Display._draw = lambda *arguments: (draw(*arguments), drawn.release())
 with progress.showing(True, "copa plan"), progress.stage("planning", 100, "applicants") as advance:
-    for _ in range(10):
+    for _ in range(number):
         advance(1)
-        time.sleep(0.03)
+        drawn.acquire()
     with progress.aside():
         print("a result", flush=True)
-    time.sleep(0.05)
+    for _ in range(number):
+        drawn.acquire()
 print("done")
 """
 
 
 def run(**streams):
-    command = [sys.executable, "-c", WAITING]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=30, **streams)  # noqa: S603
+    command = [sys.executable, "-c", WAITING, "5"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE, **streams)  # noqa: S603
 
 
 def test_a_terminal_gets_one_live_line_that_is_gone_in_the_end():
@@ -320,7 +336,7 @@ def test_a_pipe_whose_reader_has_gone_breaks_nothing():
 
 
 def test_a_process_without_stderr_does_its_work():
-    command = f"exec {sys.executable} -c '{WAITING}' 2>&-"
+    command = f"exec {sys.executable} -c '{WAITING}' 0 2>&-"  # nothing is drawn
     assert subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout == "a result\ndone\n"  # noqa: S602
 
 
@@ -330,8 +346,6 @@ def test_a_notebook_gets_the_live_line_through_its_own_stream(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     monkeypatch.setattr(sys, "stderr", stream)
     with showing(None), stage("planning", 3, "applicants"):
-        end = time.perf_counter() + 30.0
-        while not stream.getvalue() and time.perf_counter() < end:
-            time.sleep(0.01)
+        wait_until(stream.getvalue)
     assert re.search(r"\rcopa \[0:\d\d\] planning, 0 of 3 applicants", stream.getvalue())
     assert "\n" not in stream.getvalue()

@@ -15,14 +15,14 @@ from copa._core.files import remove_abandoned_parts, remove_locked, whole_file, 
 
 # Says that it has begun, and waits to be killed.
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from copa._core.files import whole_file
 with whole_file(Path(sys.argv[1]), binary=True) as file:
     file.write(b"half")
     file.flush()
     print("begun", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -94,8 +94,8 @@ def test_two_writers_at_once_do_not_disturb_each_other(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
-    path = tmp_path / "p.csv"
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:  # noqa: S603 - our own
+    path, pipes = tmp_path / "p.csv", {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], **pipes) as writer:  # noqa: S603 - our own
         assert writer.stdout.readline() == b"begun\n"
         remove_abandoned_parts(path)
         assert len(names(tmp_path)) == 1  # its writer is alive

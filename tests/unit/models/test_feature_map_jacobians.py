@@ -89,7 +89,7 @@ def test_the_derivative_is_that_of_central_differences_also_at_zeros(transformer
     assert_is_the_derivative(clone(transformer).fit(X), ROWS)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([-2.0, -0.5, 0.0, 1.0, 3.0]), min_size=1, max_size=4),
     st.integers(0, 3),

@@ -9,18 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import copa
-import remembered_refits
-from copa.planner.strategies import boundary, next_parameters
 from unit.planner import loans
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _nothing_is_remembered():
-    """Refits are made anew: what was kept of an earlier fit would be the same in any case."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(next_parameters, "refit_parameters", remembered_refits.refit_parameters)
-        patch.setattr(boundary, "retrain", remembered_refits.retrain)
-        yield
 
 
 def essence(plan):

@@ -1,7 +1,6 @@
 import os
 import signal
 import threading
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,15 +11,15 @@ import pytest
 from copa.exceptions import InvalidInputError
 from copa.promises import Ledger
 from unit.promises.ledgers import IN_TIME, TERMS, query, repeated
+from waiting import wait_until
 
 PER_STEP = 20  # promises
 
 
 def write(url, batch, name, n_steps, acknowledged):
     """Record batch after batch, and note what was acknowledged; goes on where an earlier run was killed."""
-    done = len(acknowledged.read_text().splitlines()) if acknowledged.exists() else 0
     with Ledger.open(url) as ledger, acknowledged.open("a") as notes:
-        for step in range(done, n_steps):
+        for step in range(steps_of(acknowledged), n_steps):
             labels = [f"{name} {step} {k}" for k in range(len(batch))]
             ids = ledger.record(replace(batch, applicants=batch.applicants.set_axis(labels)), **TERMS)
             notes.write(" ".join(ids) + "\n")
@@ -50,20 +49,23 @@ def run_and_kill(url, batch, folder, *, n_writers, n_steps, n_kills):
     running = {started(*task): task for task in tasks}
     kills = 0
     while running:
-        time.sleep(float(rng.uniform(0.005, 0.05)))
+        pid = int(rng.choice(list(running)))
+        *_, acknowledged = task = running.pop(pid)
         if kills < n_kills:
-            os.kill(int(rng.choice(list(running))), signal.SIGKILL)
-        for pid in list(running):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if not ended:
-                continue
-            task = running.pop(pid)
-            if os.WIFSIGNALED(status):
-                kills += 1
-                running[started(*task)] = task
-            else:
-                assert os.waitstatus_to_exitcode(status) == 0
+            goal = min(steps_of(acknowledged) + int(rng.integers(3)), n_steps - 1)
+            wait_until(lambda: steps_of(acknowledged) >= goal)  # noqa: B023 - called here and now
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        if os.WIFSIGNALED(status):
+            kills += 1
+            running[started(*task)] = task
+        else:
+            assert os.waitstatus_to_exitcode(status) == 0
     return kills
+
+
+def steps_of(acknowledged):
+    return len(acknowledged.read_text().splitlines()) if acknowledged.exists() else 0
 
 
 def nothing_is_lost_or_doubled(url, batch, folder, **how):

@@ -97,9 +97,6 @@ def ask_at_random(bundle, people, n_cases, of=("/",), **more):
 
     @settings(
         max_examples=n_cases,
-        deadline=None,
-        database=None,
-        derandomize=True,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

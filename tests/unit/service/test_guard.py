@@ -116,7 +116,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(client, monkeypatch):
 
     async def ask():
         async def receive():
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
 
         sent = []
 
