@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per process: the work is many small problems, and the tests already run two processes.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
+.PHONY: demo test test-random test-jit kernels test-slow test-spark test-postgres test-mlflow test-lowest test-lowest-quick test-pythons mutants lint types contract unit docs bench reproduce constraints house clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/copa demo
@@ -27,6 +27,11 @@ contract: $(VENV)/.test
 unit: $(VENV)/.test $(VENV)/axe
 	$(BIN)/python scripts/kernel_library || $(BIN)/copa warm-up
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The same tests in random order, with examples of hypothesis that no run had before; SEED=... repeats a run.
+test-random: SEED := $(or $(SEED),$(shell date +%s))
+test-random: $(VENV)/.test $(VENV)/axe
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile=random --hypothesis-seed=$(SEED) --shuffle=$(SEED)
 
 # The library of compiled kernels, anew where a kernel has changed; the installation above has built it once.
 kernels: $(VENV)/.test

@@ -5,6 +5,7 @@ The part is removed where something goes wrong on the way. Where the process is 
 same file is written the next time: a lock on the part tells whether its writer is still alive.
 """
 
+import hashlib
 import os
 import re
 import secrets
@@ -106,6 +107,12 @@ def whole_file(path: Path, *, binary: bool, swept: bool = False) -> Iterator[Any
     finally:
         if part is not None:
             part.unlink(missing_ok=True)
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 of a file, of which a piece at a time is in memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, data: bytes | memoryview, *, swept: bool = False) -> None:

@@ -5,17 +5,17 @@ way that Ctrl-C ends: it then sets the flags that the kernels poll, and `Keyboar
 they have returned, within a step of their method.
 """
 
-import os
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
-from functools import cache
-from threading import Event, current_thread, main_thread
+from functools import cache, partial
+from threading import Event, Lock, current_thread, main_thread
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from copa._core.deadlines import Flag, deadlines
 from copa._core.progress import Advance, stage
@@ -77,7 +77,9 @@ def interruption() -> Flag:
 def count_threads(n_jobs: int | None) -> int:
     """Number of threads for `n_jobs`: a positive number of them, or None or -1 for all cores."""
     if n_jobs is None or n_jobs == -1:
-        return os.cpu_count() or 1
+        from joblib import cpu_count  # which knows the limits of containers and of the process
+
+        return int(cpu_count())
     if not is_whole(n_jobs) or n_jobs < 1:
         raise InvalidInputError(f"n_jobs must be a positive integer, or None or -1 for all cores, got {n_jobs!r}")
     return int(n_jobs)
@@ -157,6 +159,39 @@ def _side_by_side(work: Callable[[slice], None], slices: list[slice], threads: i
         pool.shutdown(cancel_futures=True)
     for done in futures:
         done.result()
+
+
+class SharedChange:
+    """A change of the whole process for as long as any thread is inside: the first makes it, the last undoes it.
+
+    Were each thread to undo its own, one that began while another was inside would in the end bring back the change.
+
+    Parameters
+    ----------
+    change : callable
+        Returns the context manager that makes it.
+    """
+
+    def __init__(self, change: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._change, self._lock = change, Lock()
+        self._inside, self._made = 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._made.enter_context(self._change())
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._made.close()
+
+
+one_blas_thread = SharedChange(partial(threadpool_limits, 1, user_api="blas"))
+# scikit-learn's ensembles empty the filters and fill them again for every tree: what is shown in between is caught.
+no_warnings = SharedChange(partial(warnings.catch_warnings, record=True, action="ignore"))
 
 
 @cache

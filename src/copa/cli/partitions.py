@@ -1,6 +1,5 @@
 """`copa plan` into a folder: partitions of the applicants, planned here or on a Dask cluster."""
 
-import hashlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from copa._core.files import digest_of_file
 from copa._core.progress import stage
 from copa._core.words import counted
 from copa.cli.messages import MisuseError, exit_code, misuse, say
@@ -140,4 +140,4 @@ def _open_source(
         return ParquetFolder(applicants, Reading(opened.template, label, group), rows)
     people = read_applicants(table, opened.template, label=label, group=group)
     require_free_names(people.columns)
-    return CutTable(people, str(applicants), hashlib.sha256(applicants.read_bytes()).hexdigest(), rows)
+    return CutTable(people, str(applicants), digest_of_file(applicants), rows)

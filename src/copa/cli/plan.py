@@ -1,6 +1,5 @@
 """`copa plan`: plans for a file of applicants, block by block."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import numpy as np
 import typer
 
+from copa._core.files import digest_of_file
 from copa._core.progress import stage
 from copa._core.words import STATUSES, counted
 from copa.cli.messages import FAILED, FINE, exit_code, say, show, show_json
@@ -265,7 +265,7 @@ def made_from(opened: "Bundle", applicants: Path | None, **reading: Any) -> dict
     settings = opened.planner.get_params(deep=False)
     return {
         "bundle": opened.sha256,
-        **({} if applicants is None else {"input": hashlib.sha256(applicants.read_bytes()).hexdigest()}),
+        **({} if applicants is None else {"input": digest_of_file(applicants)}),
         "settings": {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT} | reading,
     }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from copa._core.files import digest_of_file
 from copa._core.words import shown
 from copa.exceptions import DataError, InvalidInputError
 from copa.tables.files import ParquetFile, common_dtypes, read_applicants
@@ -184,9 +185,7 @@ class ParquetFolder:
         """Digest of the files and their names."""
         digest = hashlib.sha256()
         for path in self.paths:
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{content} {path.relative_to(self._root).as_posix()}\n".encode())
+            digest.update(f"{digest_of_file(path)} {path.relative_to(self._root).as_posix()}\n".encode())
         return digest.hexdigest()
 
     def with_dtypes(self, surveys: "Iterable[pd.DataFrame]") -> None:

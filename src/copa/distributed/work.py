@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.writers import ParquetWriter
 
@@ -49,11 +48,12 @@ class PackedPlanner:
         import pandas as pd
 
         from copa.planner.bundle import pack_bundle
+        from copa.planner.persistence import ForeignTypeError
 
         planner._fitted()  # noqa: SLF001 - which says that it is not fitted
         try:
             return cls(pack_bundle(planner, pd.DataFrame() if template is None else template, {}))
-        except InvalidInputError:  # a model of another package: it goes the way of the user's own functions
+        except ForeignTypeError:  # a model of another package: it goes the way of the user's own functions
             return cls(pickle.dumps(planner), pickled=True)
 
     @cached_property

@@ -20,7 +20,7 @@ from copa._core.formats import Archive, Format, made_with, require_known_entries
 from copa._core.words import listed
 from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
-from copa.planner.persistence import pack_planner
+from copa.planner.persistence import ForeignTypeError, pack_planner
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.plans import PlanBatch
 from copa.plans.frames import option_numbers
@@ -187,16 +187,16 @@ def unpack_model(raw: bytes, name: str, budget: Budget | None = None) -> Any:
 
 
 def pack_model(model: Any) -> bytes:
-    """Return the bytes of a skops file that `unpack_model` loads; an InvalidInputError says why there is none."""
+    """Return the bytes of a skops file that `unpack_model` loads; a ForeignTypeError says why there is none."""
     try:
         raw = pack_estimator(getattr(model, "best_estimator_", model))
         untrusted = untrusted_types(raw)
     except InvalidInputError as error:
-        raise InvalidInputError(
+        raise ForeignTypeError(
             f"the model cannot be put into a bundle: {error}; or use copa.RecoursePlanner from Python"
         ) from error
     if untrusted:
-        raise InvalidInputError(
+        raise ForeignTypeError(
             f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others; "
             "bundles hold scikit-learn's own parts only. Use copa.RecoursePlanner from Python, whose `save` and `load` "
             "take the types of your model"

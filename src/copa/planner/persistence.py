@@ -31,6 +31,10 @@ PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
 ACCEPTED_ROW, PAST = "accepted_row", "past"
 
 
+class ForeignTypeError(InvalidInputError):
+    """A planner or its model has parts of types that COPA makes from no file."""
+
+
 def save_planner(planner: Any, path: str | Path) -> None:
     """Write a fitted planner to one file, all of it or nothing."""
     write_atomically(Path(path), pack_planner(planner))
@@ -169,7 +173,7 @@ def complete_settings(content: dict[str, Any], planner_class: Any, path: str | P
 def _require_known(used: type, *known: type) -> None:
     """Raise for a class of the caller's own."""
     if used not in known:
-        raise InvalidInputError(
+        raise ForeignTypeError(
             f"a planner with a class of your own, {used.__name__}, cannot be saved: copa could not load it"
         )
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from threadpoolctl import threadpool_limits
 
 from copa._core.compilation import compiled_meanwhile
 from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
+from copa._core.threads import one_blas_thread
 from copa._core.words import require_known
 from copa.bounds.ball_problem import KERNELS as BOUNDING
 from copa.exceptions import BlackBoxWarning, InvalidInputError
@@ -281,7 +281,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         refuse_own_threshold(self.model, favourable)
         with showing(self.progress), stage("fitting the planner"):
             # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
-            with compiled_meanwhile(KERNELS), threadpool_limits(1, user_api="blas"):
+            with compiled_meanwhile(KERNELS), one_blas_thread:
                 self.fitted_ = self._learn(table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_for_ = settings.as_fitted(self)

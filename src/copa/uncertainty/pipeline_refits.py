@@ -101,11 +101,7 @@ class PipelineRefits:
         try:
             pipeline.fit(table, labels)
         except Exception as error:
-            raise RetrainingError(
-                f"{type(pipeline.steps[-1][1]).__name__} and its encoder cannot be fitted again to {len(rows)} of the "
-                f"rows ({type(error).__name__}: {error}); make the pipeline robust to rare categories, or give more "
-                "rows"
-            ) from error
+            raise self._not_fitted(rows, error) from error
         theta = parameter_vector(pipeline.steps[-1][1])
         if len(pipeline.steps) == 1:
             return theta, True
@@ -115,8 +111,17 @@ class PipelineRefits:
             part = Coordinates(self.coordinates.encoded[rows])
             return part.express(as_dense(pipeline[:-1].transform(table)), theta)
 
-    def refit_classifier(self, rows: Indices, settings: dict[str, Any], scaling: Scaling) -> Array:
-        """Parameters of a refit (D,) whose encoder gives offset + slope * column of each of today's columns."""
+    def _not_fitted(self, rows: Indices, error: Exception) -> RetrainingError:
+        return RetrainingError(
+            f"{type(self.pipeline.steps[-1][1]).__name__} and its encoder cannot be fitted again to {len(rows)} of the "
+            f"rows ({type(error).__name__}: {error}); make the pipeline robust to rare categories, or give more rows"
+        )
+
+    def refit_classifier(self, rows: Indices, settings: dict[str, Any], scaling: Scaling) -> Array | None:
+        """Parameters of a refit (D,) whose encoder gives offset + slope * column of each of today's columns.
+
+        None for a classifier that asks for more than a plain array, such as names of columns.
+        """
         from scipy.sparse import csr_matrix
         from sklearn.base import clone
 
@@ -125,7 +130,12 @@ class PipelineRefits:
         name, classifier = self.pipeline.steps[-1]
         own = {key.removeprefix(f"{name}__"): value for key, value in settings.items() if key.startswith(f"{name}__")}
         refit = clone(classifier).set_params(**own)
-        refit.fit(csr_matrix(encoded) if self.sparse else encoded, self.labels[rows])
+        try:
+            refit.fit(csr_matrix(encoded) if self.sparse else encoded, self.labels[rows])
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return None
+        except Exception as error:
+            raise self._not_fitted(rows, error) from error
         theta = parameter_vector(refit)
         return np.append(theta[0] + theta[1:] @ offsets, theta[1:] * slopes)
 
@@ -210,12 +220,8 @@ def _refit_chunk(refits: PipelineRefits, chunk: Chunk) -> Refitted:
 def _refit(
     refits: PipelineRefits, rows: Indices, settings: dict[str, Any], scaling: Scaling | None
 ) -> tuple[Array, bool]:
-    if scaling is None:
-        return refits.refit(rows, settings)
-    try:
-        return refits.refit_classifier(rows, settings, scaling), True
-    except Exception:  # noqa: BLE001 - whatever it misses in a plain array, the whole pipeline gives it
-        return refits.refit(rows, settings)
+    theta = None if scaling is None else refits.refit_classifier(rows, settings, scaling)
+    return refits.refit(rows, settings) if theta is None else (theta, True)
 
 
 def _is_random(key: str) -> bool:

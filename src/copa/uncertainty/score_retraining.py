@@ -6,7 +6,6 @@ writes options as points whose products are those, and `standard_ball` is the am
 for every plan of up to J options. So parameters of linear models and scores of refits enter the bounds by one door.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa._core.threads import for_each_chunk
+from copa._core.threads import for_each_chunk, no_warnings, one_blas_thread
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
@@ -113,17 +112,10 @@ def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int)
 
 @contextmanager
 def one_thread_no_warnings() -> Iterator[None]:
-    """Silence warnings, whatever scikit-learn does to their filters meanwhile, and hold models to one thread.
-
-    Its ensembles empty the filters and fill them again for every tree. These are shared by all threads: another thread
-    may find them empty, complain, and even leave them so. One filter is also filled in faster than many. Threads of
-    threads wait for each other, for many times as long as they work.
-    """
+    """Silence warnings, and hold models to one thread: threads of threads wait for each other longer than they work."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1), warnings.catch_warnings(record=True):  # what is shown between two fillings is caught
-        warnings.resetwarnings()
-        warnings.simplefilter("ignore")
+    with threadpool_limits(1, user_api="openmp"), one_blas_thread, no_warnings:  # OpenMP's is of the calling thread
         yield
 
 

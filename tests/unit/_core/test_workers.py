@@ -2,12 +2,16 @@ import os
 import signal
 import threading
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
 from copa._core.threads import count_threads, for_each_chunk, interruption, stopping_at
 from copa.exceptions import InvalidInputError
+from copa.uncertainty.score_retraining import one_thread_no_warnings
 
 LONG = 60.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react
 
@@ -24,6 +28,28 @@ def run_until(flag):
 def test_a_number_of_threads_that_is_none_is_refused(n_jobs):
     with pytest.raises(InvalidInputError, match="positive integer"):
         count_threads(n_jobs)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors are assigned as on Linux")
+def test_all_cores_are_those_that_the_process_may_use():
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert count_threads(None) == count_threads(-1) == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_what_threads_change_together_stays_until_the_last_leaves_and_is_undone_then():
+    filters, silent = list(warnings.filters), ("ignore", None, Warning, None, 0)
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(one_thread_no_warnings())
+    with ThreadPoolExecutor(1) as other:
+        other.submit(second.enter_context, one_thread_no_warnings()).result()
+        first.close()
+        assert warnings.filters[0] == silent
+        other.submit(second.close).result()
+    assert warnings.filters == filters
 
 
 @pytest.mark.parametrize("in_kernels", [False, True])

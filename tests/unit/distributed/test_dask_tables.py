@@ -6,6 +6,7 @@ import pytest
 import copa
 from copa.distributed.work import PackedPlanner
 from copa.exceptions import DataError, InvalidInputError
+from copa.planner import bundle
 from copa.plans.writers import typed_table
 from unit.planner import loans
 
@@ -118,6 +119,15 @@ def test_a_model_of_another_package_goes_to_the_workers_too(people, applicants):
     planner = loans.planner(loans.fitted_pipeline(Foreign()), n_models=20)
     assert PackedPlanner.of(planner).pickled
     same_rows(copa.distributed.plan(planner, applicants).compute(scheduler="synchronous"), people, planner)
+
+
+def test_a_planner_that_cannot_be_packed_for_another_reason_is_not_pickled(bank, monkeypatch):
+    def refuse(*_):
+        raise InvalidInputError("fit it again")
+
+    monkeypatch.setattr(bundle, "pack_planner", refuse)
+    with pytest.raises(InvalidInputError, match="fit it again"):
+        PackedPlanner.of(bank)
 
 
 class Foreign(loans.LogisticRegression):

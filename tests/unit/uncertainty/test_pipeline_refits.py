@@ -27,7 +27,7 @@ from copa.exceptions import RetrainingError
 from copa.models import LinearModel
 from copa.uncertainty import column_scales
 from copa.uncertainty.coordinates import Coordinates
-from copa.uncertainty.refits import can_batch, refit_parameters
+from copa.uncertainty.refits import WORTH_PROBES, can_batch, refit_parameters
 from copa.uncertainty.subsets import Subsets
 
 
@@ -186,6 +186,32 @@ def test_a_refit_that_fails_says_so(loans):
     pipeline.named_steps["linearsvc"].C = -1.0  # as no fit allows it
     with pytest.raises(RetrainingError, match="LinearSVC and its encoder cannot be fitted again to 120 of the rows"):
         refit_parameters(LinearModel.read(pipeline, X.columns), X, y, n_halves=1, n_thirds=0, seed=0, n_jobs=1)
+
+
+class Failing(LinearSVC):
+    """Fails on fewer rows, with an error of its own."""
+
+    error, tries = None, 0
+
+    def fit(self, X, y, **more):
+        if len(y) == 240:
+            return super().fit(X, y, **more)
+        Failing.tries += 1
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(KeyError("income"), 2), (RuntimeError("no licence"), 1)],
+    ids=["it may want columns by name", "no other route would help"],
+)
+def test_a_classifier_is_tried_in_the_whole_pipeline_only_if_it_may_miss_something(loans, monkeypatch, error, tries):
+    model = read(Failing(), loans)
+    monkeypatch.setattr(Failing, "error", error)
+    monkeypatch.setattr(Failing, "tries", 0)
+    with pytest.raises(RetrainingError, match=f"to 120 of the rows .{type(error).__name__}: "):
+        refit_parameters(model, *loans, n_halves=WORTH_PROBES, n_thirds=0, seed=0, n_jobs=1)
+    assert Failing.tries == tries
 
 
 @pytest.mark.parametrize("numeric", [StandardScaler(), MinMaxScaler((-1, 2)), RobustScaler(), MaxAbsScaler()], ids=str)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,6 +35,7 @@ CHANGES, CHANGES_AGAIN = slice(24, 28), slice(92, 96)
 
 # A process that closes a file loses all locks that SQLite holds on it in the same process: these stay open.
 _open_files: dict[tuple[int, int], int] = {}
+_reading = Lock()
 
 
 def _handle(path: Path) -> int:
@@ -44,10 +46,17 @@ def _handle(path: Path) -> int:
     return _open_files[key]
 
 
+def _read(handle: int, length: int, at: int) -> bytes:
+    """Bytes of an open file from a position on, on every system; threads share the file and its position."""
+    with _reading:
+        os.lseek(handle, at, os.SEEK_SET)
+        return os.read(handle, length)
+
+
 def pieces(path: Path) -> Iterator[bytes]:
     """The bytes of a file, piece by piece."""
     handle, at = _handle(path), 0
-    while piece := os.pread(handle, PIECE, at):
+    while piece := _read(handle, PIECE, at):
         yield piece
         at += len(piece)
 
@@ -72,7 +81,7 @@ def file_faults(database: Database, connection: sa.Connection) -> Iterator[str]:
     """Yield what is wrong with the file of a ledger: its header, its pages and indices, its schema."""
     assert database.file is not None  # noqa: S101 - it is one
     if is_complete(database.file):
-        yield from _header_faults(os.pread(_handle(database.file), HEADER, 0))
+        yield from _header_faults(_read(_handle(database.file), HEADER, 0))
     yield from (
         f"the file is damaged: {fault}"
         for fault in connection.scalars(sa.text("PRAGMA integrity_check(5)")).all()
