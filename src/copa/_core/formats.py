@@ -173,7 +173,7 @@ class Format:
         """Say of whatever goes wrong in reading a file that it is the file which is wrong."""
         try:
             yield
-        except (MemoryError, ImportError):
+        except (MemoryError, ImportError, Warning):  # a warning that the user made an error is not the file's fault
             raise
         except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
             if path is None:

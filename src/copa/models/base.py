@@ -1,6 +1,8 @@
 """What every model in force is: a fitted binary classifier, its raw columns, the label a person wants, a threshold."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,12 +12,24 @@ import numpy.typing as npt
 from copa._core.arrays import require_unmasked
 from copa._core.reading import is_number
 from copa._core.words import hint, require_text, shown
-from copa.exceptions import InvalidInputError
+from copa.exceptions import CopaError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Flags = npt.NDArray[np.bool_]
+TRAINING_ROWS = ("a row of X", "give the rows that it was fitted to, without those that it cannot read")
+
+
+@contextmanager
+def reading_rows(what: str, advice: str) -> Iterator[None]:
+    """Name the rows, and what to do, where a model cannot read them: models raise what they like."""
+    try:
+        yield
+    except CopaError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(f"the model cannot read {what} ({type(error).__name__}: {error}); {advice}") from error
 
 
 @dataclass(frozen=True, eq=False)

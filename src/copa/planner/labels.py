@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError, WeakModelWarning
-from copa.models.base import Model, best_of
+from copa.models.base import TRAINING_ROWS, Model, best_of, reading_rows
 from copa.tables.cells import Scalar, text_of
 
 if TYPE_CHECKING:
@@ -82,10 +82,8 @@ def _label_like(favourable: Scalar, classes: Any) -> Any:
 
 def warn_if_weak(model: Model, X: "pd.DataFrame", labels: Any) -> None:
     """Warn of a model that is no better than the more frequent answer on the rows given."""
-    try:
+    with reading_rows(*TRAINING_ROWS):
         answers = model.estimator.predict(model.as_input(X))
-    except ZeroDivisionError:
-        return
     weakness = weakness_in_words(answers, labels)
     if weakness:
         warnings.warn(weakness, WeakModelWarning, stacklevel=3)

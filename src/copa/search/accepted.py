@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa.models.base import Model
+from copa.models.base import TRAINING_ROWS, Model, reading_rows
 from copa.schema import FeatureSchema
 from copa.schema.typical import typical_row
 from copa.uncertainty.versions import scores_of
@@ -48,10 +48,8 @@ def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> 
     >>> accepted_row(LinearModel.read(model, table.columns), schema, table).to_dict("records")
     [{'income': 45}]
     """
-    try:
+    with reading_rows(*TRAINING_ROWS):
         accepted = table[model.accepts(table)]
-    except ZeroDivisionError:
-        return None
     if len(accepted) < 2:
         return None
     found = typical_row(schema, accepted, model.columns)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 import zipfile
 
 import numpy as np
@@ -83,3 +84,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         CAKES.opened(tmp_path / "none", tmp_path / "none"),
     ):
         pytest.fail("opened")
+
+
+def test_a_warning_that_is_an_error_here_is_not_called_damage():
+    with pytest.raises(DeprecationWarning, match="old"), CAKES.opened(CAKES.pack(ARCHIVE), "here"):
+        warnings.warn("old", DeprecationWarning, stacklevel=1)

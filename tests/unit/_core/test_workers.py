@@ -12,16 +12,14 @@ import pytest
 from copa._core.threads import count_threads, for_each_chunk, interruption, stopping_at
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.score_retraining import one_thread_no_warnings
+from waiting import wait_until
 
 LONG = 60.0  # seconds that work takes which nobody stops: far more than a loaded machine needs to react
 
 
 def run_until(flag):
     """Stand in for a kernel: it looks at nothing but its flag."""
-    end = time.perf_counter() + LONG
-    while flag[0] == 0 and time.perf_counter() < end:
-        time.sleep(0.01)
-    return flag[0] != 0
+    return bool(wait_until(lambda: flag[0] != 0, patience=LONG))
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "2"])

@@ -8,8 +8,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import copa
-from copa.exceptions import WeakModelWarning
+from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.planner.labels import read_favourable, weakness_in_words
+from unit.planner import loans
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(RNG.normal(size=(200, 2)).round(2), columns=["income", "savings"])
@@ -20,6 +21,21 @@ FAST = {"n_models": 20, "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": 
 def planner_for(labels, **settings):
     model = LogisticRegression().fit(TABLE, labels)
     return copa.RecoursePlanner(model, **FAST, **settings).fit(TABLE, labels)
+
+
+@pytest.mark.parametrize("given", [{}, {"y": None}], ids=["with labels", "without"])
+def test_rows_that_the_model_cannot_read_are_said_when_the_planner_is_fitted(given):
+    table = loans.people(300, 0)
+    fitted = loans.planner(loans.fitted_pipeline())
+    settings = loans.FAST | loans.same_ball(fitted)
+
+    class Picky(LogisticRegression):
+        def predict(self, _):
+            raise OverflowError("income out of range")
+
+    planner = copa.RecoursePlanner(loans.fitted_pipeline(Picky()), schema=loans.SCHEMA, **settings)
+    with pytest.raises(InvalidInputError, match=r"cannot read a row of X .OverflowError: income out of range"):
+        planner.fit(table, **{"y": loans.outcomes(table)} | given)
 
 
 class Counting(LogisticRegression):

@@ -1,7 +1,7 @@
 """Black boxes: models that are only queried, and what all planners for them share."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -12,7 +12,8 @@ from copa._core.formats import Archive
 from copa._core.reading import read_number, read_word
 from copa._core.threads import for_each_chunk
 from copa._core.words import shown
-from copa.exceptions import CopaError, InvalidInputError
+from copa.exceptions import InvalidInputError
+from copa.models.base import reading_rows
 from copa.models.black_box import BlackBox
 from copa.models.direct import RawCells
 from copa.models.encoding import n_levels
@@ -250,18 +251,12 @@ def _query_all(
     return answers
 
 
-@contextmanager
-def readable_rows() -> Iterator[None]:
+def readable_rows() -> AbstractContextManager[None]:
     """Say so where a model cannot read a row that the schema allows."""
-    try:
-        yield
-    except CopaError:
-        raise
-    except Exception as error:
-        raise InvalidInputError(
-            f"the model cannot read a row that the schema allows ({type(error).__name__}: {error}); make the schema "
-            "narrower (allowed values, ranges, rules), or the model more tolerant"
-        ) from error
+    return reading_rows(
+        "a row that the schema allows",
+        "make the schema narrower (allowed values, ranges, rules), or the model more tolerant",
+    )
 
 
 def require_readable(models: Sequence[BlackBox], space: ActionSpace, X: "pd.DataFrame") -> None:

@@ -1,1 +1,0 @@
-from unit.uncertainty.conftest import credit  # noqa: F401 - a fixture

@@ -1,0 +1,57 @@
+"""The tests themselves: nothing about them depends on chance, order or how busy the machine is."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).parents[1]
+SETTLED_IN = {
+    r"\b(derandomize|database)=|settings\([^)]*deadline=": ["conftest.py"],  # one profile for all
+    # A child says when it has used a second of processor time; everybody else waits for a condition.
+    r"\btime\.sleep\(": ["e2e/test_interruption.py", "waiting.py"],
+    r"import .*# noqa: F401 - a fixture": [],
+}
+
+
+def run(*words, **environment):
+    """The last lines of a run of some tests."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
+    found = subprocess.run(  # noqa: S603 - our own tests
+        command, cwd=TESTS.parent, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    return found.stdout.splitlines()
+
+
+@pytest.mark.parametrize("pattern", SETTLED_IN)
+def test_what_is_settled_in_one_place_is_nowhere_else(pattern):
+    files = set(TESTS.rglob("*.py")) - {Path(__file__)}
+    found = sorted(path.relative_to(TESTS).as_posix() for path in files if re.search(pattern, path.read_text("utf-8")))
+    assert found == SETTLED_IN[pattern]
+
+
+def test_no_example_is_timed_or_remembered():
+    assert settings.default.deadline is None
+    assert settings.default.database is None
+    assert settings.default.derandomize == (settings.get_current_profile_name() != "random")
+
+
+def test_tests_that_lack_a_browser_are_counted_in_one_of_the_last_lines_with_the_command_that_installs_it(tmp_path):
+    lines = run("-n", "2", "tests/e2e/test_letters_in_a_browser.py", PATH=str(tmp_path))
+    (number,) = re.findall(r"(\d+) skipped", lines[-1])
+    assert lines[-2].startswith(f"{number} tests were skipped: Chromium and its chromedriver are not installed")
+    assert "apt-get install chromium chromium-driver" in lines[-2]
+
+
+def test_a_seed_gives_an_order_of_the_tests():
+    def order(seed):
+        return [line for line in run("--collect-only", "-q", "tests/floors", f"--shuffle={seed}") if "::" in line]
+
+    first, other = order(1), order(2)
+    assert first == order(1)
+    assert first != other
+    assert sorted(first) == sorted(other)
