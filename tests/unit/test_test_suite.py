@@ -34,10 +34,10 @@ def test_what_is_settled_in_one_place_is_nowhere_else(pattern):
     assert found == SETTLED_IN[pattern]
 
 
-def test_no_example_is_timed_or_remembered():
+def test_no_example_is_timed_or_remembered(pytestconfig):
     assert settings.default.deadline is None
     assert settings.default.database is None
-    assert settings.default.derandomize == (settings.get_current_profile_name() != "random")
+    assert settings.default.derandomize == (pytestconfig.getoption("--hypothesis-profile") != "random")
 
 
 def test_tests_that_lack_a_browser_are_counted_in_one_of_the_last_lines_with_the_command_that_installs_it(tmp_path):
