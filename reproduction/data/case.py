@@ -73,11 +73,19 @@ class Case:
         return gelbrich_distance(self.moments.mean, self.moments.cov, after.mean, after.cov)
 
 
-def classifier() -> Any:
+def classifier(C: float = 1.0) -> Any:
     """Return the logistic regression of the experiments: scikit-learn's default penalty, run to convergence."""
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000)
+    return LogisticRegression(C=C, tol=1e-8, max_iter=10_000)
+
+
+def retrained(rows: Array, good: Any, settings: "Settings", seed: int) -> Array:
+    """Return the parameters of refits on random halves with C = 1 whatever the number of rows, as in the paper."""
+    share = round(HALF * len(rows)) / len(rows)  # by which `retrained_parameters` divides C to keep it per row
+    return retrained_parameters(
+        classifier(C=share), rows[:, 1:], good, n_models=settings.n_models, fraction=HALF, random_state=seed
+    )
 
 
 def prepare(data: "ShiftedData", settings: "Settings", encoding: Encoding | None = None) -> Case:
@@ -89,17 +97,9 @@ def prepare(data: "ShiftedData", settings: "Settings", encoding: Encoding | None
     chosen = rng.permutation(len(rows))[: round(TRAINING_SHARE * len(rows))]
     deployed = classifier().fit(rows[chosen, 1:], good[chosen])
     theta = np.concatenate([deployed.intercept_, deployed.coef_[0]])
-    before = retrained_parameters(
-        classifier(), rows[:, 1:], good, n_models=settings.n_models, fraction=HALF, random_state=settings.seed
-    )
-    after = retrained_parameters(
-        classifier(),
-        encoding.encode(data.shifted.features)[:, 1:],
-        data.shifted.favourable,
-        n_models=settings.n_models,
-        fraction=HALF,
-        random_state=settings.seed + 1,
-    )
+    before = retrained(rows, good, settings, settings.seed)
+    shifted = encoding.encode(data.shifted.features)
+    after = retrained(shifted, data.shifted.favourable, settings, settings.seed + 1)
     return Case(
         data,
         encoding,

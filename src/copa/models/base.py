@@ -151,6 +151,15 @@ def thawed(estimator: Any) -> Any:
     return estimator
 
 
+def unfitted(estimator: Any) -> Any:
+    """Return a clone of the estimator in which nothing is frozen: what is not fitted again does not vary."""
+    from sklearn.base import clone
+
+    copy = clone(thawed(estimator))
+    parts = copy.get_params().items()
+    return copy.set_params(**{name: clone(thawed(part)) for name, part in parts if thawed(part) is not part})
+
+
 def best_of(estimator: Any) -> Any:
     """The best estimator of a finished search over settings; any other as it is."""
     return getattr(estimator, "best_estimator_", estimator)

@@ -19,7 +19,7 @@ from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
-from copa.schema.support import LEAST_ROWS, count_withheld
+from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.search._kernels.arguments import Outcome
 from copa.search.problem import as_levels
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -183,12 +183,11 @@ def status_of_each(
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
+    remedy = how_to_offer(strategy.schema.features)
     for i, count in zip(told.tolist(), _count_withheld(strategy, applicants.regions.own[told]), strict=True):
         if count:
-            message[i] += (
-                f". Not offered, with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')} "
-                "(`rare: offer` in the schema offers them)"
-            )
+            rare = f"with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')}"
+            message[i] += f". Not offered, {rare} ({remedy})"
     return status, message
 
 

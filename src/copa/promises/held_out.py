@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa.models.base import best_of
-from copa.uncertainty.retraining import unfitted
+from copa.models.base import best_of, unfitted
 
 if TYPE_CHECKING:
     import pandas as pd

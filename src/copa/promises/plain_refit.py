@@ -10,8 +10,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array, as_floats
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.models.base import best_of
-from copa.uncertainty.retraining import unfitted
+from copa.models.base import best_of, unfitted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Support of a column's values: which values of a categorical one, and which numbers, too few training rows have."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def count_withheld(feature: Feature) -> Codes:
     return counts
 
 
-def withheld_in_words(features: Iterable[Feature]) -> str:
+def withheld_in_words(features: Sequence[Feature]) -> str:
     """Name the values that are not offered for want of training rows, in a sentence; "" where there are none."""
     found = [
         f"{feature.name} {shown(value)} ({feature.support[value]})"
@@ -86,5 +86,12 @@ def withheld_in_words(features: Iterable[Feature]) -> str:
     rest = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return (
         f"{counted(len(found), 'value')} with fewer than {LEAST_ROWS} training rows will not be offered "
-        f"(rare: offer in the schema changes that): {', '.join(found[:MOST_NAMED])}{rest}"
+        f"({how_to_offer(features)}): {', '.join(found[:MOST_NAMED])}{rest}"
     )
+
+
+def how_to_offer(features: Iterable[Feature]) -> str:
+    """Say how values with few training rows are offered, or why `rare: offer` was of no use."""
+    if any(feature.rare == "offer" and not feature.support.keys().isdisjoint(feature.withheld) for feature in features):
+        return "`rare: offer` has no effect here: the model's penalty does not say how much their weights vary"
+    return "`rare: offer` in the schema offers them"

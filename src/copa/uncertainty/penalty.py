@@ -7,7 +7,7 @@ import numpy as np
 
 from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
-from copa.uncertainty.retraining import unfitted
+from copa.models.base import unfitted
 
 # Learners that minimise a sum over the rows plus `alpha` times a penalty, or whose `alpha` counts rows. Elsewhere it
 # stands beside a mean over the rows (SGDClassifier, Perceptron, Lasso), or is no penalty at all.

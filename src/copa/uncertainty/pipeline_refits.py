@@ -11,11 +11,12 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.progress import stage
 from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.base import unfitted
 from copa.models.linear import LinearModel, base_classifier, parameter_vector
 from copa.uncertainty.coordinates import Coordinates, as_dense
 from copa.uncertainty.kept_bins import kept_bins
 from copa.uncertainty.penalty import keep_penalty_per_row
-from copa.uncertainty.retraining import Indices, unfitted
+from copa.uncertainty.retraining import Indices
 from copa.uncertainty.score_retraining import one_thread_no_warnings
 from copa.uncertainty.subsets import Subsets
 

@@ -1,8 +1,9 @@
 """The spread of what a model adds for a level of a categorical column that hardly any training row has.
 
 Refits cannot show it: a level that no row has gets the same weight from all of them, usually zero, and looks certain.
-What is left to say about such a weight is what the penalty of the fit says. An L2 penalty `|w|^2 / (2 C)` is a normal
-prior of variance C, and with no rows the posterior is the prior.
+What is left to say about such a weight is what the penalty of the fit says. The L2 penalty `|w|^2 / (2 C)` of a
+logistic regression is a normal prior of variance C, and with no rows the posterior is the prior. Other penalties and
+losses stand for no such prior: then nothing is known of the weight, and the level is not offered.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, as_floats, as_symmetric, require_finite
 from copa.exceptions import InvalidInputError
-from copa.models.linear import LinearModel, base_classifier
+from copa.models.linear import LinearModel, at_chosen_penalty, base_classifier
 from copa.models.spelling import spell_levels
 from copa.schema.columns import column_codes
+from copa.uncertainty.logistic import LogisticModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,25 +76,25 @@ def prior_variance(classifier: Any) -> float | None:
     Parameters
     ----------
     classifier : object
-        A linear classifier. Known is what has a `C`, the inverse of its penalty: LogisticRegression and
-        LogisticRegressionCV (the one chosen), LinearSVC.
+        A linear classifier.
 
     Returns
     -------
     float or None
+        `C` of a LogisticRegression with an L2 penalty, or the one that a LogisticRegressionCV has chosen. None for any
+        other classifier: an L1 penalty is no normal prior, and a hinge loss (LinearSVC) is no likelihood.
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression, SGDClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.svm import LinearSVC
     >>> from copa.uncertainty.rare_levels import prior_variance
-    >>> prior_variance(LogisticRegression(C=0.1)), prior_variance(SGDClassifier())
+    >>> prior_variance(LogisticRegression(C=0.1)), prior_variance(LinearSVC(C=0.1))
     (0.1, None)
     """
-    strength = getattr(classifier, "C_", None)  # chosen by cross-validation
-    strength = getattr(classifier, "C", None) if strength is None else np.ravel(strength)[0]
-    if getattr(classifier, "penalty", "l2") in (None, "none") or not isinstance(strength, (int, float, np.number)):
-        return None
-    return float(strength) if np.isfinite(strength) and strength > 0.0 else None
+    chosen = at_chosen_penalty(classifier)
+    logistic = LogisticModel.from_estimator(chosen)
+    return None if logistic is None or logistic.coef_ridge == 0.0 else float(chosen.C)
 
 
 def own_direction(rows: Array, others: Array) -> Array:
@@ -124,12 +126,46 @@ def own_direction(rows: Array, others: Array) -> Array:
     return outside
 
 
+def without_unknown_levels(schema: "FeatureSchema", classifier: Any) -> "FeatureSchema":
+    """Withhold rare levels, also with `rare: offer`, where the penalty of a classifier does not say how they vary.
+
+    Parameters
+    ----------
+    schema : FeatureSchema
+        With the support of the training data.
+    classifier : object
+
+    Returns
+    -------
+    FeatureSchema
+        The same schema where the penalty is a normal prior (`prior_variance`).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression, RidgeClassifier
+    >>> from copa import Feature, FeatureSchema
+    >>> from copa.uncertainty.rare_levels import without_unknown_levels
+    >>> home = Feature("home", "categorical", values=["boat", "own"], rare="offer")
+    >>> schema = FeatureSchema([home]).with_support(pd.DataFrame({"home": ["own"] * 20}))
+    >>> [without_unknown_levels(schema, kind)["home"].withheld for kind in (LogisticRegression(), RidgeClassifier())]
+    [(), ('boat',)]
+    """
+    if prior_variance(classifier) is not None:
+        return schema
+    withheld = {
+        feature.name: [value for value in feature.values or () if value in {*feature.withheld, *feature.support}]
+        for feature in schema.features
+        if feature.support and not feature.immutable
+    }
+    return schema.replace({name: {"withheld": values} for name, values in withheld.items()})
+
+
 def spread_rare_levels(cov: Any, model: LinearModel, schema: "FeatureSchema", X: "pd.DataFrame") -> Array:
     """Give what the model adds for rare levels that are offered the spread of its penalty.
 
     Rare are the levels with fewer training rows than `copa.schema.support.LEAST_ROWS` in columns for which the schema
-    says `rare: offer`. Without a penalty that is known, the spread is that of the level that varies most among those
-    of the same column with more rows.
+    says `rare: offer`.
 
     Parameters
     ----------
@@ -145,6 +181,11 @@ def spread_rare_levels(cov: Any, model: LinearModel, schema: "FeatureSchema", X:
     -------
     ndarray of shape (D, D)
         The same covariance where no rare level is offered.
+
+    Raises
+    ------
+    InvalidInputError
+        If rare levels are offered and the penalty is no normal prior (`prior_variance`).
 
     Notes
     -----
@@ -183,7 +224,10 @@ def spread_rare_levels(cov: Any, model: LinearModel, schema: "FeatureSchema", X:
         rows = _LevelRows(model, feature, X, encoded)
         variance = prior_variance(base_classifier(model.classifier))
         if variance is None:
-            variance = rows.largest_variance(raised)
+            raise InvalidInputError(
+                f"the penalty of {type(model.classifier).__name__} does not say how much the weights of rare levels "
+                f"vary: withhold those of {feature.name!r} (`without_unknown_levels`)"
+            )
         for value in offered:
             directions, lengths = rows.own_directions(feature.index.position(value))
             raised = penalty_spread(raised, directions, variance * lengths)
@@ -210,19 +254,6 @@ class _LevelRows:
         sizes = (own**2).sum(axis=1)
         open_ = sizes > NEGLIGIBLE * moved
         return own[open_], np.maximum(sizes, 0.5 * moved)[open_]
-
-    def largest_variance(self, cov: Array) -> float:
-        """Largest variance, per unit of length, of what a level with enough rows adds; else of any coefficient."""
-        good = np.setdiff1d(np.unique(self.codes[self.codes >= 0]), self.few)
-        if len(good) > 1:
-            base = _spread_out(self.codes == good[0])[:1]
-            rows = np.concatenate([self._with_level(base, int(code)) for code in good])
-            rows -= rows.mean(axis=0)
-            lengths = (rows**2).sum(axis=1)
-            if (lengths > 0.0).any():
-                variances = np.einsum("ld,de,le->l", rows, cov, rows)
-                return float((variances[lengths > 0.0] / lengths[lengths > 0.0]).max())
-        return float(cov.diagonal()[1:].max(initial=0.0))
 
     def _known(self, code: int) -> npt.NDArray[np.bool_]:
         """Rows with well-known levels, (n,); where there are none, with another level than this one."""

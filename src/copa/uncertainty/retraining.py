@@ -1,7 +1,7 @@
 """Parameters of a model refitted many times on random subsets of its training data."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,9 +11,10 @@ from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.progress import counting
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.base import labels_of_rows, thawed
+from copa.models.base import labels_of_rows, unfitted
 from copa.models.linear import parameter_vector
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
+from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.pipelines import encoded_data
 
 Indices = npt.NDArray[np.intp]
@@ -144,7 +145,8 @@ def retrained_parameters(
     Parameters
     ----------
     estimator : object
-        A scikit-learn linear classifier, fitted or not; it is not changed. A LogisticRegression with an L2
+        A scikit-learn linear classifier, fitted or not; it is not changed. The penalty per row is that of a fit to all
+        rows (`keep_penalty_per_row`): on half of the rows `C` is doubled. A LogisticRegression with an L2
         penalty or none is refitted by a batched Newton method to full convergence (`tol` and `max_iter` play
         no part); every other classifier, and a penalised logistic regression with more than 80 features, is
         cloned and fitted. Of a Pipeline that ends in one, the transformers encode X once and are the same in all
@@ -201,6 +203,7 @@ def retrained_parameters(
     data = TrainingData.read(X, y)
     read_count(n_models, "n_models", least=2)
     size = subset_size(data.target.size, fraction)
+    share = size / data.target.size
     rng = as_generator(random_state)
     subsets = (draw_subset(data.target, size, rng) for _ in range(n_models))
     model = LogisticModel.from_estimator(estimator)
@@ -208,11 +211,15 @@ def retrained_parameters(
     # Without a penalty only the Newton method notices that a refit has no solution, so it is used at any width.
     if model is None or (wide and model.coef_ridge > 0.0):
         # A stream of their own for the seeds: the subsets are the same for every estimator.
-        return _clone_and_fit(estimator, data, subsets, n_models, rng.spawn(1)[0], n_jobs)
-    return _refit_together(model, data, subsets, n_models)
+        return _clone_and_fit(estimator, data, subsets, share, n_models, rng.spawn(1)[0], n_jobs)
+    return _refit_together(model, data, subsets, share, n_models)
 
 
-def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[Indices], n_models: int) -> Array:
+def _refit_together(
+    model: LogisticModel, data: TrainingData, subsets: Iterator[Indices], share: float, n_models: int
+) -> Array:
+    """Parameters of logistic regressions on subsets with a share of the rows each, by one Newton method."""
+
     def weights(subset: Indices) -> Array:
         row = np.zeros(data.target.size)
         row[subset] = model.row_weights(data.target[subset], data.classes)
@@ -220,7 +227,8 @@ def _refit_together(model: LogisticModel, data: TrainingData, subsets: Iterator[
 
     problem = LogisticProblem(model.design(data.features), data.target, model.ridge(data.features.shape[1]))
     start = damped_newton(problem, model.row_weights(data.target, data.classes), np.zeros(problem.ridge.size))
-    fitted = refit_logistic(problem, map(weights, subsets), start, n_refits=n_models)
+    penalised = replace(problem, ridge=share * problem.ridge)
+    fitted = refit_logistic(penalised, map(weights, subsets), start, n_refits=n_models)
     if model.fit_intercept:
         return fitted
     return np.column_stack([np.zeros(len(fitted)), fitted])
@@ -230,6 +238,7 @@ def _clone_and_fit(
     estimator: Any,
     data: TrainingData,
     subsets: Iterator[Indices],
+    share: float,
     n_models: int,
     seeds: np.random.Generator,
     n_jobs: int | None,
@@ -239,31 +248,23 @@ def _clone_and_fit(
 
     if not (hasattr(estimator, "get_params") and is_classifier(estimator)):
         raise InvalidInputError(f"estimator must be a scikit-learn linear classifier, got {type(estimator).__name__}")
+    kept = keep_penalty_per_row(estimator, share)
     seeded = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
 
     def tasks() -> Iterator[Any]:
         # Subsets and seeds are drawn here, one after the other: the order of the workers cannot matter.
         for subset in subsets:
-            settings = {"random_state": int(seeds.integers(2**31))} if seeded else {}
-            yield delayed(_refit_parameters)(estimator, data.features, data.labels, subset, settings)
+            seed = {"random_state": int(seeds.integers(2**31))} if seeded else {}
+            yield delayed(_refit_parameters)(estimator, data.features, data.labels, subset, kept | seed)
 
     refits = Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks())
     return np.stack(list(counting(refits, "refitting the model", n_models, "refits")))
 
 
-def _refit_parameters(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, int]) -> Array:
+def _refit_parameters(estimator: Any, features: Array, labels: Any, subset: Indices, settings: dict[str, Any]) -> Array:
     return parameter_vector(refit(estimator, features[subset], labels[subset], settings))
 
 
 def refit(estimator: Any, rows: Any, labels: Any, settings: Mapping[str, Any]) -> Any:
     """Clone an estimator, change some of its settings and fit it."""
     return unfitted(estimator).set_params(**settings).fit(rows, labels)
-
-
-def unfitted(estimator: Any) -> Any:
-    """A clone of the estimator in which nothing is frozen: what is not fitted again does not vary."""
-    from sklearn.base import clone
-
-    copy = clone(thawed(estimator))
-    parts = copy.get_params().items()
-    return copy.set_params(**{name: clone(thawed(part)) for name, part in parts if thawed(part) is not part})

@@ -15,6 +15,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk, no_warnings, one_blas_thread
 from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.retraining import (
@@ -22,7 +23,6 @@ from copa.uncertainty.retraining import (
     draw_with_both_classes,
     refit,
     subset_size,
-    unfitted,
 )
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ import numpy.typing as npt
 from copa._core.arrays import Array, require_finite
 from copa._core.words import counted, listed, shown
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.base import Model, best_of, labels_of_rows
+from copa.models.base import Model, best_of, labels_of_rows, unfitted
 from copa.models.black_box import BlackBox
 from copa.models.linear import LinearModel, is_calibrated, is_linear
 from copa.tables.frames import as_pandas
-from copa.uncertainty.retraining import unfitted
 
 if TYPE_CHECKING:
     import pandas as pd

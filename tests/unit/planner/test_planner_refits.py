@@ -6,7 +6,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
-from copa.uncertainty.retraining import unfitted
+from copa.models.base import unfitted
 from unit.planner import loans
 
 SETTINGS = {"n_models": 4, "n_starts": 4, "n_options": 2, "guarantee": 0.6}

@@ -6,6 +6,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 import copa
 from copa import FeatureSchema
@@ -120,6 +121,19 @@ def test_plans_of_others_that_ask_for_a_rare_level_are_refused_with_the_reason(p
     assert f"'actor' has {N_ACTORS} training rows, fewer than 15, and is not offered" in audited.message[0]
     corrected = planner.correct(given, person)
     assert not jobs_offered(corrected.after) & {"actor", "pilot"}
+
+
+def test_rare_levels_stay_withheld_where_the_penalty_says_nothing_of_their_spread(declined):
+    fixed = {name: {"immutable": True} for name in ("income", "debt", "grade")}
+    schema = SCHEMA.replace(fixed).replace(job={"rare": "offer"})
+    planner = planner_for(fitted(LinearSVC(C=10.0)), schema)
+    assert planner.schema_["job"].withheld == ("actor", "pilot")
+    batch = planner.plan(declined)
+    assert not jobs_offered(batch) & {"actor", "pilot"}
+    stuck = np.flatnonzero(np.isin(batch.status, ["infeasible", "fragile"]))
+    assert len(stuck)
+    told = "(`rare: offer` has no effect here: the model's penalty does not say how much their weights vary)"
+    assert all(batch.message[i].endswith(f"fewer than 15 training rows: 2 values {told}") for i in stuck)
 
 
 def test_who_gets_no_plan_is_told_how_many_levels_were_not_offered(model, declined):

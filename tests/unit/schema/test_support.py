@@ -127,7 +127,7 @@ def test_support_counts_whom_it_keeps_from_what():
 
 def test_words_name_the_values_and_how_to_change_that():
     text = withheld_in_words([filled()])
-    assert text.startswith("2 values with fewer than 15 training rows will not be offered (rare: offer in the schema")
+    assert text.startswith("2 values with fewer than 15 training rows will not be offered (`rare: offer` in the schema")
     assert text.endswith("home 'boat' (14), home 'castle' (0)")
     many = Feature("m", "categorical", values=tuple(range(14)))
     assert withheld_in_words([filled(many, pd.DataFrame({"m": [0] * 20}))]).endswith("m 10 (0) and 3 more")

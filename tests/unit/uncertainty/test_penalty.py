@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from copa.exceptions import InvalidInputError
+from copa.models.base import unfitted
 from copa.uncertainty.refits import keep_penalty_per_row
-from copa.uncertainty.retraining import unfitted
 
 COPIES = 4
 

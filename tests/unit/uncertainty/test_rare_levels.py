@@ -14,8 +14,16 @@ from sklearn.svm import LinearSVC
 from copa import Feature, FeatureSchema, InvalidInputError, WeightMoments
 from copa.models import LinearModel
 from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.rare_levels import own_direction, penalty_spread, prior_variance, spread_rare_levels
+from copa.uncertainty.rare_levels import (
+    own_direction,
+    penalty_spread,
+    prior_variance,
+    spread_rare_levels,
+    without_unknown_levels,
+)
 
+NEW = getattr(LogisticRegression(), "penalty", "") == "deprecated"  # scikit-learn since 1.8
+L1 = {"solver": "liblinear"} | ({"l1_ratio": 1.0} if NEW else {"penalty": "l1"})
 HOMES = ["boat", "castle", "own", "rent"]
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"home": ["rent", "own"] * 120 + ["boat"] * 6, "income": RNG.normal(30.0, 10.0, 246)})
@@ -110,16 +118,16 @@ def test_nothing_is_raised_for_levels_that_are_withheld_or_known():
         assert (spread_rare_levels(cov, model, schema, X) == cov).all()
 
 
-def test_without_a_known_penalty_the_level_that_varies_most_counts():
-    model = fitted(ENCODERS["one-hot"], RidgeClassifier())
-    cov = np.diag([0.01, 0.0, 0.0, 0.02, 0.08, 0.01])
-    after = spread_rare_levels(cov, model, SCHEMA, X)
-    new = spreads(model, after)
-    assert new[1] ** 2 >= 0.05  # that of the difference of two levels, per unit of length: (0.02 + 0.08) / 2
-    assert new[2:] == pytest.approx(spreads(model, cov)[2:])
-    alone = X.assign(home="own")
-    schema = SCHEMA.with_support(alone)
-    assert spreads(model, spread_rare_levels(cov, model, schema, alone))[1] ** 2 >= 0.08
+@pytest.mark.parametrize("classifier", [RidgeClassifier(), LinearSVC(), LogisticRegression(C=0.3, **L1)])
+def test_rare_levels_are_withheld_where_the_penalty_is_no_normal_prior(classifier):
+    schema = without_unknown_levels(SCHEMA, classifier)
+    assert schema["home"].withheld == ("boat", "castle")
+    assert without_unknown_levels(SCHEMA, LogisticRegression()) is SCHEMA
+    model = fitted(ENCODERS["one-hot"], classifier)
+    cov = 1e-3 * np.eye(model.theta.size)
+    assert (spread_rare_levels(cov, model, schema, X) == cov).all()
+    with pytest.raises(InvalidInputError, match=f"penalty of {type(classifier).__name__} does not say .* 'home'"):
+        spread_rare_levels(cov, model, SCHEMA, X)
 
 
 def test_a_table_in_which_every_level_is_rare():
@@ -136,7 +144,8 @@ def test_a_table_in_which_every_level_is_rare():
     [
         (LogisticRegression(C=0.1), 0.1),
         (LogisticRegression(C=np.inf), None),
-        (LinearSVC(C=2), 2.0),
+        (LogisticRegression(C=10.0, **L1), None),
+        (LinearSVC(C=10.0), None),
         (RidgeClassifier(), None),
         (SGDClassifier(), None),
     ],

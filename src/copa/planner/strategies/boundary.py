@@ -12,6 +12,7 @@ from copa._core.progress import stage
 from copa._core.reading import is_number
 from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
+from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
@@ -42,7 +43,6 @@ from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.pipeline_refits import lenient_encoders
 from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.refit_scores import RefitScores, sample_moments
-from copa.uncertainty.retraining import unfitted
 from copa.uncertainty.score_retraining import (
     THIRD,
     draw_samples,

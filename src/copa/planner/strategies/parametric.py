@@ -13,6 +13,7 @@ from copa._core.reading import is_number, is_whole
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import n_irregular, n_levels
+from copa.models.linear import base_classifier
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
@@ -35,6 +36,7 @@ from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.history import Drift
 from copa.uncertainty.location_set import LocationSet
+from copa.uncertainty.rare_levels import without_unknown_levels
 from copa.uncertainty.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class Parametric(Strategy):
         cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> "Parametric":
         """Probe what each column does, and learn what is known of the next parameters."""
+        if settings.by_rule and settings.moments is None:
+            schema = without_unknown_levels(schema, base_classifier(model.classifier))
         with stage("encoding the training rows"):
             encoded = model.encode(X)
             encoding = cls.probe(model, schema, X)
