@@ -11,6 +11,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+from copa import FeatureSchema
 from copa.cli import messages
 from copa.planner.bundle import load_bundle
 from e2e.command_runs import FIT, copa, fit_bank, misused, process, refused, write_bank
@@ -123,6 +124,17 @@ def test_a_column_of_names_is_no_choice(bank, tmp_path):
     assert "column 'who' holds 300 different texts in 300 rows" in line
     assert "leave it out with --drop who, or mark it immutable" in line
     copa("fit", tmp_path / "t.csv", "--target", "paid", "--drop", "who", "-o", tmp_path / "b", *FIT)
+
+
+def test_an_inferred_schema_leaves_out_a_column_of_names(bank, tmp_path):
+    table = pd.read_csv(bank / "bank.csv")
+    table.assign(who=[f"person {k}" for k in range(len(table))]).to_csv(tmp_path / "t.csv", index=False)
+    infer = ("schema", "infer", tmp_path / "t.csv", "--target", "paid", "-o", tmp_path / "s.yaml")
+    told = " ".join(copa(*infer).stderr.split())
+    assert "note: column 'who' holds 300 different texts in 300 rows, which is no choice between values; it is" in told
+    assert FeatureSchema.load(tmp_path / "s.yaml").names == tuple(table.columns.drop("paid"))
+    copa(*infer, "--immutable", "who")
+    assert FeatureSchema.load(tmp_path / "s.yaml")["who"].immutable
 
 
 def test_text_in_a_column_of_numbers_is_named(bank, tmp_path):

@@ -12,6 +12,7 @@ from copa._core.arrays import Array
 from copa._core.progress import counting
 from copa._core.records import reduce_segments
 from copa._core.representation import short_repr
+from copa.planner.settings import EXPECTED, read_guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ class Frontier:
     Parameters
     ----------
     levels : ndarray of shape (L,)
-        Guarantees asked for, ascending.
+        Guarantees or expected rates asked for, ascending.
     effort : ndarray of shape (N, L)
         Of the cheapest option of a plan at each level, NaN where no plan was found. An option that holds at a level
         holds at every lower one: the attribute has the least effort at this level or a higher one.
@@ -105,13 +106,14 @@ def frontier(
     Parameters
     ----------
     planner : RecoursePlanner
-        Fitted. Its own level is looked at too, and it stays as it is.
+        Fitted. Its own level is looked at too, and it stays as it is. Where that is an expected rate,
+        so are the others.
     applicants : DataFrame
         N rows.
     seconds : float
         Time for all levels together; levels whose turn has not come by then stay NaN.
     levels : tuple of float
-        Guarantees to ask for.
+        Levels to ask for.
 
     Returns
     -------
@@ -136,7 +138,7 @@ def frontier(
     ([0.6, 0.8, 0.9], (3, 3))
     """
     started = perf_counter()
-    own = float(planner.guarantee)
+    aim, own = read_guarantee(planner.guarantee)
     wanted = np.unique([*levels, own])
     effort = np.full((len(applicants), len(wanted)), np.nan)
     tried = np.zeros(effort.shape, dtype=np.bool_)
@@ -146,7 +148,10 @@ def frontier(
         left = seconds - (perf_counter() - started)
         if left <= 0.0:
             break
-        asking = copy.copy(planner).set_params(guarantee=float(wanted[k]), time_limit=left)
+        level = float(wanted[k])
+        asking = copy.copy(planner).set_params(
+            guarantee=level if aim == "guarantee" else f"{EXPECTED}{level!r}", time_limit=left
+        )
         batch = asking.plan(applicants)
         tried[:, k] = batch.status != "time_limit"
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)

@@ -1,6 +1,7 @@
 """`copa fit`: data, and a model or none, into a bundle."""
 
 import warnings
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -77,19 +78,25 @@ def load_model(path: Path, *, trust_pickle: bool) -> Any:
         raise DataError(f"the model {path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def require_few_texts(features: "pd.DataFrame", spared: set[str]) -> None:
-    """Raise if a column of text has more values than a choice can have."""
+def many_texts(features: "pd.DataFrame", spared: Container[str]) -> dict[str, str]:
+    """Columns of text with more values than a choice can have, but those spared: what they hold, in words."""
     from pandas.api.types import is_numeric_dtype
 
+    found = {}
     for name in features.columns:
         if is_numeric_dtype(features[name].dtype) or name in spared:
             continue
         distinct = int(features[name].nunique())
         if distinct > MOST_TEXTS:
-            raise DataError(
-                f"column {shown(name)} holds {distinct:,} different texts in {len(features):,} rows, which is no "
-                f"choice between values; leave it out with --drop {name}, or mark it immutable in a schema (--schema)"
-            )
+            rows = f"{distinct:,} different texts in {len(features):,} rows"
+            found[name] = f"column {shown(name)} holds {rows}, which is no choice between values"
+    return found
+
+
+def require_few_texts(features: "pd.DataFrame", spared: Container[str]) -> None:
+    """Raise if a column of text has more values than a choice can have."""
+    for name, what in many_texts(features, spared).items():
+        raise DataError(f"{what}; leave it out with --drop {name}, or mark it immutable in a schema (--schema)")
 
 
 def fit(  # noqa: PLR0913, PLR0917 - the options of the command

@@ -8,7 +8,7 @@ import typer
 
 from copa._core.progress import stage
 from copa._core.words import counted, shown
-from copa.cli.fit import load_model, require_few_texts
+from copa.cli.fit import load_model, many_texts, require_few_texts
 from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, say, show, show_json, show_table
 from copa.cli.options import (
@@ -66,7 +66,11 @@ def infer(  # noqa: PLR0913 - the options of the command
     for name in [name for name in names if fitted is None and counts_rows(frame[name])]:
         say(f"note: column {shown(name)} counts the rows, and is left out")
         frame = frame.drop(columns=name)
-    require_few_texts(frame, set(immutable or []))
+    if fitted is not None:
+        require_few_texts(frame, immutable or [])
+    for name, what in many_texts(frame, immutable or []).items():
+        say(f"note: {what}; it is left out")
+        frame = frame.drop(columns=name)
     with stage("describing the columns"):
         schema = FeatureSchema.infer(frame, immutable=immutable, categories=encoder_categories(fitted, names))
     schema.save(output)

@@ -22,7 +22,7 @@ from copa.plans import PlanBatch, PlanRequest
 from copa.plans.wording import NOT_ASKED, WHOM
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
-from copa.tables.frames import as_backend
+from copa.tables.frames import as_backend, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,7 +299,7 @@ def _with_rows(strategy: Strategy, given: ReadablePlans, flags: Flags, rows: "pd
         return given.with_options(rows)
     options = make_room(strategy.space, given.plans.options)
     columns = {name: overwritten(options[name], flags, rows[name]) for name in options.columns}
-    return given.with_options(options.assign(**columns))
+    return given.with_options(with_columns(options, columns))
 
 
 def _without_refused(

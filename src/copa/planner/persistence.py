@@ -101,10 +101,13 @@ def unpack_planner(
     known = _unpack_plausibility(schema, archive, path)
     if known is None:  # then there is nothing to judge by
         settings["plausibility"] = 0.0
+    past = _unpack_past(archive, path)
+    if past is not None:
+        given["history"] = ()  # the older models are not in the file: `fit` asks for them again
     planner = planner_class(model, schema=schema, **given, **settings)
     typical = _unpack_accepted_row(fitted.model.columns, archive, path)
     space = replace(fitted.space, plausibility=known)
-    planner.fitted_ = replace(fitted, space=space, accepted_row=typical, past=_unpack_past(archive, path))
+    planner.fitted_ = replace(fitted, space=space, accepted_row=typical, past=past)
     return planner
 
 

@@ -302,7 +302,7 @@ def read_rows(strategy: Strategy, table: "pd.DataFrame") -> tuple[Array, Texts]:
     rows = table.iloc[good]
     try:
         found = strategy.encode(rows)
-    except (ValueError, TypeError):
+    except Exception:  # noqa: BLE001 - a transformer raises what it likes; the message of each row says what it was
         found = _encode_each(strategy, rows, messages, good)
     else:
         finite = np.isfinite(found).all(axis=1)
@@ -322,8 +322,8 @@ def _encode_each(strategy: Strategy, rows: "pd.DataFrame", messages: Texts, wher
         row = rows.iloc[[k]]
         try:
             encoded[k] = strategy.encode(row)[0]
-        except (ValueError, TypeError) as error:
-            messages[i] = f"row {row.index[0]!r}: the pipeline refuses it: {error}"
+        except Exception as error:  # noqa: BLE001 - as above
+            messages[i] = f"row {row.index[0]!r}: the pipeline refuses it ({type(error).__name__}: {error})"
             continue
         if not np.isfinite(encoded[k]).all():
             messages[i] = f"row {row.index[0]!r}: a missing or infinite number remains"

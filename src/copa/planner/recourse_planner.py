@@ -14,7 +14,7 @@ from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
 from copa._core.words import require_known
 from copa.bounds.ball_problem import KERNELS as BOUNDING
-from copa.exceptions import BlackBoxWarning, InvalidInputError
+from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
@@ -254,9 +254,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def __sklearn_clone__(self) -> "RecoursePlanner":
-        """A planner that is not fitted, for the same model: the model in force is a fact, not something to refit."""
-        return RecoursePlanner(**self.get_params(deep=False))
+    def __sklearn_clone__(self) -> Self:
+        """Return a planner that is not fitted, for the same model: the model in force is a fact, not to be refitted."""
+        return type(self)(**self.get_params(deep=False))
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> "RecoursePlanner":
         """Learn how the model varies when it is retrained, and what each column does.
@@ -343,11 +343,6 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             fitted = fitted.with_fields(changes)
             given["schema"] = fitted.schema
         if wishes.horizon is not None:
-            if fitted.past is None and (self.history is not None or self.history_data is not None):
-                raise InvalidInputError(
-                    f"horizon={wishes.horizon}: this planner does not hold what its history shows over other horizons "
-                    "(it was saved by an earlier version, or its strategy cannot tell); fit it again"
-                )
             fitted, given["horizon"] = fitted.at_horizon(wishes.horizon), wishes.horizon
         asking = copy(self)
         for name, value in given.items():

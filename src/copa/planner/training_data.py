@@ -14,6 +14,7 @@ from copa.schema.recognition import counts_rows
 from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
 from copa.tables.cells import is_missing, text_of
 from copa.tables.files import TableFile, read_table
+from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ def _emptied(row: "pd.DataFrame", name: str) -> "pd.DataFrame":
     """A row without its cell in one column."""
     column = row[name]
     wider = {"i": np.float64, "u": np.float64, "b": object}.get(column.dtype.kind, column.dtype)
-    return row.assign(**{name: column.astype(wider).where([False])})
+    return with_columns(row, {name: column.astype(wider).where([False])})
 
 
 def _reads(model: Any, rows: "pd.DataFrame", name: str) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT = "copa-plans"
 VERSION = 1
 OTHER_SETS = 2  # version of documents with certificates in another set than the paper's
+VERSIONS = (VERSION, OTHER_SETS)  # that are read
 BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an applicant, and the columns they tell
 
 
@@ -84,7 +85,7 @@ def require_document(content: Any) -> None:
     """Raise if JSON content is not a document of plans, is newer, or was changed after it was written."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"not a document of plans: it must be an object with format {FORMAT!r}")
-    if content.get("version") not in (VERSION, OTHER_SETS):
+    if content.get("version") not in VERSIONS:
         raise DataError(
             f"version {content.get('version')!r} of the document cannot be read, only {VERSION} and {OTHER_SETS}; "
             "update COPA"

@@ -10,6 +10,7 @@ from copa._core.arrays import Array
 from copa._core.representation import short_repr
 from copa.promises.deciding_model import DecidingModel
 from copa.tables.cells import as_json
+from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ def varied_rows(rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence
     import pandas as pd
 
     same = np.zeros(len(rows), dtype=np.intp)
-    parts = [rows] + [rows.assign(**{name: typical[name].iloc[same].set_axis(rows.index)}) for name in columns]
+    parts = [rows] + [with_columns(rows, {name: typical[name].iloc[same].set_axis(rows.index)}) for name in columns]
     return pd.concat([*parts, typical[list(rows.columns)]], ignore_index=True)
 
 

@@ -18,7 +18,7 @@ from copa.promises.promised_rows import promised_rows, read_day
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
 from copa.tables.cells import text_of
-from copa.tables.frames import as_pandas, is_table
+from copa.tables.frames import as_pandas, is_table, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +198,7 @@ def _rows_like(rows: "pd.DataFrame", table: "pd.DataFrame", who: str = "the prom
     if lacking:
         near = hint(lacking[0], [str(name) for name in rows.columns])
         raise InvalidInputError(f"{who} the column {shown(lacking[0])} of X; {near}")
-    return rows[[*table.columns]].assign(**{name: cast_like(rows[name], table[name]) for name in table.columns})
+    return with_columns(rows[[*table.columns]], {name: cast_like(rows[name], table[name]) for name in table.columns})
 
 
 def _read_classes(estimator: Any, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typ
 from copa.promises.next_models import NextModels
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows, read_day
+from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -327,7 +328,7 @@ class _Counts:
         """What columns are compared with: what is typical of the rows that the model accepts, or else of these."""
         known = getattr(self.models.strategy, "accepted_row", None)
         typical = typical_row(rows)
-        return typical if known is None else typical.assign(**{name: known[name].to_numpy() for name in known})
+        return typical if known is None else with_columns(typical, {name: known[name].to_numpy() for name in known})
 
     def result(self) -> PortfolioRisk:
         """What was counted."""

@@ -13,7 +13,7 @@ from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
 from copa.tables.cells import cells_of, largest_exact
-from copa.tables.frames import as_pandas
+from copa.tables.frames import as_pandas, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ def _with_plain_columns(table: "pd.DataFrame", what: str, names: tuple[str, ...]
             )
         if isinstance(dtype, pd.ArrowDtype) and dtype.numpy_dtype in (np.float32, np.float16):
             singles[name] = table[name].to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan)
-    return table.assign(**singles) if singles else table
+    return with_columns(table, singles) if singles else table
 
 
 def _of_names(kinds: Iterable[tuple[Any, Any]], names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

@@ -21,6 +21,7 @@ LONGEST_SCALAR = 4_000  # characters of a text or number; a number of many digit
 MOST_ENTRIES = 50_000  # texts, numbers, lists and mappings; as many take a second or two
 DEEPEST = 20  # levels of lists and mappings; a schema has four
 MERGE = "tag:yaml.org,2002:merge"
+PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one, where there is one
 
@@ -59,6 +60,11 @@ def _require_plain(text: str) -> None:
             raise InvalidInputError(
                 f"line {line}: anchors and aliases ('&{event.anchor}', '*{event.anchor}') are not supported; write out "
                 "what they stand for"
+            )
+        if getattr(event, "tag", None) not in {None, *PLAIN_TAGS}:  # a set has no order, and becomes no list
+            raise InvalidInputError(
+                f"line {line}: the tag {shown(event.tag)} is not supported; write plain text, numbers, lists and "
+                "mappings without tags"
             )
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1

@@ -11,6 +11,7 @@ from copa.schema.columns import column_numbers
 from copa.search._kernels.arguments import Regions
 from copa.search.problem import ActionSpace, as_levels
 from copa.tables.cells import multiples
+from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,7 @@ def make_room(space: ActionSpace, table: "pd.DataFrame") -> "pd.DataFrame":
         column = table[feature.name]
         roomy = with_room(feature, column)
         if roomy is not column:
-            table = table.assign(**{feature.name: roomy})
+            table = with_columns(table, {feature.name: roomy})
     return table
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from copa.schema import Feature, FeatureSchema
 from copa.tables.cells import as_json, cells_of, snap
+from copa.tables.frames import with_columns
 from copa.uncertainty.versions import scores_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _worse_rows(row: "pd.DataFrame", features: list[Feature]) -> tuple["pd.DataF
     for feature in features:
         for value in _values(feature, cells_of(row[feature.name])[0]):
             try:
-                changed = row.astype({feature.name: object}).assign(**{feature.name: [value]}).astype(row.dtypes)
+                changed = with_columns(row.astype({feature.name: object}), {feature.name: [value]}).astype(row.dtypes)
             except (TypeError, ValueError):
                 continue  # a value that the column's own type does not hold
             rows.append(changed)

@@ -4,6 +4,7 @@ Tables of pandas pass as they are. All others go through narwhals, which knows p
 interface and is imported only for them.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from copa._core.words import shown
@@ -82,6 +83,21 @@ def as_backend(table: "pd.DataFrame", backend: str) -> Any:
     return made.with_columns(
         nw.col(name).cast(nw.Float64) for name in empty
     ).to_native()  # numbers, though none is known
+
+
+def with_columns(table: "pd.DataFrame", columns: Mapping[str, Any]) -> "pd.DataFrame":
+    """Return a table with some columns replaced or added, whatever they are called (`assign` takes none named "self").
+
+    Parameters
+    ----------
+    table : DataFrame
+    columns : mapping of str to array_like
+        From a name to the cells of the column.
+    """
+    changed = table.assign()  # a copy
+    for name, cells in columns.items():
+        changed[name] = cells
+    return changed
 
 
 def _wrapped(value: Any) -> Any:

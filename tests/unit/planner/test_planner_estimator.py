@@ -69,6 +69,15 @@ def test_a_clone_is_not_fitted_and_keeps_the_fitted_model(model, planner, batch,
     assert copy.fit(training, loans.outcomes(training)).plan(declined).to_json() == batch.to_json()
 
 
+def test_a_clone_of_a_subclass_is_of_the_subclass(model):
+    class Careful(copa.RecoursePlanner):
+        pass
+
+    copy = clone(Careful(model, guarantee=0.99))
+    assert type(copy) is Careful
+    assert copy.guarantee == 0.99
+
+
 def test_fit_returns_the_planner_and_the_repr_is_short(model, planner):
     assert isinstance(planner, copa.RecoursePlanner)
     assert "RecoursePlanner" in repr(planner)

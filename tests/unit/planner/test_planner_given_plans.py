@@ -366,3 +366,13 @@ def test_a_plan_of_which_any_option_holds_stays_as_it_is(model, planner, decline
     ok = fixed.before.status == "ok"
     assert (fixed.before.option_lower[ok[fixed.before.owner]] < 0.3).any()
     assert (fixed.moved[ok[fixed.before.owner]] == 0.0).all()
+
+
+def test_a_document_with_certificates_is_audited_like_the_batch_it_was_written_from(model, declined):
+    planner = loans.planner(model, radius="auto", drift="auto", family="unimodal")
+    batch = planner.plan(declined.iloc[:5])
+    written = batch.to_json(certificates=True)
+    assert json.loads(written)["version"] == 2
+    audited = planner.audit(written)
+    assert audited.status.tolist() == planner.audit(batch).status.tolist()
+    assert audited.option_lower.tolist() == batch.option_lower.tolist()

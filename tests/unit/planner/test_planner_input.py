@@ -6,15 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import copa
 from copa import Feature, FeatureSchema
 from copa.exceptions import InvalidInputError
+from copa.promises import gate, keep
 from unit.planner import loans
 
 TRAINING = loans.people(300, 0)
@@ -198,3 +200,41 @@ def test_labels_of_people_may_repeat(planner, declined):
     assert found[0].options.equals(found[3].options)
     assert re.match("PlanBatch", repr(found))
     assert clone(planner).get_params(deep=False).keys() == planner.get_params(deep=False).keys()
+
+
+DECADES = {k: float(k) for k in range(2, 8)}
+
+
+def test_a_row_that_a_transformer_fails_on_gets_the_status_error_and_the_others_their_plans(declined):
+    def decade(table):
+        return pd.DataFrame({"age": [DECADES[age // 10] for age in table["age"]]}, index=table.index)
+
+    encoder = make_column_transformer((FunctionTransformer(decade), ["age"]), (StandardScaler(), ["income", "debt"]))
+    model = make_pipeline(encoder, LogisticRegression()).fit(TRAINING, LABELS)
+    planner = loans.planner(model, schema=loans.SCHEMA.replace(job={"immutable": True}, grade={"immutable": True}))
+    people = declined[~model.predict(declined)].iloc[:4]
+    age = people["age"].to_numpy(copy=True)
+    age[1] = 103
+    batch = planner.plan(people.assign(age=age))
+    assert batch.status[1] == "error"
+    assert batch.message[1] == f"row {people.index[1]!r}: the pipeline refuses it (KeyError: 10)"
+    others = [0, 2, 3]
+    assert batch.status[others].tolist() == planner.plan(people).status[others].tolist()
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_a_column_may_be_called_self(kind):
+    table = loans.people(300, 0)
+    y = loans.outcomes(table)
+    old = "income" if kind == "numeric" else "job"
+    table = table.astype({"job": "category"}).rename(columns={old: "self"})
+    words = ["self" if old == "job" else "job"]
+    encoder = make_column_transformer((OneHotEncoder(), words), remainder=StandardScaler())
+    model = make_pipeline(encoder, LogisticRegression()).fit(table, y)
+    planner = copa.RecoursePlanner(model, **loans.FAST).fit(table, y)
+    batch = planner.plan(table[~model.predict(table)].iloc[:5])
+    assert len(batch.options)
+    assert planner.correct(batch, n_corrections=1).after.counts.sum()
+    other = make_pipeline(encoder, LogisticRegression(C=1e-3)).fit(table[:150], y[:150])
+    assert gate(other, batch, reference=table).n_promises == len(batch.options)
+    assert keep(model, table, y, batch)

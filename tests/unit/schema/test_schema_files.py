@@ -223,6 +223,8 @@ def test_numbers_without_a_point_are_numbers(tmp_path):
         (HEAD + "columns:\n  a: {kind: numeric}\n  a: {kind: integer}", "the entry 'a' in line 5 is there twice"),
         (HEAD + "columns: {a: {kind: numeric, 1: x}}", "field 1 is not known"),
         (HEAD + "columns: {a: {kind: binary, values: &v [*v, 1]}}", "line 3: anchors and aliases ('&v', '*v') are not"),
+        (HEAD + "columns: {a: {kind: ordinal, values: !!set {x, y, z}}}", "line 3: the tag 'tag:yaml.org,2002:set'"),
+        (HEAD + "columns: {a: {kind: binary, values: [!!binary aGk=, 1]}}", "tag 'tag:yaml.org,2002:binary' is not"),
         (HEAD + "columns: {a: {kind: binary, values: *v}}", "anchors and aliases ('&v', '*v') are not supported"),
         (HEAD + "columns:\n  a: {<<: {kind: numeric}}", "line 4: merge keys ('<<') are not supported; write out"),
         (HEAD + "columns: {a: {kind: numeric, lower: " + "1:1" * 2000 + "}}", "line 3: an entry has 6,000 characters"),
@@ -230,7 +232,7 @@ def test_numbers_without_a_point_are_numbers(tmp_path):
         ("a: [" + "b, " * 400_000 + "]", "it has 1,200,005 characters, and at most 1,000,000 of YAML are read; use"),
         ("a: [1", "not YAML"),
         ("a: 2001-99-99", "not YAML"),
-        ("!!python/object/apply:os.system ['true']", "not YAML"),
+        ("!!python/object/apply:os.system ['true']", "line 1: the tag"),
         ("[" * 5000, "nested too deeply"),
     ],
 )

@@ -92,8 +92,6 @@ class Boundary(BlackBoxStrategy):
         Share of a chosen option's score that other rows keep; None where the radius is a number.
     expects : bool
         Whether levels are expected rates, by a normal law with the moments of the refits' scores.
-    has_history : bool
-        Whether past versions had a part in the radius.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -102,7 +100,6 @@ class Boundary(BlackBoxStrategy):
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
     expects: bool = False
-    has_history: bool = False
 
     @classmethod
     def learn(
@@ -195,7 +192,7 @@ class Boundary(BlackBoxStrategy):
             f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
         ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
         certified = self.radius_source.removeprefix("none; ")
-        return replace(self.with_radius(radius, f"{source}; {certified}"), has_history=True)
+        return self.with_radius(radius, f"{source}; {certified}")
 
     def points(
         self,
@@ -281,11 +278,6 @@ class Boundary(BlackBoxStrategy):
                 )
         return found
 
-    def pack(self) -> Archive:
-        """What a saved planner holds of it, besides what all planners have."""
-        archive = super().pack()
-        return replace(archive, content=archive.content | {"has_history": self.has_history})
-
     def pack_refits(self, rows: "pd.DataFrame") -> tuple[list[int], dict[str, bytes]]:
         """The numbers of retrained and held-out refits, and the refits."""
         return [len(self.retrained), len(self.held_out)], pack_refits([*self.retrained, *self.held_out], rows)
@@ -298,8 +290,6 @@ class Boundary(BlackBoxStrategy):
         strategy, settings = super().unpack(archive, schema, model, path)
         if strategy.reliability is not None:
             settings["radius"] = "auto"
-        if strategy.has_history:
-            settings["history"] = ()  # it is not in the file: `fit` asks for it again
         return strategy, settings
 
     @classmethod
@@ -307,7 +297,6 @@ class Boundary(BlackBoxStrategy):
         """The refits, the reliability, and whether there was a history."""
         fits, n_retrained = unpack_refits(archive, model, path)
         refits: dict[str, Any] = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
-        refits["has_history"] = bool(archive.content.get("has_history", False))
         kept: Any = archive.content.get("reliability")
         if kept is None:
             return refits

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
 SAFE_SHARE = 1e-6
-WIDENED = "and past versions moved by up to"  # said of a radius that a history had its part in
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
 ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
@@ -129,8 +128,8 @@ class Parametric(Strategy):
         moved, radius = drift.radius(horizon), self.parameters.radius
         decides = f"drift, {moved:.3g}" if moved > radius else f"confidence, {radius:.3g}"
         source = (
-            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, {WIDENED} "
-            f"{moved:.3g} in 95 % of cases; {drift.in_words(horizon)}"
+            f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, "
+            f"and past versions moved by up to {moved:.3g} in 95 % of cases; {drift.in_words(horizon)}"
         )
         return self.with_radius(max(moved, radius), source)
 
@@ -251,8 +250,6 @@ class Parametric(Strategy):
             given |= {"radius": ambiguity.radius, "drift": ambiguity.drift}
         if type(ambiguity) is not (MomentBall if strategy.reliability is None else LocationSet):
             given["ambiguity"] = type(ambiguity)
-        if WIDENED in strategy.radius_source:
-            given["history"] = ()  # it is not in the file: `fit` asks for it again
         return strategy, given
 
 
