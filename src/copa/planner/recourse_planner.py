@@ -14,10 +14,11 @@ from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
 from copa._core.words import require_known
 from copa.bounds.ball_problem import KERNELS as BOUNDING
-from copa.exceptions import BlackBoxWarning
+from copa.exceptions import BlackBoxWarning, InvalidInputError
 from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
+from copa.models.fingerprint import Fingerprint
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
 from copa.planner.checks import check_settings
@@ -285,6 +286,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 self.fitted_ = self._learn(table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_for_ = settings.as_fitted(self)
+        self.fingerprint_ = Fingerprint.take(self.model, self.fitted_.model, self.fitted_.reference_rows)
         return self
 
     def _learn(self, table: "pd.DataFrame", y: Any, described: FeatureSchema | None, favourable: Any) -> Strategy:
@@ -364,7 +366,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         PlanBatch
             One plan per row, each with a status; a bad row never fails the others.
         """
-        fitted = self._fitted()
+        fitted = self._current()
         check_settings(self)
         table = read_table(X)
         with_named_columns(table, tuple(dict.fromkeys([*fitted.model.columns, *fitted.schema.names])))
@@ -394,7 +396,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             The same plans, with intervals. Of a black box they are checked at a number of rows, which they state, and
             not proven for the others.
         """
-        self._fitted()
+        self._current()
         check_settings(self)
         with showing(self.progress), stage("finding intervals"):
             return with_intervals(self._strategy(), batch, self._execution())
@@ -527,7 +529,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         known = [entry.name for entry in fields(LetterSettings)]
         require_known(settings, known, "setting of letters")
-        return write_letter(self._fitted(), plan, LetterSettings(**settings))
+        return write_letter(self._current(), plan, LetterSettings(**settings))
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
@@ -538,6 +540,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         ----------
         path : str or Path
         """
+        self._current()
         save_planner(self, path)
 
     @classmethod
@@ -567,6 +570,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _ready(planner: Any) -> "RecoursePlanner":
         """A planner that was read, ready to plan."""
         planner.fitted_for_ = settings.as_fitted(planner)
+        planner.fingerprint_ = Fingerprint.take(planner.model, planner.fitted_.model, planner.fitted_.reference_rows)
         load_kernels(KERNELS)
         ready: RecoursePlanner = planner
         return ready
@@ -577,7 +581,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
         """Plans that someone else made, in the columns of the model and in those that only the schema has."""
-        strategy = self._fitted()
+        strategy = self._current()
         check_settings(self)
         strategy.require_audits()
         return read_plans(plans, strategy.model.columns, applicants, others=strategy.schema.names)
@@ -611,6 +615,16 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         settings.require_unchanged(self, self.fitted_for_)
         strategy: Strategy = self.fitted_
         return strategy
+
+    def _current(self) -> Strategy:
+        """Return the fitted state, if the model is still the one that it is about."""
+        fitted = self._fitted()
+        if not self.fingerprint_.is_current():
+            raise InvalidInputError(
+                "the model was fitted again after the planner was, and what the planner knows is about the model as it "
+                "was before; call fit(X, y) of the planner with the model's new training data"
+            )
+        return fitted
 
     @property
     def schema_(self) -> FeatureSchema:

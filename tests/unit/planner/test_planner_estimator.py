@@ -8,6 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -252,3 +254,34 @@ def test_fit_uses_one_thread_of_blas_and_gives_back_the_others(monkeypatch, mode
         loans.planner(model)
         assert (seen, blas_threads()) == ([{1}], before)
         assert 2 in before
+
+
+REFITTED = "the model was fitted again after the planner was.* call fit"
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), RandomForestClassifier(5, max_depth=3, random_state=0)])
+def test_a_model_that_was_fitted_again_in_place_is_refused(classifier, declined, tmp_path):
+    model = loans.fitted_pipeline(clone(classifier))
+    planner = loans.planner(model, n_models=6)
+    people = declined.iloc[:2]
+    batch = planner.plan(people)
+    assert planner.plan(people).to_json() == batch.to_json()
+    planner.save(tmp_path / "planner.copa")
+    loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)
+    assert loaded.plan(people).status.tolist() == batch.status.tolist()
+    asking = planner.with_wishes(copa.Wishes(guarantee=0.7))
+    later = loans.people(300, 5)
+    model.fit(later, loans.outcomes(later))
+    for calling in (
+        lambda: planner.plan(people),
+        lambda: planner.audit(batch),
+        lambda: planner.correct(batch),
+        lambda: planner.with_intervals(batch),
+        lambda: planner.letter(batch[0]),
+        lambda: planner.save(tmp_path / "other.copa"),
+        lambda: loaded.plan(people),
+        lambda: asking.plan(people),
+    ):
+        with pytest.raises(copa.InvalidInputError, match=REFITTED):
+            calling()
+    assert planner.fit(later, loans.outcomes(later)).plan(people).status.size == 2

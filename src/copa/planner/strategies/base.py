@@ -375,6 +375,11 @@ class Strategy(ABC):
         )
 
     @property
+    def reference_rows(self) -> "pd.DataFrame | None":
+        """Raw rows that the model can read, by which it is told from another one; None where there are none."""
+        return self.accepted_row
+
+    @property
     def schema(self) -> FeatureSchema:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema

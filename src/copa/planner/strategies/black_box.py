@@ -150,6 +150,11 @@ class BlackBoxStrategy(Strategy):
         ball = standard_ball(n_options, self.radius)
         return self.ambiguity_class.read(ball.mean, ball.cov, ball.radius, ball.drift, family=self.family)
 
+    @property
+    def reference_rows(self) -> "pd.DataFrame | None":
+        """Rows of typical values."""
+        return None if self.model.typical is None else _known_rows(self.model)[0]
+
     def encode(self, table: "pd.DataFrame") -> Array:
         """What the model says of rows, to see whether it can read them, (N, 1)."""
         return self.model.scores(table)[:, None]
