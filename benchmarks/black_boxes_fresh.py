@@ -4,8 +4,7 @@ A full-depth tree, a forest of 50 trees, boosting and 5 nearest neighbours, on t
 law (every judge is trained on a fresh sample of the same size) and on the bundled data (35 % of the rows for training,
 the judges on samples of the rest, which is itself a sample). Settings were chosen on the first population and on German
 Credit, the others are reported as they came. An option is below its certificate if the share of 200 judges that accept
-it is lower. The baseline is the same planner with the radius of earlier releases as a number: bootstrap refits, and
-their moments in a ball.
+it is lower.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +24,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from benchmarks.reporting import Row
-from copa.uncertainty.radius import fresh_data_radius
 
 KINDS = {
     "tree, full depth": DecisionTreeClassifier(random_state=0),
@@ -139,29 +137,24 @@ def pipeline(schema: copa.FeatureSchema, table: pd.DataFrame, classifier: Any, s
     return make_pipeline(encoder, fit.set_params(random_state=seed) if "random_state" in fit.get_params() else fit)
 
 
-def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[float, Judged, float]]:
-    """Of each level: the options judged, and the seconds that the baseline took."""
+def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[float, Judged]]:
+    """Yield each level and the options judged at it."""
     make = lambda seed: pipeline(sample.schema, sample.table, classifier, seed)  # noqa: E731
     model = make(0).fit(sample.table, sample.good)
     judges = [make(7 + k).fit(*data) for k, data in enumerate(sample.judges)]
     settings = {"schema": sample.schema, "n_options": N_OPTIONS, "progress": False, "n_jobs": 1, "random_state": 0}
     settings["favourable"] = 1
     n_models = 12 if quick else 40
-    planners = [
-        copa.RecoursePlanner(model, n_models=n_models, radius=radius, **settings).fit(sample.table, sample.good)
-        for radius in ("auto", fresh_data_radius(n_models))
-    ]
+    planner = copa.RecoursePlanner(model, n_models=n_models, **settings).fit(sample.table, sample.good)
     declined = sample.table[model.predict(sample.table) == 0].head(2 if quick else N_APPLICANTS)
-    n_held_out = len(planners[0].fitted_.held_out)
+    n_held_out = len(planner.fitted_.held_out)
     for level in LEVELS[:1] if quick else LEVELS:
-        seconds, batches = [], []
-        for planner in planners:
-            planner.set_params(guarantee=level).plan(declined.head(1))  # whatever is loaded at the first call
-            started = process_time()
-            batches.append(planner.plan(declined))
-            seconds.append(process_time() - started)
-        real = np.mean([judge.predict(batches[0].options) == 1 for judge in judges], axis=0)
-        yield level, Judged(batches[0], real, seconds[0], n_held_out / (n_held_out + 1.0)), seconds[1]
+        planner.set_params(guarantee=level).plan(declined.head(1))  # whatever is loaded at the first call
+        started = process_time()
+        batch = planner.plan(declined)
+        seconds = process_time() - started
+        real = np.mean([judge.predict(batch.options) == 1 for judge in judges], axis=0)
+        yield level, Judged(batch, real, seconds, n_held_out / (n_held_out + 1.0))
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -169,14 +162,13 @@ def run(*, quick: bool) -> list[Row]:
     for kind, classifier in list(KINDS.items())[: 1 if quick else None]:
         of_kind: list[Judged] = []
         for name, load in list(DATA.items())[: 1 if quick else None]:
-            by_level: dict[float, list[tuple[Judged, float]]] = {}
+            by_level: dict[float, list[Judged]] = {}
             for seed in range(1 if quick else N_SAMPLES):
-                for level, found, baseline in judged(load(seed, 5 if quick else N_JUDGES), classifier, quick=quick):
-                    by_level.setdefault(level, []).append((found, baseline))
+                for level, found in judged(load(seed, 5 if quick else N_JUDGES), classifier, quick=quick):
+                    by_level.setdefault(level, []).append(found)
             for level, cases in by_level.items():
-                some = [found for found, _ in cases]
-                rows.append(_row(f"{kind}: {name}", level, some, sum(seconds for _, seconds in cases)))
-                of_kind += some
+                rows.append(_row(f"{kind}: {name}", level, cases))
+                of_kind += cases
         rows.append(_below(kind, of_kind))
     return rows
 
@@ -188,15 +180,13 @@ def _columns(cases: list[Judged]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return lower, real, rates
 
 
-def _row(name: str, level: float, cases: list[Judged], baseline: float) -> Row:
+def _row(name: str, level: float, cases: list[Judged]) -> Row:
     lower, real, rates = _columns(cases)
     status = np.concatenate([case.batch.status for case in cases])
     return Row(
         name=name,
         size=f"level {level:g}, {len(lower)} options of {len(status)} applicants",
         seconds=sum(case.seconds for case in cases) / len(status),
-        baseline="radius of earlier releases",
-        baseline_seconds=baseline / len(status),
         measured=float(np.mean(rates - real)) if len(real) else 0.0,
         unit="expected rate minus real one",
         status=f"{np.mean(status == 'ok'):.2f} ok, {np.mean(real < lower) if len(real) else 0:.3f} below certificate",

@@ -36,8 +36,8 @@ class Fingerprint:
     values : ndarray
         What it said.
     digest : bytes or None
-        Of a linear model's pickle: where it is the same, the model is, and takes a tenth of a millisecond. None for black
-        boxes, which may be large, and where there is no pickle.
+        Of a linear model's pickle: where it is the same, so is the model, which is known within a tenth of a
+        millisecond. None for black boxes, which may be large, and where there is no pickle.
 
     Examples
     --------
@@ -81,9 +81,7 @@ class Fingerprint:
         """Whether the model is the same as when this was taken."""
         known = self.model
         try:
-            model = type(known).read(
-                self.given, known.columns, threshold=known.threshold, favourable=known.favourable
-            )
+            model = type(known).read(self.given, known.columns, threshold=known.threshold, favourable=known.favourable)
             digest = _digest(model)
             if digest is not None and digest == self.digest:
                 return True

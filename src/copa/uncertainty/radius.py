@@ -404,28 +404,3 @@ def _score_distances(rows: Array, nominal: WeightMoments, mean: Array, cov: Arra
     reach = lengths(shape)
     known = reach > 0.0  # a row that the ball cannot move needs no radius
     return as_floats(moved[known] / reach[known] if known.any() else np.zeros(1), "distances")
-
-
-COUNTED = 1.64  # standard errors: 95 % of a normal variable, one side
-
-
-def fresh_data_radius(n_models: int) -> float:
-    """How far the moments of a score may be off when the next model is trained on fresh data, in standard deviations.
-
-    Seen from the data at hand, the score of a model trained on fresh data of the same population varies twice: these
-    data are one sample, the next ones are another. That makes its standard deviation sqrt(2) times that of retraining
-    on resampled data. K refits leave their mean unknown by 1 / sqrt(K) standard deviations and their spread by
-    1 / sqrt(2 K); both are counted 1.64 times. The result is Gelbrich's distance of one score's moments.
-
-    Parameters
-    ----------
-    n_models : int
-        Number of refits K.
-
-    Returns
-    -------
-    float
-    """
-    mean = COUNTED / np.sqrt(n_models)
-    spread = np.sqrt(2.0) - 1.0 + COUNTED / np.sqrt(2.0 * n_models)
-    return float(np.hypot(mean, spread))

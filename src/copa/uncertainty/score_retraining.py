@@ -1,9 +1,9 @@
-"""Black boxes retrained on resampled data, and the scores of the refits as an ambiguity set.
+"""Black boxes retrained on parts of their rows, and moments of scores as an ambiguity set.
 
-A black box has no parameters. What is known of the next model is how the scores of rows vary over refits, and that is
-enough: a row enters the bounds only through the mean of its score and inner products with the others. `score_points`
-writes options as points whose products are those, and `standard_ball` is the ambiguity set in which they lie, the same
-for every plan of up to J options. So parameters of linear models and scores of refits enter the bounds by one door.
+A black box has no parameters. Where a surrogate assumes how the scores of rows vary, that is enough: a row enters the
+bounds only through the mean of its score and inner products with the others. `standard_points` writes options as points
+whose products are those, and `standard_ball` is the ambiguity set in which they lie, the same for every plan of up to J
+options. So parameters of linear models and moments of scores enter the bounds by one door.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,6 @@ from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
 from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.retraining import (
-    draw_bootstrap,
     draw_with_both_classes,
     refit,
     subset_size,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def standard_ball(n_options: int, radius: float) -> MomentBall:
-    """Scores of refits as an ambiguity set: the ball around theta = (1, g) where g has mean 0 and covariance I.
+    """Moments of scores as an ambiguity set: the ball around theta = (1, g) where g has mean 0 and covariance I.
 
     An option is the point (m, r) with its mean score m and a row r of a root of the covariance of the plan's scores:
     then theta'(m, r) has the moments of its score over the refits. The ball has the shape of the covariance, so that
@@ -50,37 +49,17 @@ def standard_ball(n_options: int, radius: float) -> MomentBall:
     Examples
     --------
     >>> ball = standard_ball(n_options=2, radius=0.5)
-    >>> scores = np.array([[1.0, 2.0], [3.0, 2.5], [2.0, 3.0]])  # of two options by three refits
-    >>> points = score_points(scores, owner=np.array([0, 0]), dimension=3)
+    >>> spreads = np.array([[1.0, 0.3], [0.0, 0.4]])  # of two options, whose scores vary together
+    >>> points = standard_points(np.array([2.0, 2.5]), spreads, owner=np.array([0, 0]), dimension=3)
     >>> moments = ball.option_moments(points)
-    >>> (moments[0] / moments[1]).round(3), (scores.mean(axis=0) / scores.std(axis=0, ddof=1)).round(3)
-    (array([2., 5.]), array([2., 5.]))
+    >>> (moments[0] / moments[1]).round(3)
+    array([2., 5.])
     """
     mean = np.zeros(n_options + 1)
     mean[0] = 1.0
     cov = np.eye(n_options + 1)
     cov[0, 0] = 0.0
     return MomentBall.read(mean, cov, radius, cov)
-
-
-def score_points(scores: Array, owner: Indices, dimension: int) -> Array:
-    """Scores of refits as points of the standard ball.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (K, M)
-        Of the options by the refits.
-    owner : ndarray of shape (M,)
-        Position of the applicant of each option, ascending; no plan has more than D - 1 options.
-    dimension : int
-        D of the ball.
-
-    Returns
-    -------
-    ndarray of shape (M, D)
-    """
-    mean = scores.mean(axis=0)
-    return standard_points(mean, (scores - mean) / np.sqrt(max(len(scores) - 1, 1)), owner, dimension)
 
 
 def standard_points(mean: Array, factors: Array, owner: Indices, dimension: int) -> Array:
@@ -203,11 +182,6 @@ def require_clonable(model: BlackBox) -> None:
             f"{type(model.estimator).__name__} cannot be cloned and retrained: it must be a scikit-learn estimator "
             "(get_params, set_params)"
         ) from error
-
-
-def draw_samples(target: Array, n_samples: int, rng: np.random.Generator) -> list[Indices]:
-    """Bootstrap samples of the rows."""
-    return [draw_bootstrap(target, rng) for _ in range(n_samples)]
 
 
 THIRD = 1.0 / 3.0  # of the rows

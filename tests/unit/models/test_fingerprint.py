@@ -82,7 +82,7 @@ def test_predictions_numbers_of_threads_and_the_same_fit_again_are_no_other_mode
 
 
 def test_a_copy_of_model_and_fingerprint_is_current_and_apart(model):
-    fingerprint, copied = taken(model), pickle.loads(pickle.dumps(taken(model)))
+    fingerprint, copied = taken(model), pickle.loads(pickle.dumps(taken(model)))  # noqa: S301 - our own
     assert copied.is_current()
     copied.given.fit(LATER, LATER_LABELS)
     assert fingerprint.is_current()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 
 from copa import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
@@ -31,12 +30,6 @@ def test_plans_are_made_and_bounded_in_it(own, planner, declined):
     assert isinstance(found.ambiguity, OwnSet)
     assert found.lower.tolist() == expected.lower.tolist()
     assert isinstance(own.audit(found).ambiguity, OwnSet)
-
-
-def test_scores_of_black_boxes_are_in_it(declined):
-    model = loans.fitted_pipeline(RandomForestClassifier(5, min_samples_leaf=5, random_state=0))
-    planner = loans.planner(model, ambiguity=OwnSet, n_models=2, n_options=1)
-    assert isinstance(planner.plan(declined.iloc[:1]).ambiguity, OwnSet)
 
 
 def test_it_is_not_saved_because_it_could_not_be_loaded(own, tmp_path):
@@ -73,12 +66,3 @@ def test_another_family_is_planned_with_bounded_and_certified(planner, model, de
         assert (certificate is None) == (n_options == 0)
         if certificate is not None:
             certificate.verify()
-
-
-def test_black_boxes_are_planned_with_another_family(declined):
-    forest = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
-    planner = loans.planner(forest, ambiguity=UnimodalMeanSet, n_models=4, n_options=2, guarantee=0.5)
-    batch = planner.plan(declined.iloc[:3])
-    assert len(batch.options) > 0
-    expected = batch.ambiguity.option_guarantees(batch.points)  # row by row, the bounds plan by plan: equal to rounding
-    np.testing.assert_allclose(batch.option_lower, expected, rtol=1e-12)

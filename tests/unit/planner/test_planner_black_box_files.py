@@ -98,18 +98,6 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     assert len(loaded.fitted_.held_out) == 9
 
 
-@pytest.mark.parametrize("family", ["any", "unimodal"])
-def test_a_number_for_the_radius_comes_back_with_its_family(model, declined, tmp_path, family):
-    planner = loans.planner(model, **FAST, radius=0.5, family=family)
-    planner.save(tmp_path / "p")
-    loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
-    assert (loaded.radius, loaded.family, loaded.fitted_.reliability) == (0.5, family, None)
-    assert same_plans(loaded.plan(declined), planner.plan(declined))
-    with zipfile.ZipFile(tmp_path / "p") as archive:
-        content = json.loads(archive.read("planner.json"))
-    assert (content["version"], content["strategy"], content["reliability"]) == (1, "boundary", None)
-
-
 def test_a_loaded_planner_can_be_saved_again(model, declined, batch, saved, tmp_path):
     again = tmp_path / "again.copa"
     copa.RecoursePlanner.load(saved, model).save(again)

@@ -163,7 +163,7 @@ def test_black_boxes_are_served_too(people, tmp_path):
     from sklearn.ensemble import RandomForestClassifier
 
     forest = loans.fitted_pipeline(RandomForestClassifier(8, min_samples_leaf=5, random_state=0))
-    planner = loans.planner(forest, n_models=4, n_starts=2, radius=0.6)
+    planner = loans.planner(forest, n_models=4, n_starts=2)
     with banks.client_of(banks.write_bundle(tmp_path / "f.bundle", planner)) as client:
         answer = plan(client, people[:2], fixed=["job"])
         given = [{"applicant": people[0], "options": people[1:2]}]

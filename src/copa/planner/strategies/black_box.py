@@ -1,9 +1,9 @@
 """Black boxes: models that are only queried, and what all planners for them share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from copa.models.encoding import n_levels
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.options import Flags
 from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.region import possible_moves
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-Answers = TypeVar("Answers", Array, Flags)
 N_PROBED = 8  # rows of the data around which the model must be able to read rows
 PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "sharpest", "refits", "rows")
 ARRAYS = ("scores",)
@@ -232,28 +230,15 @@ def local_space(schema: FeatureSchema, cost: Cost, typical: Mapping[str, float] 
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
     """Scores of raw rows by several models, (K, M)."""
-    cells = RawCells(rows)
-    return _query_all(lambda model: model.scores(rows, cells), np.zeros((len(models), len(rows))), models, n_jobs)
-
-
-def accepted_by(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Flags:
-    """Whether each of several models accepts raw rows, (K, M)."""
-    answers = np.zeros((len(models), len(rows)), dtype=np.bool_)
-    return _query_all(lambda model: model.accepts(rows), answers, models, n_jobs)
-
-
-def _query_all(
-    ask: Callable[[BlackBox], Answers], answers: Answers, models: Sequence[BlackBox], n_jobs: int | None
-) -> Answers:
-    """Fill in what each of K models says of M rows."""
+    cells, scores = RawCells(rows), np.zeros((len(models), len(rows)))
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(models))):
-            answers[k] = ask(models[k])
+            scores[k] = models[k].scores(rows, cells)
 
     with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs, what="asking the refits", unit="refits")
-    return answers
+    return scores
 
 
 def readable_rows() -> AbstractContextManager[None]:

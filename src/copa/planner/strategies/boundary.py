@@ -18,7 +18,6 @@ from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import (
     BlackBoxStrategy,
-    accepted_by,
     fewest_values,
     require_readable,
     score_all,
@@ -41,16 +40,12 @@ from copa.uncertainty.history import Drift
 from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.pipeline_refits import lenient_encoders
-from copa.uncertainty.radius import fresh_data_radius
 from copa.uncertainty.refit_scores import RefitScores, sample_moments
 from copa.uncertainty.score_retraining import (
     THIRD,
-    draw_samples,
     draw_thirds_in_halves,
     require_clonable,
     retrain,
-    score_points,
-    standard_ball,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +56,6 @@ if TYPE_CHECKING:
 
 N_MODELS = 40  # refits that the search goes by where nothing is said
 CERTIFYING = 1.5  # refits that certify, as a multiple of those
-HELD_OUT_SHARE = 0.5  # the same where the radius is a number: they only forecast
 # How much surer than the level options must look to the search's refits, in standard deviations, so that most of them
 # are certified by the others (benchmarks/black_boxes_fresh.py).
 MARGIN = 0.5
@@ -76,11 +70,9 @@ class Boundary(BlackBoxStrategy):
 
     Linear surrogates of the model and of its refits are fitted near the boundary, and again where they were wrong.
 
-    With `radius="auto"` the refits are fits to random thirds of the rows, in two groups: the search goes by one, and
-    the other certifies what was found (`RefitScores`); nothing is searched by it, but where it certifies some options
-    of a plan, the others are left out. With a number, the refits are fits
-    to bootstrap samples, their moments are taken for the next model's up to the radius, in standard deviations of
-    retraining, and the other group only forecasts.
+    The refits are fits to random thirds of the rows, in two groups: the search goes by one, and the other certifies
+    what was found (`RefitScores`); nothing is searched by it, but where it certifies some options of a plan, the others
+    are left out.
 
     Attributes
     ----------
@@ -88,8 +80,8 @@ class Boundary(BlackBoxStrategy):
         Fits of the same model to resampled data, which the search goes by.
     held_out : tuple of BlackBox
         Further fits, by which nothing is searched.
-    reliability : float or None
-        Share of a chosen option's score that other rows keep; None where the radius is a number.
+    reliability : float
+        Share of a chosen option's score that other rows keep.
     expects : bool
         Whether levels are expected rates, by a normal law with the moments of the refits' scores.
     """
@@ -106,21 +98,22 @@ class Boundary(BlackBoxStrategy):
         cls, model: BlackBox, space: ActionSpace, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> dict[str, Any]:
         """Retrain the model."""
+        for name, given in (("radius", not settings.by_rule), ("ambiguity", settings.ambiguity is not None)):
+            if given:
+                raise InvalidInputError(
+                    f"{name} is for linear models and surrogates that assume a spread: the guarantees of a black box "
+                    f"rest on its held-out refits. Leave {name} out, or use surrogate='lime'"
+                )
         n_models = N_MODELS if settings.n_models is None else settings.n_models
         require_clonable(model)
         if y is None:
             raise InvalidInputError("y is needed to retrain the model: guarantees rest on how its answers vary")
         target = (model.read_labels(y, len(X)) == model.favourable).astype(np.float64)
         rng = np.random.default_rng(settings.seed)
-        certify = settings.by_rule and settings.ambiguity is None
-        n_held_out = max(2, round((CERTIFYING if certify else HELD_OUT_SHARE) * n_models))
-        changes: dict[str, Any] = {}
-        if certify:
-            # A third of the rows lacks rare levels more often than a bootstrap sample does.
-            changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
-            samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
-        else:
-            samples = draw_samples(target, n_models + n_held_out, rng)
+        n_held_out = max(2, round(CERTIFYING * n_models))
+        # A third of the rows may lack rare levels.
+        changes = keep_penalty_per_row(model.estimator, THIRD) | lenient_encoders(unfitted(model.estimator))
+        samples = draw_thirds_in_halves(target, (n_models, n_held_out), n_sides(n_models), rng)
         with stage("refitting the model", len(samples), "refits") as advance:
             seed, n_jobs = settings.seed + 1, settings.n_jobs
             poorest = [samples[fewest_values(space, X, samples)]]
@@ -128,36 +121,27 @@ class Boundary(BlackBoxStrategy):
             require_readable([model, *first], space, X)  # what all refits would be in vain for
             fits = retrain(model, X, y, samples, seed=seed, n_jobs=n_jobs, advance=advance, changes=changes)
         require_readable([model, *fits], space, X)
-        refits = {"retrained": fits[:n_models], "held_out": fits[n_models:]}
-        if certify:
-            groups = (fits[:n_models], fits[n_models:])
-            with stage("judging how reliable today's model is"):
-                kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
-            source = (
-                f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
-                f"reliability {kept:.2f}"
-            )
-            return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
-        radius, source = settings.radius, "given"
-        if isinstance(radius, str):
-            radius = fresh_data_radius(n_models)
-            source = (
-                f"for a model trained on fresh data, known from {n_models} refits: {radius:.3g} standard deviations"
-            )
-        return {"radius": float(radius), "radius_source": source, **refits}
+        groups = (fits[:n_models], fits[n_models:])
+        with stage("judging how reliable today's model is"):
+            kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
+        source = (
+            f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
+            f"reliability {kept:.2f}"
+        )
+        refits = {"retrained": groups[0], "held_out": groups[1]}
+        return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
 
-    def ambiguity(self, n_options: int) -> AmbiguitySet:
+    def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - scores of refits are the same for all plans
         """The distributions of the scores that the next model gives options."""
         if self.expects:
-            ball = standard_ball(n_options, 0.0)
-            moments = (ball.mean, ball.cov) if self.reliability is None else sample_moments(len(self.held_out))
+            moments = sample_moments(len(self.held_out))
             return LocationSet.read(*moments, 0.0, family="gaussian", simultaneous=False)
-        return super().ambiguity(n_options) if self.reliability is None else self._certifying(self.radius)
+        return self._certifying(self.radius)
 
     @cached_property
     def search_set(self) -> AmbiguitySet:
         """What the search goes by: the same for the scores of its own refits, with a margin."""
-        if self.expects or self.reliability is None:
+        if self.expects:
             return self.ambiguity(1)
         return self._certifying(self.radius + MARGIN)
 
@@ -176,8 +160,6 @@ class Boundary(BlackBoxStrategy):
 
     def spreads(self, points: Array) -> Array:
         """Standard deviations of the refits' scores."""
-        if self.reliability is None:
-            return np.asarray(np.linalg.norm(points[:, 1:], axis=1))
         return np.asarray(points.std(axis=1, ddof=1))
 
     def widened(self, drift: Drift, horizon: int) -> Self:
@@ -197,14 +179,12 @@ class Boundary(BlackBoxStrategy):
     def points(
         self,
         rows: "pd.DataFrame",
-        owner: Indices,
-        n_options: int,
+        owner: Indices,  # noqa: ARG002 - a row is the same point in every plan
+        n_options: int,  # noqa: ARG002
         n_jobs: int | None = None,
         encoded: Array | None = None,  # noqa: ARG002 - a score is not enough
     ) -> Array:
-        """Rows as points of the ambiguity set: the held-out refits' scores, or the moments of the others' scores."""
-        if self.reliability is None:
-            return score_points(score_all(self.retrained, rows, n_jobs), owner, n_options + 1)
+        """Rows as points of the ambiguity set: the held-out refits' scores."""
         return np.ascontiguousarray(score_all(self.held_out, rows, n_jobs).T)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
@@ -219,9 +199,8 @@ class Boundary(BlackBoxStrategy):
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
         options = write_options(self, applicants, plans, run.n_jobs)
-        if self.reliability is not None:
-            plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
-            options = options.take(self._certified(options, request))
+        plans.highest[:] = 0.0  # what the search's own refits say is no guarantee: that of the options delivered is
+        options = options.take(self._certified(options, request))
         return Found(plans, options, fidelity=fidelity)
 
     def _certified(self, options: Options, request: PlanRequest) -> Flags:
@@ -243,11 +222,14 @@ class Boundary(BlackBoxStrategy):
         return find_by_search(self, applicants, options, request, run, n_checked=N_CHECKED)
 
     def expected_rates(
-        self, options: Options, n_applicants: int, n_jobs: int | None, fidelity: Array | None = None
+        self,
+        options: Options,
+        n_applicants: int,
+        n_jobs: int | None,  # noqa: ARG002 - the points are their scores
+        fidelity: Array | None = None,
     ) -> HeldOutRates:
-        """Shares of the held-out refits that accept options; where they certify, the points are their scores."""
-        certifies = self.reliability is not None
-        accepted = options.points.T >= 0.0 if certifies else accepted_by(self.held_out, options.table, n_jobs)
+        """Shares of the held-out refits that accept options."""
+        accepted = options.points.T >= 0.0
         unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
         return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
 
@@ -256,7 +238,7 @@ class Boundary(BlackBoxStrategy):
     ) -> list[str]:
         """Say for each applicant why there is no plan that reaches the level."""
         found = super().explain(applicants, plans, levels, request, run)
-        if self.reliability is None or self.expects:
+        if self.expects:
             return found
         ambiguity, n = self._certifying(self.radius), len(self.held_out)
         if request.guarantee > n / (n + 1.0):
@@ -286,11 +268,9 @@ class Boundary(BlackBoxStrategy):
     def unpack(
         cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
     ) -> tuple[Self, dict[str, Any]]:
-        """Read what `pack` returned; where the held-out refits certify, the radius is "auto" again."""
+        """Read what `pack` returned; the radius is "auto" again."""
         strategy, settings = super().unpack(archive, schema, model, path)
-        if strategy.reliability is not None:
-            settings["radius"] = "auto"
-        return strategy, settings
+        return strategy, settings | {"radius": "auto"}
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:
@@ -298,8 +278,6 @@ class Boundary(BlackBoxStrategy):
         fits, n_retrained = unpack_refits(archive, model, path)
         refits: dict[str, Any] = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
         kept: Any = archive.content.get("reliability")
-        if kept is None:
-            return refits
         if not is_number(kept) or not 0.0 < kept <= 1.0:
             raise damaged(path, f"its reliability is {kept!r}")
         return refits | {"reliability": float(kept)}
