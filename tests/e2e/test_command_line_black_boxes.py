@@ -64,8 +64,9 @@ def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank
 
 def test_facts_of_the_fit_are_told(bank, bundle, tmp_path):  # noqa: ARG001 - the model's file is there
     model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
-    told = json_of("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3")
-    assert told["radius"] == 0.3
+    told = json_of("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT)
+    assert told["radius"] == 0.0
+    assert "certified by 9 refits on thirds of the rows" in told["radius_source"]
     assert told["accuracy_on_these_rows"] > 0.7
 
 
@@ -101,9 +102,15 @@ def test_proofs_and_rows_are_verified(bundle, planned, tmp_path):
     assert "its row is not the one that the certificate is about" in told.stderr
 
 
-def test_proofs_of_another_radius_are_not_those_of_the_bundle(bank, bundle, planned, tmp_path):  # noqa: ARG001
+def test_a_number_for_the_radius_is_refused(bank, bundle, tmp_path):  # noqa: ARG001 - the model's file is there
     model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
-    copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3")
+    told = copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3", code=1).stderr
+    assert "rest on its held-out refits. Leave radius out" in " ".join(told.split())
+
+
+def test_proofs_by_other_refits_are_not_those_of_the_bundle(bank, bundle, planned, tmp_path):  # noqa: ARG001
+    model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
+    copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--n-models", "4")
     told = copa("verify", planned / "p.copa", "--bundle", tmp_path / "b", code=1)
     assert "the ambiguity set is another one" in told.stderr
 
@@ -122,20 +129,6 @@ def test_an_audit_bounds_the_same_rows_alike(bank, bundle, planned):
     for entry, lower in audited(bank, bundle, planned):
         np.testing.assert_allclose(entry["each"], lower, atol=1e-9)
         assert entry["breaks_first"] is None  # what refits said is counted: there is no worst case
-
-
-def test_an_audit_by_a_ball_bounds_the_same_rows_alike_and_says_what_breaks_first(bank, model, tmp_path):  # noqa: ARG001
-    given = ("--applicants", bank / "people.csv", "--id", "name")
-    bundle, planned = tmp_path / "b", tmp_path
-    read = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
-    copa("fit", bank / "bank.csv", *read, "-o", bundle, *FIT, "--radius", "0.3", "--family", "any")
-    copa("plan", bundle, bank / "people.csv", *outputs(planned))
-    for entry, lower in audited(bank, bundle, planned):
-        np.testing.assert_allclose(entry["each"], lower, atol=1e-9)
-        assert [share["part"] for share in entry["breaks_first"]["shares"]] == ["the row as a whole"]
-        assert entry["breaks_first"]["shares"][0]["broken"] < entry["breaks_first"]["shares"][0]["today"]
-    words = " ".join(copa("audit", bundle, planned / "p.csv", *given).stdout.split())
-    assert "This model's score is no sum over columns" in words
 
 
 @pytest.mark.slow

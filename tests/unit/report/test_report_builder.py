@@ -11,7 +11,6 @@ import copa
 from copa.plans.units import heading
 from copa.report import ReportBuilder, write_report
 from copa.report.rows import list_order
-from unit.bounds.unimodal import UnimodalMeanSet
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
 from unit.report.pages import Page
@@ -255,14 +254,14 @@ def test_a_report_of_another_set_shows_the_numbers_of_its_plans(unimodal_bank, u
     assert not any(name.startswith("attribution") for name in page.figures())
 
 
-def test_a_planner_of_scores_with_the_same_radius_and_another_set_is_refused():
+def test_a_planner_of_scores_with_other_refits_is_refused():
     from sklearn.ensemble import RandomForestClassifier
 
     forest = loans.fitted_pipeline(RandomForestClassifier(5, min_samples_leaf=5, random_state=0))
-    settings = {"n_models": 2, "radius": 0.5, "n_options": 2, "guarantee": 0.5}
+    settings = {"n_models": 2, "n_options": 2, "guarantee": 0.5}
     planner = loans.planner(forest, **settings)
     people = loans.people(60, 5)
     batch = planner.plan(people[~planner.model.predict(people)].iloc[:1])
     ReportBuilder(planner=planner.set_params(n_options=3)).add(batch)  # the number of options is not that of the set
     with pytest.raises(copa.InvalidInputError, match="not the one that made these plans"):
-        ReportBuilder(planner=loans.planner(forest, ambiguity=UnimodalMeanSet, **settings)).add(batch)
+        ReportBuilder(planner=loans.planner(forest, **settings | {"n_models": 4})).add(batch)
