@@ -87,7 +87,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         further away, nothing beyond its mean and spread, or that it is normal.
     radius : float or {"auto"}
         "auto" lets the mean of the next score be off by what the confidence asks for, or by what past versions have
-        moved (`history`), whichever is more. A number is the radius of the paper's ball of means and covariances.
+        moved (`history`), whichever is more. A number is the radius of the paper's ball of means and covariances, for
+        linear models and surrogates that assume a spread.
     drift : {"auto", "cov"} or ndarray of shape (D, D), optional
         Shape of the paper's ball, with a number for the radius: the covariance of retraining ("cov"), a matrix, or the
         identity (None, the paper's, and "auto").
@@ -129,8 +130,9 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         guarantees on refits; "lime" is the paper's, fitted once around the applicant with an assumed covariance. A
         subclass of `copa.planner.BlackBoxStrategy` is a surrogate of your own.
     ambiguity : type, optional
-        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for. None is `LocationSet`
-        with `radius="auto"` and `MomentBall` with a number.
+        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for; not for black
+        boxes, whose guarantees rest on refits. None is `LocationSet` with `radius="auto"` and `MomentBall` with a
+        number.
     n_models : int, optional
         Refits for the moments; further ones, on thirds of the rows, give the expected rates. None is as many as the
         kind of model affords: 1000 where they are refitted together, else 120.

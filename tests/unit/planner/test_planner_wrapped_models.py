@@ -96,7 +96,7 @@ def test_a_calibration_of_one_pipeline_is_read_as_the_pipeline_that_ends_in_it()
 def test_a_calibration_of_several_pipelines_says_that_it_is_a_black_box():
     model = CalibratedClassifierCV(encoded(LogisticRegression()), cv=2).fit(TABLE, GOOD)
     with pytest.warns(BlackBoxWarning, match="averages 2 pipelines, .* black box: .* With ensemble=False"):
-        planner = copa.RecoursePlanner(model, **FAST | {"n_models": 4, "radius": 0.1, "family": "any"}).fit(TABLE, GOOD)
+        planner = copa.RecoursePlanner(model, **FAST | {"n_models": 4}).fit(TABLE, GOOD)
     assert planner.fitted_.kind == "boundary"
     inside = encoded(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(TABLE, GOOD)
     assert is_linear(inside)
