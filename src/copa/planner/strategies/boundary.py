@@ -172,7 +172,7 @@ class Boundary(BlackBoxStrategy):
         radius = float(np.sqrt(max(0.0, moved**2 - ALIKE**2)))
         source = (
             f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
-        ) + f": {drift.in_words(horizon)}, of up to {moved:.3g} in 95 % of cases, where refits show {ALIKE:g}"
+        ) + f": where 95 % of refits stay within {ALIKE:g}, past versions moved by up to {drift.largest_in_words(horizon)}"
         certified = self.radius_source.removeprefix("none; ")
         return self.with_radius(radius, f"{source}; {certified}")
 

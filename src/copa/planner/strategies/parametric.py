@@ -129,7 +129,7 @@ class Parametric(Strategy):
         decides = f"drift, {moved:.3g}" if moved > radius else f"confidence, {radius:.3g}"
         source = (
             f"{decides} standard deviations of retraining: by {self.radius_source} it is {radius:.3g}, "
-            f"and past versions moved by up to {moved:.3g} in 95 % of cases; {drift.in_words(horizon)}"
+            f"and past versions moved by up to {drift.largest_in_words(horizon)}"
         )
         return self.with_radius(max(moved, radius), source)
 
