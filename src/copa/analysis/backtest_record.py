@@ -1,39 +1,50 @@
 """`Backtest`: what later models said of options that were planned as of earlier ones."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from copa._core.files import write_atomically
 from copa._core.representation import short_repr
-from copa._core.words import counted, rounded_down, shown
+from copa._core.words import counted, listed, rounded_down, rounded_up, shown
 from copa.analysis.verdicts import (
+    CLEAR,
+    CONFIDENCE,
+    ERROR,
     FORECAST,
     KEPT,
     NOT_KEPT,
     UNKNOWN,
-    answers,
     highest_level,
-    is_broken,
+    log_e_value,
+    lower_bound,
+    verdict,
+    versions_needed,
 )
-from copa.exceptions import DataError
+from copa.exceptions import DataError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
-FORMAT, VERSION = "copa-backtest", 1
+FORMAT, VERSION = "copa-backtest", 2
 VERSIONS, SPLITS = "versions", "splits"
 ONLY_A_FORECAST = (
     "There was no history: parts of the same rows were planned on and asked. Such splits forecast averages and cannot "
     "certify one sample, because no part of today's rows shows the error that today's rows have in common"
 )
+HEADLINES = {  # the first that is true of any horizon
+    NOT_KEPT: "Promises were not kept.",
+    UNKNOWN: "There are too few transitions to say whether promises were kept.",
+    CLEAR: "Nothing speaks against the promises, but there are too few transitions to call them kept.",
+    KEPT: "Promises were kept.",
+    FORECAST: "A forecast from parts of the same rows.",
+}
 UNSEEN = "No history shows a break that has not happened yet: what is said here is about changes like those of the past"
 
 
@@ -96,19 +107,14 @@ class Transition:
         Options, or plans where all or any of the options were promised together.
     accepted : float
         Share of the promises that the later version accepts.
-    kept : float or None
-        Share of the promises that at least the promised share of refits of the later version accept; None without
-        refits.
     inside, below : float or None
-        Share of the options whose later mean score lies inside the ambiguity set, and below it; None for a set without
-        a radius, which says nothing of where the mean goes.
-    broken : bool
-        Whether either share is clearly below what was promised.
+        Share of the options whose score in the later version lies within the radius of the ambiguity set, and below
+        it; None for a set without a radius, which says nothing of where scores go.
 
     Examples
     --------
     >>> from copa.analysis.backtest import Transition
-    >>> Transition("2015Q4", "2016Q1", 1, 144, accepted=0.97, kept=None, inside=0.9, below=0.05).horizon
+    >>> Transition("2015Q4", "2016Q1", 1, 144, accepted=0.97, inside=0.9, below=0.05).horizon
     1
     """
 
@@ -119,15 +125,13 @@ class Transition:
     horizon: int
     n_promises: int
     accepted: float
-    kept: float | None
     inside: float | None
     below: float | None
-    broken: bool = False
 
 
 @dataclass(frozen=True)
 class HorizonResult:
-    """What became of the promises after some retrainings.
+    """What became of the promises after some retrainings. Means are over versions, each of which counts once.
 
     Attributes
     ----------
@@ -136,31 +140,40 @@ class HorizonResult:
     promised : float
         The level.
     n_transitions, n_promises : int
-        What the shares rest on: pairs of versions, and promises in all.
-    accepted, kept, inside, below : float or None
-        As of a `Transition`, over all promises.
+        Disjoint transitions from an earlier to a later version, and promises in all.
+    accepted : float or None
+        Mean of the shares of promises that the later versions accept; None without transitions.
+    lowest : float or None
+        Smallest of these shares.
+    lowest_at : str or None
+        The later version that it belongs to, the first of several.
+    inside, below : float or None
+        Means of those of the transitions.
     guaranteed, expected : float or None
         Mean guarantee and mean expected rate of the options.
     effort : float or None
         Against plans that today's model alone must accept.
+    p_value : float
+        If versions accepted the promised share in expectation, a history with as much evidence against it would have
+        this probability at most: the reciprocal of the e-value (`copa.analysis.verdicts.log_e_value`).
+    lower : float
+        Lower bound, with 95 % confidence, on the share that a version accepts in expectation.
     highest_level : float
-        Nothing above it can be seen to be kept in so few transitions.
-    verdict : {"kept", "not kept", "too few transitions to say", "forecast only"}
-    broke_at : str or None
-        The first version by which promises were clearly not kept.
-    accepted_before : float or None
-        Share accepted by the versions before the first one that broke promises, over any horizon.
+        What `lower` would be if every promise had been kept: no higher level can be called kept.
+    n_needed : int
+        Transitions without a broken promise that the promised level would need to be called kept.
+    verdict : {"kept", "not kept", "nothing against it", "too few transitions to say", "forecast only"}
 
     Examples
     --------
     >>> from copa.analysis.backtest import Backtest, Transition
-    >>> said = [Transition(str(k), str(k + 1), 1, 90, 1.0, None, 0.9, 0.0) for k in range(1, 10)]
-    >>> found = Backtest.judged(
-    ...     said, kind="versions", versions=tuple("123456789") + ("10",), guarantee=0.9, guarantee_for="each",
-    ...     confidence=None, n_refits=0, starts=(), max_horizon=1,
+    >>> said = [Transition(str(k), str(k + 1), 1, 90, 1.0, 0.9, 0.0) for k in range(1, 10)]
+    >>> found = Backtest(
+    ...     kind="versions", versions=tuple("123456789") + ("10",), guarantee=0.9, guarantee_for="each", weak=(),
+    ...     starts=(), transitions=tuple(said), max_horizon=1,
     ... )
-    >>> found.horizon(1).verdict, found.horizon(1).highest_level
-    ('kept', 0.9)
+    >>> found.horizon(1).verdict, round(found.horizon(1).highest_level, 3), found.horizon(1).n_needed
+    ('nothing against it', 0.717, 29)
     """
 
     __repr__ = short_repr
@@ -170,16 +183,18 @@ class HorizonResult:
     n_transitions: int
     n_promises: int
     accepted: float | None
-    kept: float | None
+    lowest: float | None
+    lowest_at: str | None
     inside: float | None
     below: float | None
     guaranteed: float | None
     expected: float | None
     effort: float | None
+    p_value: float
+    lower: float
     highest_level: float
+    n_needed: int
     verdict: str
-    broke_at: str | None
-    accepted_before: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,13 +211,11 @@ class Backtest:
         The level promised.
     guarantee_for : {"each", "all", "any"}
         Options of a plan that a promise is about.
-    confidence : float or None
-        Share of the promises that should be kept at their level; None where the planner has no confidence.
-    n_refits : int
-        Refits of each later version; 0 where only the version itself was asked.
+    weak : tuple of str
+        Versions that are no better than always giving the more frequent answer, on their own rows.
     starts : tuple of Start
     transitions : tuple of Transition
-        By start, then by horizon.
+        By start, then by horizon; those over the same horizon do not overlap.
     max_horizon : int
         Most retrainings looked at.
 
@@ -219,34 +232,30 @@ class Backtest:
     >>> encoder = make_column_transformer((OneHotEncoder(), levels), remainder=StandardScaler())
     >>> model = make_pipeline(encoder, LogisticRegression()).fit(*past[-1])
     >>> planner = copa.RecoursePlanner(model, schema=loans.schema, n_models=100, n_options=2)
-    >>> found = planner.backtest(history_data=past, names=loans.names, horizon=1, n_applicants=30, n_refits=0)
-    >>> found.horizon(1).verdict, found.horizon(1).broke_at
-    ('not kept', '2016Q1')
+    >>> found = planner.backtest(history_data=past, names=loans.names, horizon=1, n_applicants=30)
+    >>> found.horizon(1).verdict, found.horizon(1).lowest_at
+    ('too few transitions to say', '2016Q1')
     """
 
     kind: str
     versions: tuple[str, ...]
     guarantee: float
     guarantee_for: str
-    confidence: float | None
-    n_refits: int
+    weak: tuple[str, ...]
     starts: tuple[Start, ...]
     transitions: tuple[Transition, ...]
     max_horizon: int
 
-    @classmethod
-    def judged(cls, transitions: "Sequence[Transition]", **fields: Any) -> "Backtest":
-        """Put a backtest together, and say of every transition whether it clearly broke what was promised."""
-        level, confidence = fields["guarantee"], fields["confidence"]
-        told = []
-        for transition in transitions:
-            n = answers(transition.n_promises)
-            shares = [(transition.accepted, level)]
-            if transition.kept is not None:
-                shares.append((transition.kept, level if confidence is None else confidence))
-            broken = any(is_broken(share, n, wanted, len(transitions)) for share, wanted in shares)
-            told.append(Transition(**(asdict(transition) | {"broken": broken})))
-        return cls(transitions=tuple(told), **fields)
+    def __post_init__(self) -> None:
+        place = self.versions.index
+        ends: dict[int, int] = {}
+        for transition in sorted(self.transitions, key=lambda each: place(each.later)):
+            if place(transition.start) < ends.get(transition.horizon, 0):
+                raise InvalidInputError(
+                    f"transitions over the same horizon must not overlap: the one from {shown(transition.start)} to "
+                    f"{shown(transition.later)} begins before another ends"
+                )
+            ends[transition.horizon] = place(transition.later)
 
     @property
     def unit(self) -> str:
@@ -263,64 +272,46 @@ class Backtest:
         return self.horizons[h - 1]
 
     @property
-    def broke_at(self) -> str | None:
-        """The first version by which promises were clearly not kept; None where there is none."""
-        return self._first_broken(self.transitions)
-
-    @property
     def share_served(self) -> float | None:
         """Share of the applicants planned for who got a plan at the level asked for."""
         asked = sum(start.n_applicants for start in self.starts)
         return sum(start.n_served for start in self.starts) / asked if asked else None
 
-    def _first_broken(self, transitions: "Sequence[Transition]") -> str | None:
-        broken = [transition.later for transition in transitions if transition.broken]
-        return min(broken, key=self.versions.index) if broken else None
-
-    def _before(self, own: "Sequence[Transition]") -> float | None:
-        """Share accepted before promises broke."""
-        if self.kind == SPLITS or self.broke_at is None:
-            return None
-        end = self.versions.index(self.broke_at)
-        early = [transition for transition in own if self.versions.index(transition.later) < end]
-        return _mean([transition.accepted for transition in early], [transition.n_promises for transition in early])
+    @property
+    def headline(self) -> str:
+        """The verdict on all horizons, and whether the models are worth planning for, as sentences."""
+        verdicts = {result.verdict for result in self.horizons if result.n_transitions}
+        worst = next((word for word in HEADLINES if word in verdicts), UNKNOWN)
+        if not self.weak:
+            return HEADLINES[worst]
+        return (
+            f"{HEADLINES[worst]} Weak model: on its own rows it is no better than always giving the more frequent answer "
+            f"in {len(self.weak)} of {counted(len(self.versions), 'version')} ({listed(self.weak)}). Its plans follow "
+            "noise, whatever became of them."
+        )
 
     def _result(self, h: int) -> HorizonResult:
-        own = [transition for transition in self.transitions if transition.horizon == h]
-        weights = np.array([transition.n_promises for transition in own], dtype=np.float64)
-        whose = {transition.start for transition in own}
-        starts = [start for start in self.starts if start.version in whose]
-        n_options = [float(start.n_options) for start in starts]
-        result = HorizonResult(
+        asked = [transition for transition in self.transitions if transition.horizon == h]
+        shares = [transition.accepted for transition in asked]
+        worst = min(asked, key=lambda each: (each.accepted, self.versions.index(each.later)), default=None)
+        starts = [start for start in self.starts if start.version in {transition.start for transition in asked}]
+        return HorizonResult(
             horizon=h,
             promised=self.guarantee,
-            n_transitions=len(own),
-            n_promises=int(weights.sum()),
-            **{
-                name: _mean([getattr(t, name) for t in own], weights)
-                for name in ("accepted", "kept", "inside", "below")
-            },
-            guaranteed=_mean([start.guaranteed for start in starts], n_options),
-            expected=_mean([start.expected for start in starts], n_options),
+            n_transitions=len(asked),
+            n_promises=sum(transition.n_promises for transition in asked),
+            lowest=None if worst is None else worst.accepted,
+            lowest_at=None if worst is None else worst.later,
+            **{name: _mean(getattr(each, name) for each in asked) for name in ("accepted", "inside", "below")},
+            **{name: _mean(getattr(each, name) for each in starts) for name in ("guaranteed", "expected")},
             effort=_ratio(starts),
-            highest_level=highest_level(len(own)),
-            verdict="",
-            broke_at=self._first_broken(own),
-            accepted_before=self._before(own),
+            # Rounded, because the last bits of logarithms and powers depend on the processor.
+            p_value=round(min(1.0, math.exp(-log_e_value(shares, self.guarantee))), 6),
+            lower=round(float(lower_bound(shares)), 6),
+            highest_level=round(highest_level(len(asked)), 6),
+            n_needed=versions_needed(self.guarantee),
+            verdict=FORECAST if self.kind == SPLITS else verdict(shares, self.guarantee),
         )
-        return HorizonResult(**(asdict(result) | {"verdict": self._verdict(result, own)}))
-
-    def _verdict(self, result: HorizonResult, own: "list[Transition]") -> str:
-        n = sum(answers(transition.n_promises) for transition in own)
-        wanted = [(result.accepted, self.guarantee)]
-        wanted += [(result.kept, self.guarantee if self.confidence is None else self.confidence)]
-        known = [(share, level) for share, level in wanted if share is not None]
-        if result.broke_at is not None or any(is_broken(share, n, level) for share, level in known):
-            return NOT_KEPT
-        if self.kind == SPLITS:
-            return FORECAST
-        enough = bool(known) and self.guarantee <= result.highest_level
-        return KEPT if enough and all(share >= level for share, level in known) else UNKNOWN
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, as JSON holds it."""
@@ -331,9 +322,8 @@ class Backtest:
             "versions": list(self.versions),
             "guarantee": self.guarantee,
             "guarantee_for": self.guarantee_for,
-            "confidence": self.confidence,
-            "n_refits": self.n_refits,
-            "broke_at": self.broke_at,
+            "headline": self.headline,
+            "weak": list(self.weak),
             "share_served": self.share_served,
             "horizons": [asdict(result) | {"in_words": self.in_words(result.horizon)} for result in self.horizons],
             "starts": [asdict(start) for start in self.starts],
@@ -374,12 +364,14 @@ class Backtest:
         if not isinstance(content, Mapping) or content.get("format") != FORMAT:
             raise DataError(f"not a backtest: it must be an object with format {FORMAT!r}")
         if content.get("version") != VERSION:
-            raise DataError(f"version {shown(content.get('version'))} of the backtest cannot be read; update COPA")
-        names = ("kind", "guarantee", "guarantee_for", "confidence", "n_refits")
+            raise DataError(
+                f"version {shown(content.get('version'))} of the backtest cannot be read, only {VERSION}; run it again"
+            )
         try:
             found = cls(
-                **{name: content[name] for name in names},
+                **{name: content[name] for name in ("kind", "guarantee", "guarantee_for")},
                 versions=tuple(content["versions"]),
+                weak=tuple(content["weak"]),
                 starts=tuple(Start(**start) for start in content["starts"]),
                 transitions=tuple(Transition(**transition) for transition in content["transitions"]),
                 max_horizon=len(content["horizons"]),
@@ -437,41 +429,51 @@ class Backtest:
             Retrainings, from 1.
         """
         result = self.horizon(h)
-        ahead = "on other rows" if self.kind == SPLITS else f"{counted(h, 'retraining')} ahead"
-        if result.accepted is None:
+        splits = self.kind == SPLITS
+        ahead = "on other rows" if splits else f"{counted(h, 'retraining')} ahead"
+        if result.accepted is None or result.lowest is None:
             return f"{ahead}: {UNKNOWN}, for no {self.unit} was promised that a later model could be asked about"
-        asked = counted(result.n_transitions, "split" if self.kind == SPLITS else "transition")
-        accepted = f"{rounded_down(result.accepted)} of {counted(result.n_promises, self.unit)}"
-        parts = [f"{ahead}: promised {self.guarantee:g}; the later models accept {accepted} ({asked})"]
-        if result.kept is not None:
-            parts.append(
-                f"{rounded_down(result.kept)} of the {self.unit}s are accepted by at least {self.guarantee:g} of the "
-                f"{self.n_refits} refits of the later data"
-            )
-        return f"{'; '.join(parts)}: {self._conclusion(result)}"
-
-    def _conclusion(self, result: HorizonResult) -> str:
-        if result.verdict == NOT_KEPT:
-            where = "" if result.broke_at is None else f", first by version {result.broke_at}"
-            before = "" if result.accepted_before is None else f"; versions before {self.broke_at} accept "
-            return f"{NOT_KEPT}{where}{before and before + rounded_down(result.accepted_before or 0.0)}"
-        if result.verdict == UNKNOWN and self.guarantee > result.highest_level:
-            return f"{UNKNOWN}, they can support {rounded_down(result.highest_level)} at most"
-        if result.verdict == UNKNOWN:
-            return f"{UNKNOWN}: below what was promised, but not clearly"
-        return result.verdict
+        asked = counted(result.n_transitions, "split" if splits else "transition")
+        lowest = f", at least {rounded_down(result.lowest)} (by {result.lowest_at})" if result.n_transitions > 1 else ""
+        return (
+            f"{ahead}: promised {self.guarantee:g}; the later models accept {rounded_down(result.accepted)} of the "
+            f"{self.unit}s on average{lowest}, in {asked} with {counted(result.n_promises, self.unit)}: "
+            f"{_conclusion(result)}"
+        )
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{result.horizon}: {result.verdict}" for result in self.horizons)
         return f"Backtest({len(self.versions)} {self.kind}, promised {self.guarantee:g}; {verdicts})"
 
 
-def _mean(values: "Sequence[float | None]", weights: Any) -> float | None:
-    """Weighted mean of the values that are known, None where there is none."""
-    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if value is not None and weight > 0]
-    if not known:
-        return None
-    return float(sum(v * w for v, w in known) / sum(w for _, w in known))
+def _conclusion(result: HorizonResult) -> str:
+    """A verdict and what it rests on, in words."""
+    level = f"{result.promised:g}"
+    if result.verdict == NOT_KEPT:
+        return f"{NOT_KEPT}, with a p-value of {p_value_text(result)}"
+    if result.verdict == KEPT:
+        return f"{KEPT} (at least {rounded_down(result.lower)} in expectation, with {CONFIDENCE:.0%} confidence)"
+    supports = (
+        f"{counted(result.n_transitions, 'transition')} can support {rounded_down(result.highest_level)} at most, and "
+        f"{level} takes {result.n_needed} in which every promise is kept"
+    )
+    if result.verdict == CLEAR:
+        return f"{CLEAR}; {supports}"
+    if result.verdict == UNKNOWN:
+        return f"{UNKNOWN}: below what was promised, with a p-value of {p_value_text(result)}; not kept takes {ERROR:g}"
+    below = result.accepted is not None and result.accepted < result.promised
+    return f"{result.verdict}, {'below' if below else 'not below'} what was promised"
+
+
+def p_value_text(result: HorizonResult) -> str:
+    """The p-value as it is printed: rounded up, and never 0."""
+    return rounded_up(max(result.p_value, 1e-6))
+
+
+def _mean(values: "Iterable[float | None]") -> float | None:
+    """Mean of the values that there are, None where there is none."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def _ratio(starts: "Sequence[Start]") -> float | None:

@@ -76,7 +76,6 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
         int | None, typer.Option(help="Retrainings that promises are followed over.", metavar="N")
     ] = None,
     n_applicants: Annotated[int, typer.Option(help="Declined applicants planned for per version.", metavar="N")] = 50,
-    n_refits: Annotated[int, typer.Option(help="Refits of each later version; 0 for none.", metavar="N")] = 50,
     n_splits: Annotated[int, typer.Option(help="Random halves of the rows, without --by.", metavar="N")] = 10,
     guarantee: Guarantee = None,
     guarantee_for: Whom = None,
@@ -97,10 +96,10 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner import RecoursePlanner
 
     require_outputs({"--report": (report, PAGES)}, data, bundle, model, schema)
-    options = {"horizon": horizon, "n_applicants": n_applicants, "n_refits": n_refits, "n_splits": n_splits}
+    options = {"horizon": horizon, "n_applicants": n_applicants, "n_splits": n_splits}
     with misuse():
         for name, value in options.items():
-            read_count(1 if value is None else value, name, least=0 if name == "n_refits" else 1)
+            read_count(1 if value is None else value, name)
     if by is not None and by == target:
         raise MisuseError(f"--by and --target are the same column, {shown(by)}")
     if bundle is not None and (model is not None or schema is not None):
@@ -207,27 +206,17 @@ def _run(
 
 
 def _show(found: "Backtest", report: Path | None) -> None:
-    heads = [
-        "ahead",
-        "promised",
-        "accepted",
-        "kept",
-        "expected",
-        "inside",
-        "effort",
-        "transitions",
-        "highest",
-        "verdict",
-    ]
+    shares = ("promised", "accepted", "lowest", "expected", "inside")
     rows = []
     for result in found.horizons:
-        shares = [result.promised, result.accepted, result.kept, result.expected, result.inside]
-        cells = ["" if share is None else rounded_down(share) for share in shares]
+        values = [getattr(result, name) for name in shares]
+        cells = ["" if share is None else rounded_down(share) for share in values]
         effort = "" if result.effort is None else f"{result.effort:.2f}"
         counts = [effort, result.n_transitions, rounded_down(result.highest_level)]
         rows.append([result.horizon, *cells, *counts, result.verdict])
-    show_table(heads, rows)
+    show_table(["ahead", *shares, "effort", "transitions", "supports", "verdict"], rows)
     show("")
+    show(found.headline)
     for result in found.horizons:
         show(f"{found.in_words(result.horizon)}.")
     for limit in found.limits:

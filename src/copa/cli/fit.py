@@ -192,7 +192,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
 def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: str | None) -> dict[str, Any]:
     """Fit the planner, and a model where there is none yet; returns what there is to say about it."""
     from copa.models.linear import why_black_box
-    from copa.planner.labels import weakness_in_words
+    from copa.planner.labels import weakness_of
     from copa.planner.training_data import as_classes, fit_default_model
 
     features, labels = training.features, training.labels
@@ -204,15 +204,15 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         accuracy = float((_answers(planner.model, features) == labels).mean())
         facts = {"model": type(planner.model).__name__, "accuracy_on_these_rows": accuracy}
     planner.favourable = label_like(favourable, labels)
-    weakness = weakness_in_words(_answers(planner.model, features), labels)
-    if weakness:
-        say(f"warning: {weakness}")
     if reason := why_black_box(planner.model):
         say(f"note: {reason}")
     with warnings.catch_warnings():
         for said in (WeakModelWarning, BlackBoxWarning):
             warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
+    weakness = weakness_of(planner.fitted_.model, features, labels)
+    if weakness:
+        say(f"warning: {weakness}")
     withheld = withheld_in_words(planner.schema_.features)
     if withheld:
         say(f"note: {withheld}")

@@ -82,11 +82,29 @@ def _label_like(favourable: Scalar, classes: Any) -> Any:
 
 def warn_if_weak(model: Model, X: "pd.DataFrame", labels: Any) -> None:
     """Warn of a model that is no better than the more frequent answer on the rows given."""
-    with reading_rows(*TRAINING_ROWS):
-        answers = model.estimator.predict(model.as_input(X))
-    weakness = weakness_in_words(answers, labels)
+    weakness = weakness_of(model, X, labels)
     if weakness:
         warnings.warn(weakness, WeakModelWarning, stacklevel=3)
+
+
+def weakness_of(model: Model, X: "pd.DataFrame", labels: Any) -> str:
+    """Say that a model's decisions, by its threshold if it has one, are no better than the more frequent label.
+
+    Parameters
+    ----------
+    model : Model
+    X : DataFrame
+    labels : ndarray of shape (n,)
+        Of its rows, as the model has them.
+
+    Returns
+    -------
+    str
+        Empty where they are better.
+    """
+    with reading_rows(*TRAINING_ROWS):
+        accepted = model.accepts(X)
+    return weakness_in_words(model.classes[np.where(accepted, model.position, 1 - model.position)], labels)
 
 
 def weakness_in_words(answers: Any, labels: Any) -> str:

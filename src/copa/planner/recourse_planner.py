@@ -495,8 +495,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         history : sequence of object, optional
             Fitted models that belong to `history_data`; None fits the model again to each.
         **options : object
-            `names`, `horizon`, `first`, `n_applicants`, `n_refits` and `n_splits` of
-            `copa.analysis.backtest.run_backtest`.
+            `names`, `horizon`, `first`, `n_applicants` and `n_splits` of `copa.analysis.backtest.run_backtest`.
 
         Returns
         -------

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.html import render
 from copa._core.words import counted, rounded_down
-from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult
+from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult, p_value_text
 from copa.exceptions import MissingPackageError
 from copa.report import figures
 from copa.report.builder import page_scripts
@@ -16,10 +16,20 @@ COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.VERMILLION)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 DASHES = ("solid", "dash", "dot", "dashdot")
 HEADS = {
-    "horizon": ["retrainings ahead", "verdict", "promised", "accepted", "kept", "guarantee", "expected rate"],
-    "basis": ["inside the set", "below the set", "effort", "transitions", "promises", "highest level"],
+    "horizon": ["retrainings ahead", "verdict", "promised", "accepted", "lowest", "guarantee", "expected rate"],
+    "basis": [
+        "transitions",
+        "needed for kept",
+        "support at most",
+        "95 % lower bound",
+        "p-value",
+        "promises",
+        "inside the set",
+        "below the set",
+        "effort",
+    ],
     "start": ["version", "older ones", "applicants", "with a plan", "options", "guarantee", "expected rate", "radius"],
-    "transition": ["from", "by", "retrainings", "promises", "accepted", "kept", "inside the set", "below the set"],
+    "transition": ["from", "by", "retrainings", "promises", "accepted", "inside the set", "below the set"],
 }
 
 
@@ -39,12 +49,12 @@ def backtest_page(backtest: Backtest) -> str:
     >>> from copa.analysis.backtest_record import Backtest, Start, Transition
     >>> from copa.report.backtest_page import backtest_page
     >>> start = Start("2015", 0, 9, 9, 20, 0.9, None, 3.0, 1.5, 1.64, "confidence")
-    >>> said = Transition("2015", "2016", 1, 20, accepted=0.1, kept=None, inside=0.2, below=0.8)
-    >>> found = Backtest.judged(
-    ...     [said], kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", confidence=None,
-    ...     n_refits=0, starts=(start,), max_horizon=1,
+    >>> said = Transition("2015", "2016", 1, 20, accepted=0.1, inside=0.2, below=0.8)
+    >>> found = Backtest(
+    ...     kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", weak=(), starts=(start,),
+    ...     transitions=(said,), max_horizon=1,
     ... )
-    >>> "not kept, first by version 2016" in backtest_page(found)
+    >>> "There are too few transitions to say whether promises were kept." in backtest_page(found)
     True
     """
     from copa import __version__
@@ -57,7 +67,7 @@ def backtest_page(backtest: Backtest) -> str:
         title=f"Backtest over {counted(n, 'split' if backtest.kind == SPLITS else 'version')}",
         facts=_facts(backtest),
         sentences=[backtest.in_words(result.horizon) for result in backtest.horizons],
-        broke_at=backtest.broke_at,
+        headline=backtest.headline,
         limits=backtest.limits,
         splits=backtest.kind == SPLITS,
         unit=backtest.unit,
@@ -96,7 +106,7 @@ def versions_figure(backtest: Backtest) -> figures.Figure:
             "line": {"color": COLOURS[k % 4], "dash": DASHES[k % 4], "width": 2},
             "marker": {
                 "size": 9,
-                "symbol": [f"{SYMBOLS[k % 4]}{'' if t.broken else '-open'}" for t in own],
+                "symbol": [f"{SYMBOLS[k % 4]}{'' if t.accepted < backtest.guarantee else '-open'}" for t in own],
             },
             "customdata": [figures.plain_text(t.start) for t in own],
         }
@@ -116,11 +126,11 @@ def versions_figure(backtest: Backtest) -> figures.Figure:
 
 
 def horizons_figure(backtest: Backtest) -> figures.Figure:
-    """Promised, accepted, kept and inside the ambiguity set, by horizon."""
+    """Promised, accepted on average and at least, and inside the ambiguity set, by horizon."""
     shown = [result for result in backtest.horizons if result.accepted is not None]
     lines = (
-        ("accepted", "accepted", figures.BLUE, "solid"),
-        ("kept", "kept by refits", figures.GREEN, "dash"),
+        ("accepted", "accepted on average", figures.BLUE, "solid"),
+        ("lowest", "accepted by the strictest version", figures.GREEN, "dash"),
         ("inside", "inside the ambiguity set", figures.GREY, "dot"),
     )
     data = []
@@ -150,10 +160,7 @@ def _facts(backtest: Backtest) -> list[tuple[str, str, str]]:
         ("Promised", f"{backtest.guarantee:g}", whom[backtest.guarantee_for]),
         ("Planned as of", counted(len(backtest.starts), "split" if backtest.kind == SPLITS else "version"), ""),
         ("Asked", counted(len(backtest.transitions), "time"), "pairs of an earlier and a later model"),
-        ("Refits of each later model", str(backtest.n_refits) if backtest.n_refits else "none", ""),
     ]
-    if backtest.confidence is not None:
-        facts.insert(1, ("Confidence", f"{backtest.confidence:g}", "share of the options that should be kept"))
     if served is not None:
         facts.append(("Applicants with a plan", rounded_down(served), "share of those planned for; others got none"))
     return facts
@@ -165,22 +172,26 @@ def _share(value: float | None) -> str:
 
 def horizon_row(result: HorizonResult) -> list[str]:
     """A line of the table of what was promised and what later models said, as `HEADS["horizon"]` names its cells."""
-    shares = [result.promised, result.accepted, result.kept, result.guaranteed, result.expected]
-    verdict = result.verdict if result.broke_at is None else f"{result.verdict}, at {result.broke_at}"
-    return [str(result.horizon), verdict, *map(_share, shares)]
+    lowest = _share(result.lowest) + ("" if result.lowest_at is None else f" (by {result.lowest_at})")
+    promised, accepted, guaranteed, expected = map(
+        _share, (result.promised, result.accepted, result.guaranteed, result.expected)
+    )
+    return [str(result.horizon), result.verdict, promised, accepted, lowest, guaranteed, expected]
 
 
 def basis_row(result: HorizonResult) -> list[str]:
     """A line of the table of what that rests on: the horizon, and what `HEADS["basis"]` names."""
-    effort = "not known" if result.effort is None else f"{result.effort:.2f}"
-    counts = [f"{result.n_transitions:,}", f"{result.n_promises:,}"]
     return [
         str(result.horizon),
+        f"{result.n_transitions:,}",
+        f"{result.n_needed:,}",
+        _share(result.highest_level),
+        _share(result.lower),
+        p_value_text(result),
+        f"{result.n_promises:,}",
         _share(result.inside),
         _share(result.below),
-        effort,
-        *counts,
-        _share(result.highest_level),
+        "not known" if result.effort is None else f"{result.effort:.2f}",
     ]
 
 
@@ -190,10 +201,10 @@ def _start(start: "Start") -> list[str]:
 
 
 def _transition(transition: "Transition") -> list[str]:
-    shares = [transition.accepted, transition.kept, transition.inside, transition.below]
+    shares = [transition.accepted, transition.inside, transition.below]
     return [
         transition.start,
-        f"{transition.later}{' (not kept)' if transition.broken else ''}",
+        transition.later,
         str(transition.horizon),
         f"{transition.n_promises:,}",
         *map(_share, shares),

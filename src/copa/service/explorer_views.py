@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from copa._core.words import counted, visible
-from copa.analysis.backtest_record import SPLITS, Backtest
+from copa.analysis.backtest_record import Backtest
 from copa.analysis.totals import Totals
 from copa.planner.representation import model_words
 from copa.plans import PlanBatch
@@ -72,13 +72,8 @@ def _assumed(bundle: "Bundle") -> View:
 
 
 def _backtest(found: Backtest) -> View:
-    headline = "No version clearly broke what was promised."
-    if found.broke_at is not None:
-        headline = f"Promises were not kept, first at {found.broke_at}."
-    elif found.kind == SPLITS:
-        headline = "A forecast from parts of the same rows."
     return {
-        "headline": headline,
+        "headline": found.headline,
         "sentences": [found.in_words(result.horizon) for result in found.horizons],
         "tables": [
             {

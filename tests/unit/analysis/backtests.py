@@ -11,19 +11,19 @@ def start(version, n_options=100, **changes):
     return Start(version=version, **given)
 
 
-def transition(begin, later, accepted=1.0, kept=None, n_promises=100, **changes):
+def transition(begin, later, accepted=1.0, n_promises=100, **changes):
     given = {"horizon": later - begin, "inside": 0.5, "below": 0.25} | changes
-    return Transition(str(begin), str(later), n_promises=n_promises, accepted=accepted, kept=kept, **given)
+    return Transition(str(begin), str(later), n_promises=n_promises, accepted=accepted, **given)
 
 
 def backtest(transitions, n_versions=12, **changes):
     begun = dict.fromkeys(t.start for t in transitions)
     given = {
         "kind": "versions", "versions": tuple(str(k) for k in range(1, n_versions + 1)), "guarantee": 0.9,
-        "guarantee_for": "each", "confidence": None, "n_refits": 0, "starts": tuple(start(name) for name in begun),
+        "guarantee_for": "each", "weak": (), "starts": tuple(start(name) for name in begun),
         "max_horizon": max((t.horizon for t in transitions), default=1),
     } | changes  # fmt: skip
-    return Backtest.judged(transitions, **given)
+    return Backtest(transitions=tuple(transitions), **given)
 
 
 def calm(n=11, **changes):
@@ -31,7 +31,7 @@ def calm(n=11, **changes):
     return backtest([transition(k, k + 1) for k in range(1, n + 1)], n + 1, **changes)
 
 
-def broken(at=8, n=10, horizon=2):
-    """From one version on, promises of the versions before are not kept."""
-    pairs = [(k, k + h) for k in range(1, n) for h in range(1, horizon + 1) if k + h <= n]
-    return backtest([transition(k, v, 0.2 if k < at <= v else 1.0) for k, v in pairs], n)
+def broken(n=10):
+    """The last five versions break nearly all promises of those before."""
+    pairs = [(k, k + 1) for k in range(1, n)] + [(k, k + 2) for k in range(2, n - 1, 2)]
+    return backtest([transition(k, v, 0.05 if v > n - 5 else 1.0) for k, v in sorted(pairs)], n)

@@ -1,7 +1,7 @@
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -10,16 +10,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from copa import FeatureSchema
-from copa.analysis.backtest import _held, _transition, run_backtest
-from copa.analysis.backtest_plans import Promises, split_versions
-from copa.exceptions import InvalidInputError
+from copa.analysis.backtest import _ask, _disjoint_pairs, _held, run_backtest
+from copa.analysis.backtest_plans import Promises, Version, split_versions
+from copa.exceptions import InvalidInputError, WeakModelWarning
+from copa.models.linear import LinearModel
 from copa.planner import RecoursePlanner
 from copa.uncertainty.history import refit_versions
-from copa.uncertainty.retraining import refit
 from unit.planner import loans
 
 COLUMNS = ["income", "debt", "grade"]
-FEW = {"n_applicants": 8, "n_refits": 0}
+FEW = {"n_applicants": 8}
 FAST = loans.FAST | {"n_models": 64, "n_starts": 2, "n_options": 2}
 SCHEMA = FeatureSchema([loans.SCHEMA[name] for name in COLUMNS])
 
@@ -49,7 +49,7 @@ def past():
 
 
 def test_what_is_said_is_what_a_planner_of_that_time_and_the_later_models_say(past):
-    everybody = {"n_applicants": 1000, "n_refits": 0, "first": 3, "horizon": 1}
+    everybody = {"n_applicants": 1000, "first": 3, "horizon": 1}
     found = run_backtest(planner(), past, **everybody)
     models = refit_versions(fitted(), past)
     X, y = past[2]
@@ -92,11 +92,21 @@ def test_as_of_each_version_only_the_versions_before_it_are_known(past, monkeypa
         assert not any(older is model for older in history or ())
 
 
-def test_every_pair_within_the_horizon_is_asked_once(past):
-    found = run_backtest(planner(), past, first=1, horizon=2, **FEW)
+def test_transitions_of_one_horizon_do_not_overlap(past):
+    found = run_backtest(planner(), past, first=1, horizon=3, **FEW)
     pairs = [(t.start, t.later, t.horizon) for t in found.transitions]
-    assert pairs == [("1", "2", 1), ("1", "3", 2), ("2", "3", 1), ("2", "4", 2), ("3", "4", 1)]
-    assert [r.n_transitions for r in found.horizons] == [3, 2]
+    assert pairs == [("1", "2", 1), ("1", "4", 3), ("2", "3", 1), ("2", "4", 2), ("3", "4", 1)]
+    assert [r.n_transitions for r in found.horizons] == [3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("n_versions", "begin", "wanted"),
+    [(7, 0, [(0, 2), (2, 4), (4, 6)]), (8, 0, [(1, 3), (3, 5), (5, 7)]), (8, 2, [(3, 5), (5, 7)])],
+)
+def test_longer_transitions_are_counted_back_from_the_newest_version(n_versions, begin, wanted):
+    pairs = _disjoint_pairs(begin, 2, n_versions)
+    assert [pair for pair in pairs if pair[1] - pair[0] == 2] == wanted
+    assert [pair for pair in pairs if pair[1] - pair[0] == 1] == [(t, t + 1) for t in range(begin, n_versions - 1)]
 
 
 def test_without_saying_so_plans_begin_where_there_is_a_past_to_go_by(past):
@@ -112,7 +122,7 @@ def test_the_newest_version_may_be_the_model_in_force(past):
     found = planner(strict).backtest(*newest, history_data=older, **named, **FEW | {"n_applicants": 30})
     assert found.versions == ("a", "b", "c", "d")
     assert found.transitions[0].accepted == 0.0  # this model accepts nobody
-    assert found.broke_at == "d"
+    assert found.horizon(1).lowest_at == "d"
 
 
 def test_models_beside_their_data_are_taken_as_they_are(past):
@@ -122,47 +132,49 @@ def test_models_beside_their_data_are_taken_as_they_are(past):
     assert given.to_dict() != run_backtest(planner(), past, horizon=1, **FEW).to_dict()
 
 
-def test_a_break_is_said_and_named():
+def test_a_break_is_shown_and_named():
     found = run_backtest(planner(), dated(5, shift=40.0, at=4), first=3, horizon=2, **FEW | {"n_applicants": 30})
-    assert [r.verdict for r in found.horizons] == ["not kept", "not kept"]
-    assert found.broke_at == "5"
-    assert [t.broken for t in found.transitions] == [False, True, True]
+    assert [(t.start, t.later) for t in found.transitions] == [("3", "4"), ("3", "5"), ("4", "5")]
+    assert found.transitions[0].accepted > 0.9
+    assert [r.lowest_at for r in found.horizons] == ["5", "5"]
+    assert all(r.lowest < 0.5 for r in found.horizons)
+    assert {r.verdict for r in found.horizons} == {"too few transitions to say"}  # two transitions refute nothing
 
 
-def test_refits_of_later_versions_are_fitted_to_samples_of_their_own_data(past, monkeypatch):
-    seen = []
+def test_a_later_version_is_judged_by_itself_and_by_no_refit_of_it(past, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("refitted")
 
-    def spy(estimator, rows, labels, settings):
-        seen.append((set(rows.index), len(rows)))
-        return refit(estimator, rows, labels, settings)
-
-    few = FEW | {"n_refits": 5, "first": 3, "horizon": 1}
-    monkeypatch.setattr("copa.analysis.backtest.refit", spy)
-    found = run_backtest(planner(), past, **few)
-    assert [n for _, n in seen] == [250] * 5
-    assert len({frozenset(rows) for rows, _ in seen}) == 5
-    assert all(0.55 < len(rows) / 250 < 0.72 for rows, _ in seen)  # drawn with replacement
-    assert 0.0 <= found.transitions[0].kept <= 1.0
-    assert found.n_refits == 5
-    assert run_backtest(planner(n_jobs=2), past, **few).to_dict() == found.to_dict()
+    made = run_backtest(planner(), past, first=3, horizon=1, **FEW)
+    asked = Promises(made.starts[0], 0, LinearModel.read(fitted(), COLUMNS), past[0][0], np.arange(250), np.zeros(250), None)
+    later = Version("2", refit_versions(fitted(), past)[1], *past[1])
+    monkeypatch.setattr(LogisticRegression, "fit", refuse)
+    assert _ask(later, 1, asked, "each").accepted == later.estimator.predict(past[0][0]).mean()
 
 
-def test_an_option_is_kept_if_the_promised_share_of_refits_accepts_it():
+def test_weak_versions_are_named_once_and_python_is_not_warned(past, recwarn):
+    X, y = past[2]
+    shuffled = np.random.default_rng(3).permutation(y)
+    found = run_backtest(planner(), [*past[:2], (X, shuffled), past[3]], first=1, horizon=1, **FEW)
+    assert found.weak == ("3",)
+    assert "in 1 of 4 versions ('3')" in found.headline
+    assert not [w for w in recwarn if issubclass(w.category, WeakModelWarning)]
+
+
+def test_scores_are_compared_with_the_reach_of_the_set():
     start = SimpleNamespace(version="1")
-    promised = Promises(start, 0, None, None, np.array([0, 0, 1]), np.zeros(3), np.ones(3))
-    refits = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=bool)
-    made = partial(_transition, promised, "2", 1, refits[0], np.array([0.5, -2.0, 2.0]), refits)
-    assert made("each", 0.8).kept == pytest.approx(2 / 3)
-    assert made("each", 0.81).kept == pytest.approx(1 / 3)
-    assert made("any", 0.9).kept == 0.5
-    assert made("each", 0.8).accepted == pytest.approx(2 / 3)
-    assert (made("each", 0.8).inside, made("each", 0.8).below) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    model = SimpleNamespace(accepts=lambda _: np.array([True, True, False]))
+    promised = Promises(start, 0, None, pd.DataFrame({"a": [0, 1, 2]}), np.array([0, 0, 1]), np.zeros(3), np.ones(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("copa.analysis.backtest.read_version", lambda *_: model)
+        patch.setattr("copa.analysis.backtest.scores_of", lambda *_: np.array([0.5, -2.0, 2.0]))
+        said = _ask(SimpleNamespace(name="2", estimator=None), 1, promised, "each")
+    assert (said.accepted, said.inside, said.below) == (pytest.approx(2 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3))
 
 
 def test_a_set_without_a_radius_has_no_inside(past):
     found = run_backtest(planner(radius=0.0, guarantee=0.7), past, first=3, horizon=1, **FEW)
     assert (found.transitions[0].inside, found.horizon(1).below) == (None, None)
-    assert found.confidence is None  # a number for the radius promises none
 
 
 def test_promises_of_whole_plans_are_counted_by_plan(past):
@@ -173,8 +185,8 @@ def test_promises_of_whole_plans_are_counted_by_plan(past):
 
 @pytest.mark.parametrize(("whom", "wanted"), [("each", [1, 0, 0, 1]), ("all", [0, 0, 1]), ("any", [1, 0, 1])])
 def test_all_and_any_are_about_the_options_of_one_plan(whom, wanted):
-    accepted = np.array([[1, 0, 0, 1]], dtype=bool)
-    assert _held(accepted, np.array([0, 0, 3, 5]), whom).astype(int).tolist() == [wanted]
+    accepted = np.array([1, 0, 0, 1], dtype=bool)
+    assert _held(accepted, np.array([0, 0, 3, 5]), whom).astype(int).tolist() == wanted
 
 
 def test_the_planner_stays_as_it_is(past):
@@ -196,9 +208,8 @@ def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
 
 def test_black_boxes_are_backtested_too(past):
     tree = fitted(DecisionTreeClassifier(max_depth=3, random_state=0))
-    found = run_backtest(planner(tree, n_models=8, guarantee=0.6), past[:2], **FEW | {"n_refits": 3})
+    found = run_backtest(planner(tree, n_models=8, guarantee=0.6), past[:2], **FEW)
     assert found.transitions[0].n_promises > 0
-    assert found.transitions[0].kept is not None
 
 
 def test_without_history_halves_are_planned_on_and_the_other_halves_asked(past):
@@ -209,7 +220,7 @@ def test_without_history_halves_are_planned_on_and_the_other_halves_asked(past):
     ]
     assert {s.n_older for s in found.starts} == {0}
     assert "cannot certify one sample" in found.limits[0]
-    assert found.horizon(1).verdict in ("forecast only", "not kept")
+    assert found.horizon(1).verdict == "forecast only"
 
 
 def test_halves_share_no_row_and_keep_the_penalty_per_row(past):
@@ -234,7 +245,7 @@ def test_halves_share_no_row_and_keep_the_penalty_per_row(past):
         (lambda past: run_backtest(planner(), past, history=[1]), "history must have one model for each of the 4"),
         (lambda past: run_backtest(planner(), past, first=4), "first must be a whole number from 1 to 3"),
         (lambda past: run_backtest(planner(), past, horizon=0), "horizon must be a whole number of at least 1"),
-        (lambda past: run_backtest(planner(), past, n_refits=-1), "n_refits must be a whole number of at least 0"),
+        (lambda past: run_backtest(planner(), past, n_applicants=0), "n_applicants must be a whole number of at least 1"),
         (lambda past: run_backtest(planner(), past[0][0]), "history_data must be a list of pairs"),
         (
             lambda past: run_backtest(planner(), [*past[:3], (past[3][0], np.ones(250, dtype=bool))]),

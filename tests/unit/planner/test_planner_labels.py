@@ -1,5 +1,7 @@
 """Which label an applicant wants, and models that are no better than the more frequent one."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -117,3 +119,15 @@ def test_a_model_that_weighs_the_rarer_label_more_is_not_weak_for_that():
     assert "no better than always answering True: it is right on 95.0%" in weakness_in_words(np.ones(100, bool), labels)
     assert "it is right on 51.0%" in weakness_in_words(np.arange(100) % 2 == 0, labels)
     assert weakness_in_words(labels, labels) == ""
+
+
+def test_a_model_is_judged_by_its_threshold_and_not_by_predict():
+    rare = TABLE.sum(axis=1).to_numpy() + np.random.default_rng(5).logistic(scale=1.0, size=len(TABLE)) > 3.2
+    model = LogisticRegression(C=0.01).fit(TABLE, rare)
+    assert not model.predict(TABLE).any()  # predict is no better than "no", and a low threshold is
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakModelWarning)
+        copa.RecoursePlanner(model, threshold=float(rare.mean()), **FAST).fit(TABLE, rare)
+    good = LogisticRegression().fit(TABLE, GOOD)
+    with pytest.warns(WeakModelWarning, match="no better than always answering"):
+        copa.RecoursePlanner(good, threshold=1.0 - 1e-9, **FAST).fit(TABLE, GOOD)
