@@ -38,7 +38,7 @@ COMMANDS = {
     "verify": "proofs.zip",
     "audit": f"{PLANS} -o audited.csv --report audit.html",
     "correct": f"{PLANS} -o corrected.csv --report corrected.html --guarantee 0.85",
-    "backtest": f"loans.csv {FIT} --by quarter --n-refits 10 --n-options 1 --n-starts 1",
+    "backtest": f"loans.csv {FIT} --by quarter --n-options 1 --n-starts 1",
     "demo": "-o demo",
 }
 HEADS = (

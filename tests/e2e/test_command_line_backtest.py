@@ -1,5 +1,6 @@
 """`copa backtest`: dated data in, verdict, table, JSON and page out."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,8 +12,6 @@ QUICK = (
     "64",
     "--n-applicants",
     "25",
-    "--n-refits",
-    "4",
     "--horizon",
     "1",
     "--random-state",
@@ -40,13 +39,26 @@ def given(folder):
     return folder / "loans.csv", *said, *QUICK
 
 
-def test_a_break_is_not_kept_and_named_on_the_terminal_and_on_the_page(folder, given):
+def test_a_break_is_named_on_the_terminal_and_on_the_page(folder, given):
     page = folder / "page.html"
-    result = copa("backtest", *given, "--by", "quarter", "--report", page)  # exit code 0 although it is not kept
-    assert "not kept, first by version 2016Q1" in result.stdout
+    result = copa("backtest", *given, "--by", "quarter", "--report", page)  # exit code 0 whatever the verdict is
+    assert "(by 2016Q1), in 3 transitions" in result.stdout
+    assert result.stdout.count("There are too few transitions to say whether promises were kept.") == 1
     assert "verdict" in result.stdout
     assert "No history shows a break that has not happened yet" in result.stdout
-    assert "Promises were not kept, first at 2016Q1." in page.read_text(encoding="utf-8")
+    assert "There are too few transitions to say whether promises were kept." in page.read_text(encoding="utf-8")
+
+
+def test_a_weak_model_is_said_once_and_without_a_source_path(folder, given):
+    table = pd.read_csv(folder / "loans.csv")
+    newest = table["quarter"] == "2016Q1"
+    table.loc[newest, "paid"] = np.where(np.arange(newest.sum()) % 20 == 0, "no", "yes")  # whoever it is
+    table.to_csv(folder / "noise.csv", index=False)
+    result = copa("backtest", folder / "noise.csv", *given[1:], "--by", "quarter", "--report", folder / "noise.html")
+    assert result.stdout.count("Weak model: on its own rows it is no better") == 1
+    assert "Warning" not in result.stderr
+    assert ".py" not in result.stderr
+    assert (folder / "noise.html").read_text(encoding="utf-8").count("Weak model: on its own rows") == 1
 
 
 def test_json_is_the_whole_record_and_dates_are_put_into_periods(given):
@@ -54,7 +66,7 @@ def test_json_is_the_whole_record_and_dates_are_put_into_periods(given):
     content = json_of("backtest", *by_dates, "--by", "approved", "--every", "quarter")
     assert content["versions"] == ["2015Q1", "2015Q2", "2015Q3", "2015Q4", "2016Q1"]
     assert content["format"] == "copa-backtest"
-    assert content["broke_at"] == "2016Q1"
+    assert content["horizons"][0]["lowest_at"] == "2016Q1"
     assert [t["later"] for t in content["transitions"]] == ["2015Q3", "2015Q4", "2016Q1"]
 
 
@@ -67,7 +79,7 @@ def test_a_bundle_brings_its_model_its_schema_and_its_settings(folder):
     copa("fit", folder / "newest.csv", *fit, "-o", bundle)
     early = pd.read_csv(folder / "loans.csv").query("quarter < '2016Q1'")
     early.to_csv(folder / "early.csv", index=False)
-    small = ("--n-applicants", "5", "--n-refits", "0", "--horizon", "2")
+    small = ("--n-applicants", "5", "--horizon", "2")
     content = json_of("backtest", folder / "early.csv", "--by", "quarter", "--bundle", bundle, *small)
     assert content["guarantee"] == 0.7
     assert [h["horizon"] for h in content["horizons"]] == [1, 2]
@@ -80,7 +92,7 @@ def test_without_dates_the_rows_are_split_and_nothing_is_certified(folder, given
     one = pd.read_csv(folder / "loans.csv").query("quarter == '2015Q1'").drop(columns="quarter")
     one.to_csv(folder / "one.csv", index=False)
     result = copa("backtest", folder / "one.csv", *given[1:], "--guarantee", "0.6")
-    assert "forecast only" in result.stdout or "not kept" in result.stdout
+    assert "forecast only" in result.stdout
     assert "cannot certify one sample" in result.stdout
     assert "the rows are split" in result.stderr
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from copa._core.html import render
 from copa._core.words import counted, rounded_down
 from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult, p_value_text
+from copa.analysis.verdicts import CONFIDENCE, ERROR
 from copa.exceptions import MissingPackageError
 from copa.report import figures
 from copa.report.builder import page_scripts
@@ -21,7 +22,7 @@ HEADS = {
         "transitions",
         "needed for kept",
         "support at most",
-        "95 % lower bound",
+        "lower bound",
         "p-value",
         "promises",
         "inside the set",
@@ -68,6 +69,8 @@ def backtest_page(backtest: Backtest) -> str:
         facts=_facts(backtest),
         sentences=[backtest.in_words(result.horizon) for result in backtest.horizons],
         headline=backtest.headline,
+        error=f"{ERROR:.0%}",
+        confidence=f"{CONFIDENCE:.0%}",
         limits=backtest.limits,
         splits=backtest.kind == SPLITS,
         unit=backtest.unit,
