@@ -285,9 +285,9 @@ class Backtest:
         if not self.weak:
             return HEADLINES[worst]
         return (
-            f"{HEADLINES[worst]} Weak model: on its own rows it is no better than always giving the more frequent answer "
-            f"in {len(self.weak)} of {counted(len(self.versions), 'version')} ({listed(self.weak)}). Its plans follow "
-            "noise, whatever became of them."
+            f"{HEADLINES[worst]} Weak model: on its own rows it is no better than always giving the more frequent "
+            f"answer in {len(self.weak)} of {counted(len(self.versions), 'version')} ({listed(self.weak)}). Its plans "
+            "follow noise, whatever became of them."
         )
 
     def _result(self, h: int) -> HorizonResult:

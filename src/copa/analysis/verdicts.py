@@ -1,4 +1,4 @@
-"""Verdicts on a history of promises: was the share that later versions keep at least the level?
+"""Verdicts on a history of promises: whether later versions keep the promised share of them.
 
 One model answers all promises of its time at once, so that they are kept or broken together. The unit is therefore the
 version, not the promise: s_t is the share of the promises that version t keeps, and what is judged is its mean, the

@@ -146,7 +146,9 @@ def test_a_later_version_is_judged_by_itself_and_by_no_refit_of_it(past, monkeyp
         raise AssertionError("refitted")
 
     made = run_backtest(planner(), past, first=3, horizon=1, **FEW)
-    asked = Promises(made.starts[0], 0, LinearModel.read(fitted(), COLUMNS), past[0][0], np.arange(250), np.zeros(250), None)
+    asked = Promises(
+        made.starts[0], 0, LinearModel.read(fitted(), COLUMNS), past[0][0], np.arange(250), np.zeros(250), None
+    )
     later = Version("2", refit_versions(fitted(), past)[1], *past[1])
     monkeypatch.setattr(LogisticRegression, "fit", refuse)
     assert _ask(later, 1, asked, "each").accepted == later.estimator.predict(past[0][0]).mean()
@@ -169,7 +171,11 @@ def test_scores_are_compared_with_the_reach_of_the_set():
         patch.setattr("copa.analysis.backtest.read_version", lambda *_: model)
         patch.setattr("copa.analysis.backtest.scores_of", lambda *_: np.array([0.5, -2.0, 2.0]))
         said = _ask(SimpleNamespace(name="2", estimator=None), 1, promised, "each")
-    assert (said.accepted, said.inside, said.below) == (pytest.approx(2 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (said.accepted, said.inside, said.below) == (
+        pytest.approx(2 / 3),
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+    )
 
 
 def test_a_set_without_a_radius_has_no_inside(past):
@@ -245,7 +251,10 @@ def test_halves_share_no_row_and_keep_the_penalty_per_row(past):
         (lambda past: run_backtest(planner(), past, history=[1]), "history must have one model for each of the 4"),
         (lambda past: run_backtest(planner(), past, first=4), "first must be a whole number from 1 to 3"),
         (lambda past: run_backtest(planner(), past, horizon=0), "horizon must be a whole number of at least 1"),
-        (lambda past: run_backtest(planner(), past, n_applicants=0), "n_applicants must be a whole number of at least 1"),
+        (
+            lambda past: run_backtest(planner(), past, n_applicants=0),
+            "n_applicants must be a whole number of at least 1",
+        ),
         (lambda past: run_backtest(planner(), past[0][0]), "history_data must be a list of pairs"),
         (
             lambda past: run_backtest(planner(), [*past[:3], (past[3][0], np.ones(250, dtype=bool))]),

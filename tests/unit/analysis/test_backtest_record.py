@@ -16,7 +16,9 @@ def test_kept_takes_enough_transitions_for_the_level():
     result = few.horizon(1)
     assert (result.verdict, result.n_needed) == ("nothing against it", 29)
     assert result.highest_level == result.lower == pytest.approx(0.05 ** (1 / 9), abs=1e-6)
-    words = "nothing against it; 9 transitions can support 0.716 at most, and 0.9 takes 29 in which every promise is kept"
+    words = (
+        "nothing against it; 9 transitions can support 0.716 at most, and 0.9 takes 29 in which every promise is kept"
+    )
     assert words in few.in_words(1)
     assert calm(14, guarantee=0.8).horizon(1).verdict == "kept"
 
@@ -33,7 +35,9 @@ def test_one_broken_version_is_named_and_not_enough_for_not_kept():
     found = backtest([transition(k, k + 1, 0.2 if k == 7 else 1.0) for k in range(1, 10)])
     result = found.horizon(1)
     assert (result.verdict, result.lowest, result.lowest_at) == ("nothing against it", 0.2, "8")
-    assert "0.911 of the options on average, at least 0.200 (by 8), in 9 transitions with 900 options" in found.in_words(1)
+    assert (
+        "0.911 of the options on average, at least 0.200 (by 8), in 9 transitions with 900 options" in found.in_words(1)
+    )
 
 
 def test_several_broken_versions_are_not_kept():

@@ -168,11 +168,10 @@ class Boundary(BlackBoxStrategy):
         These vary around each other as two models on different rows do: 95 % of their moves are below 1.96 standard
         deviations. What past versions moved beyond is drift.
         """
-        moved = drift.radius(horizon)
-        radius = float(np.sqrt(max(0.0, moved**2 - ALIKE**2)))
-        source = (
-            f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
-        ) + f": where 95 % of refits stay within {ALIKE:g}, past versions moved by up to {drift.largest_in_words(horizon)}"
+        radius = float(np.sqrt(max(0.0, drift.radius(horizon) ** 2 - ALIKE**2)))
+        decides = f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
+        moved = f"past versions moved by up to {drift.largest_in_words(horizon)}"
+        source = f"{decides}: where 95 % of refits stay within {ALIKE:g}, {moved}"
         certified = self.radius_source.removeprefix("none; ")
         return self.with_radius(radius, f"{source}; {certified}")
 
