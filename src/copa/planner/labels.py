@@ -104,10 +104,11 @@ def weakness_of(model: Model, X: "pd.DataFrame", labels: Any) -> str:
     """
     with reading_rows(*TRAINING_ROWS):
         accepted = model.accepts(X)
-    return weakness_in_words(model.classes[np.where(accepted, model.position, 1 - model.position)], labels)
+    answers = model.classes[np.where(accepted, model.position, 1 - model.position)]
+    return weakness_in_words(answers, labels, model.threshold)
 
 
-def weakness_in_words(answers: Any, labels: Any) -> str:
+def weakness_in_words(answers: Any, labels: Any, threshold: float | None = None) -> str:
     """Say that a model's answers are no better than the more frequent label; "" where they are.
 
     A model that weighs the rarer label more (`class_weight="balanced"`) may be right less often on purpose. It counts
@@ -119,6 +120,8 @@ def weakness_in_words(answers: Any, labels: Any) -> str:
         Of the model, for rows that it may have been fitted to.
     labels : array_like of shape (n,)
         What is true of them.
+    threshold : float, optional
+        That the answers were given by.
 
     Returns
     -------
@@ -132,7 +135,8 @@ def weakness_in_words(answers: Any, labels: Any) -> str:
     if accuracy > most or recalls.mean() > 0.5 + STANDARD_ERRORS * error:
         return ""
     return (
-        f"the model is no better than always answering {shown(classes[np.argmax(counts)])}: it is right on "
-        f"{accuracy:.1%} of the rows given, which it may have been fitted to, and that answer is right on {most:.1%}. "
-        "Its plans follow noise; find columns that tell the labels apart first"
+        f"the model{'' if threshold is None else f', at its threshold of {threshold:g},'} is no better than always "
+        f"answering {shown(classes[np.argmax(counts)])}: it is right on {accuracy:.1%} of the rows given, which it may "
+        f"have been fitted to, and that answer is right on {most:.1%}. Its plans follow noise; find "
+        f"{'' if threshold is None else 'another threshold, or '}columns that tell the labels apart first"
     )

@@ -250,3 +250,8 @@ def test_a_loaded_planner_knows_that_it_had_a_history_whatever_its_words_say(mod
     table = loans.people(300, 0)
     with pytest.raises(copa.InvalidInputError, match="not the older models"):
         loaded.fit(table, loans.outcomes(table))
+    past = archive.content["past"]
+    for broken in ({}, {**past, "largest": ["x"]}, {**past, "n_moves": []}, 3):
+        path.write_bytes(FORMAT.pack(Archive(archive.content | {"past": broken}, archive.arrays, archive.members)))
+        with pytest.raises(copa.DataError):
+            copa.RecoursePlanner.load(path, model)
