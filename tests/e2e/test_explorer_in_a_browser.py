@@ -259,7 +259,7 @@ def test_validators_see_what_the_service_says(page, asker):
     assert list(sections) == ["What is assumed", "Backtest", "Groups", "The bundle"]
     assert model["radius_source"] in sections["What is assumed"]
     assert "0.8\nfor each option" in sections["What is assumed"]
-    assert f"first at {backtest['broke_at']}" in sections["Backtest"]
+    assert backtest["headline"] in sections["Backtest"]
     assert all(horizon["in_words"] in sections["Backtest"] for horizon in backtest["horizons"])
     assert f"SHA-256 {model['bundle']}" in sections["The bundle"]
     assert len(find(page, "table.texts tbody tr")) == len(asker.get("v1/schema")["columns"])

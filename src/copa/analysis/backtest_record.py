@@ -434,7 +434,8 @@ class Backtest:
         if result.accepted is None or result.lowest is None:
             return f"{ahead}: {UNKNOWN}, for no {self.unit} was promised that a later model could be asked about"
         asked = counted(result.n_transitions, "split" if splits else "transition")
-        lowest = f", at least {rounded_down(result.lowest)} (by {result.lowest_at})" if result.n_transitions > 1 else ""
+        differ = result.lowest < result.accepted
+        lowest = f", at least {rounded_down(result.lowest)} (by {result.lowest_at})" if differ else ""
         return (
             f"{ahead}: promised {self.guarantee:g}; the later models accept {rounded_down(result.accepted)} of the "
             f"{self.unit}s on average{lowest}, in {asked} with {counted(result.n_promises, self.unit)}: "

@@ -129,5 +129,5 @@ def test_a_model_is_judged_by_its_threshold_and_not_by_predict():
         warnings.simplefilter("error", WeakModelWarning)
         copa.RecoursePlanner(model, threshold=float(rare.mean()), **FAST).fit(TABLE, rare)
     good = LogisticRegression().fit(TABLE, GOOD)
-    with pytest.warns(WeakModelWarning, match="the model, at its threshold of 1, is no better .* another threshold, or"):
+    with pytest.warns(WeakModelWarning, match="at its threshold of 1, is no better .* another threshold, or"):
         copa.RecoursePlanner(good, threshold=1.0 - 1e-9, **FAST).fit(TABLE, GOOD)
