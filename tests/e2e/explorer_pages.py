@@ -94,12 +94,6 @@ class Asker:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def send(self, path, content):
-        """Send a file."""
-        answer = self._client.post(path, content=content, headers={"content-type": "application/octet-stream"})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
     def expected(self, body):
         """What the page must show of the service's answer to wishes, from the numbers of its options."""
         answer = self.post("v1/plan", body)

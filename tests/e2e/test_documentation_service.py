@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from copa.models.storage import pack_estimator
 from copa.service.problems import KINDS
 from e2e.service_runs import serving
 from e2e.test_documentation import ROOT, SERVED, blocks
@@ -19,10 +18,9 @@ PAGE = "docs/production.md"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The files that the page names: a bundle, and a candidate."""
-    folder, model = tmp_path_factory.mktemp("production"), loans.fitted_pipeline()
-    banks.write_bundle(folder / "loans.bundle", loans.planner(model))
-    (folder / "candidate.skops").write_bytes(pack_estimator(model))
+    """The bundle that the page names."""
+    folder = tmp_path_factory.mktemp("production")
+    banks.write_bundle(folder / "loans.bundle", loans.planner(loans.fitted_pipeline()))
     return folder
 
 
@@ -61,7 +59,7 @@ def test_the_service_is_asked_with_curl_and_in_python_as_shown(url, folder):
         elif language == "text" and printed:
             assert text == printed
             printed = ""
-    assert asked == ["curl", "python", *["curl"] * 4]
+    assert asked == ["curl", "python", *["curl"] * 3]
     assert (answer, printed) == (None, "")
 
 

@@ -62,9 +62,6 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     model_version: Annotated[
         str, typer.Option(help="What promises call this model. Default: the bundle's digest.", metavar="NAME")
     ] = "",
-    max_candidate: Annotated[
-        int, typer.Option(help="Most bytes of a candidate model.", metavar="BYTES", min=1)
-    ] = 50_000_000,
     max_body: Annotated[int, typer.Option(help="Most bytes of a request.", metavar="BYTES", min=1)] = 2_000_000,
     max_applicants: Annotated[int, typer.Option(help="Most applicants of a request.", metavar="N", min=1)] = 200,
     max_options: Annotated[int, typer.Option(help="Most options of a plan.", metavar="N", min=1, max=79)] = 20,
@@ -101,7 +98,6 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
             backtest=None if backtest is None else _read_backtest(backtest),
             ledger=ledger,
             model_version=model_version,
-            max_candidate=max_candidate,
         )
         if ledger is not None:
             _open_ledger(ledger)

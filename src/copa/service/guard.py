@@ -17,7 +17,6 @@ from copa.service.problems import ProblemError
 from copa.service.settings import ServiceSettings, digest_of
 
 OPEN = ("/healthz",)  # paths that need no token
-CANDIDATES = ("/v1/gate",)  # paths that take a model, which may be larger than other bodies
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -118,7 +117,7 @@ class Guard:
         if scope["type"] != "http":
             return  # there are no sockets here
         headers = {key.lower(): value for key, value in scope["headers"]}
-        most = self._settings.max_candidate if scope["path"] in CANDIDATES else self._settings.max_body
+        most = self._settings.max_body
         try:
             self._require_host(headers)
             if scope["path"] not in self._open:

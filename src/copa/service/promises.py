@@ -1,15 +1,13 @@
-"""Promises of a service: its ledger, what is recorded in it, and what a candidate would break."""
+"""Promises of a service: its ledger, and what is recorded in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from copa.exceptions import DataError, InvalidInputError
-from copa.models.storage import UntrustedTypesError, unpack_estimator
 from copa.plans.document import table_columns
 from copa.plans.frames import option_numbers
-from copa.promises import Ledger, gate, portfolio_risk
+from copa.promises import Ledger, portfolio_risk
 from copa.promises.promised_rows import split_facts
 from copa.promises.record import chosen_options, read_text
 from copa.service.problems import ProblemError, invalid
@@ -118,25 +116,6 @@ class PromiseDesk:
         """What the next model may do to the outstanding promises."""
         risk = portfolio_risk(self._service.planner, self.ledger)
         return risk.to_dict() | {"in_words": risk.in_words()}
-
-    def gate(self, candidate: bytes, max_broken: float, groups: Sequence[str]) -> Entry:
-        """Try all outstanding promises on a candidate."""
-        model = read_candidate(candidate)
-        planner = self._service.planner
-        report = gate(model, self.ledger, max_broken=max_broken, current=planner, groups=groups)
-        return report.to_dict() | {"in_words": report.in_words()}
-
-
-def read_candidate(raw: bytes) -> Any:
-    """Make the candidate from a skops file; only types that hold data are made."""
-    try:
-        return unpack_estimator(raw)
-    except UntrustedTypesError as error:
-        raise invalid("/", "the candidate", f"the candidate holds types that are not trusted here: {error}") from error
-    except DataError as error:
-        raise invalid("/", "the candidate", f"the candidate must be a skops file: {error}") from error
-    except InvalidInputError as error:
-        raise invalid("/", "the candidate", error) from error
 
 
 def _entries(facts: "pd.DataFrame", rows: "pd.DataFrame") -> list[Entry]:

@@ -51,8 +51,6 @@ class ServiceSettings:
         URL of the ledger in which options are recorded as promises; None for a service that records none.
     model_version : str
         What promises call the model in force; by default the first digits of the bundle's SHA-256.
-    max_candidate : int
-        Most bytes of a candidate model.
 
     Examples
     --------
@@ -72,10 +70,9 @@ class ServiceSettings:
     backtest: "Backtest | None" = None
     ledger: str | None = None
     model_version: str = ""
-    max_candidate: int = 50_000_000
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_applicants", "max_options", "max_requests", "max_candidate"):
+        for name in ("max_body", "max_applicants", "max_options", "max_requests"):
             read_count(getattr(self, name), name)
         read_number(self.time_limit, "time_limit", positive=True)
         if self.applicants is not None and self.token_digest is None:

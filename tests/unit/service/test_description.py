@@ -137,7 +137,7 @@ def test_nothing_in_two_thousand_cases_breaks_the_service(bundle, people):
     assert statuses.count(200) > 600
 
 
-PROMISES = ("/v1/promises", "/v1/gate")
+PROMISES = ("/v1/promises",)
 
 
 def with_a_promise(bundle, people, folder):

@@ -1,15 +1,10 @@
-"""Promises over HTTP: recorded once, listed, redeemed, weighed, and a candidate tried on them."""
+"""Promises over HTTP: recorded once, listed, redeemed and weighed."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from copa.models.storage import pack_estimator
-from copa.promises import Ledger, gate, portfolio_risk
-from unit.planner import loans
+from copa.promises import Ledger, portfolio_risk
 from unit.service import banks
-
-FILE = {"content-type": "application/octet-stream"}
 
 
 @pytest.fixture
@@ -21,13 +16,6 @@ def url(tmp_path):
 def desk(bundle, url):
     with banks.client_of(bundle, ledger=url, model_version="2026-11") as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def candidate(bank):
-    """A model of the same kind that learned from harsher answers."""
-    table = loans.people(150, 7)
-    return clone(bank.model).fit(table, bank.model.predict_proba(table)[:, 1] > 0.9)
 
 
 def planned(client, people, **asked):
@@ -125,28 +113,19 @@ def test_lists_are_those_of_a_person_and_as_long_as_asked_for(desk, people):
     assert ([entry["applicant"] for entry in found["promises"]], found["more"]) == (["bob"], False)
 
 
-def test_the_gate_and_the_portfolio_are_the_librarys_own(desk, people, bank, candidate, url):
+def test_the_portfolio_is_the_librarys_own(desk, people, bank, url):
     for k, person in enumerate(people[:4]):
         promise(desk, person, name=f"person {k}")
-    answer = desk.post("/v1/gate?max_broken=0.1", content=pack_estimator(candidate), headers=FILE)
-    assert answer.status_code == 200, answer.text
     with Ledger.open(url) as ledger:
-        report = gate(candidate, ledger, max_broken=0.1, current=bank)
         risk = portfolio_risk(bank, ledger)
-    assert report.n_broken > 0
-    assert answer.json()["in_words"] == report.in_words()
-    assert (answer.json()["passed"], answer.json()["n_broken"]) == (report.passed, report.n_broken)
     found = desk.get("/v1/promises/portfolio").json()
     np.testing.assert_array_equal(found["shares"], risk.shares)
     assert found["in_words"] == risk.in_words()
 
 
-def test_a_candidate_is_a_skops_file_of_known_types(desk, people):
-    promise(desk, people[0], options=[1])
-    assert desk.post("/v1/gate", json={}).status_code == 415
-    answer = desk.post("/v1/gate", content=b"PK nothing", headers=FILE)
-    assert answer.status_code == 422
-    assert "must be a skops file" in answer.json()["detail"]
+def test_no_model_can_be_uploaded(desk):
+    assert desk.post("/v1/gate", content=b"PK", headers={"content-type": "application/octet-stream"}).status_code == 404
+    assert not any("octet-stream" in str(path) for path in desk.get("/openapi.json").json()["paths"].values())
 
 
 def test_without_a_ledger_there_are_no_promises(client):
@@ -156,5 +135,5 @@ def test_without_a_ledger_there_are_no_promises(client):
 
 def test_the_description_knows_the_answers(desk):
     paths = desk.get("/openapi.json").json()["paths"]
-    assert {"/v1/promises", "/v1/gate", "/v1/promises/{promise}/redeem"} <= set(paths)
+    assert {"/v1/promises", "/v1/promises/{promise}/redeem"} <= set(paths)
     assert "409" in paths["/v1/promises"]["post"]["responses"]

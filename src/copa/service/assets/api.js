@@ -63,8 +63,3 @@ export const get = (path, signal) => ask(path, { signal });
 export function post(path, body, signal) {
   return ask(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal });
 }
-
-// A file, as it is.
-export function upload(path, file) {
-  return ask(path, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } });
-}

@@ -6,9 +6,8 @@
 //   cardAction  (card, number, plan) => an element at the end of a card, or null. `card` is what is drawn, `plan` has
 //               the request, the service's entry (`plan.entry.options[number - 1]`), the title and the answer's `asked`
 // with the elements of dom.js and the requests of api.js.
-import * as gate from "./gate.js";
 import * as portfolio from "./portfolio.js";
 import * as promises from "./promises.js";
 import * as validators from "./validators.js";
 
-export const resources = [validators, promises, portfolio, gate];
+export const resources = [validators, promises, portfolio];

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from copa.service.routes import applicants, audit, backtest, gate, health, letter, model, plan, promises, schema, verify
+from copa.service.routes import applicants, audit, backtest, health, letter, model, plan, promises, schema, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,4 +27,3 @@ def routers(settings: "ServiceSettings") -> "Iterator[APIRouter]":
         yield backtest.router
     if settings.ledger is not None:
         yield promises.router
-        yield gate.router

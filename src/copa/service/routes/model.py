@@ -66,7 +66,7 @@ class ModelAnswer(Answer):
     version: str = Field(description="Version of COPA that answers.")
     applicants: int | None = Field(description="Applicants that can be searched for; null where nobody is known.")
     backtest: bool = Field(description="Whether there is a /v1/backtest.")
-    promises: bool = Field(description="Whether there is a ledger: /v1/promises and /v1/gate.")
+    promises: bool = Field(description="Whether there is a ledger: /v1/promises.")
     limits: Limits
 
 

@@ -48,7 +48,7 @@ def count_applicants(request: Request, number: int) -> None:
 
 
 FEWER = "ask for fewer applicants or options"
-ELSEWHERE = "give the service more time (--time-limit), or use `copa gate` and `copa promises` beside it"
+ELSEWHERE = "give the service more time (--time-limit), or use `copa promises` beside it"
 
 
 async def answer_of(work: "Future[Any]", seconds: float, advice: str = FEWER) -> Any:
