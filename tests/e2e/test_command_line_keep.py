@@ -48,7 +48,7 @@ def test_wrong_use_is_one_line_and_nothing_is_written(folder):
     out = folder / "none.skops"
     own = {"-o": out}
     assert "by --ledger URL or by --promises FILE" in refused(*arguments(folder, **own, **{"--promises": None}), code=2)
-    assert "--max-broken must be a number of promises" in refused(
+    assert "max_broken must be a whole number of promises" in refused(
         *arguments(folder, **own, **{"--max-broken": "few"}), code=2
     )
     assert "do not exist" in refused(*arguments(folder, **own, **{"--promises": folder / "no.csv"}), code=2)

@@ -37,6 +37,15 @@ def test_promises_of_one_person_that_always_go_together_count_as_one():
     assert np.mean(alone) == pytest.approx(2000.0, rel=0.03)
 
 
+def test_where_everybody_has_the_same_share_all_promises_count():
+    assert effective_size(np.array([True, False] * 10), np.repeat(np.arange(10), 2)) == 20.0
+    sizes = [effective_size(np.array([True, True, False, False, *rest]), np.array([0, 1, 0, 1, 2, 2])) for rest in ROWS]
+    assert sizes == [6.0, 6.0]
+
+
+ROWS = ((True, False), (False, True))
+
+
 @pytest.mark.parametrize("common", [0.0, 0.2, 0.7, 1.0])
 def test_effective_numbers_are_the_ratio_of_variances_of_a_common_factor(common):
     # Promise i breaks if sqrt(c) Z + sqrt(1 - c) e_i < t; the variance of the share is that of its conditional mean,

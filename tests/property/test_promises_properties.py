@@ -1,6 +1,6 @@
 import numpy as np
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from copa.promises import gate
@@ -22,6 +22,7 @@ people = st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=1, 
 
 
 @given(people)
+@example([(0, -1), (0, 1), (1, -1), (1, 1)])  # everybody has the same share
 def test_intervals_hold_the_share_and_sizes_are_between_one_and_all(promises):
     owner = np.array([who for who, _ in promises])
     flags = np.array([x < 0 for _, x in promises])

@@ -8,6 +8,7 @@ from copa.cli import audit, backtest, correct, demo, fit, gate, keep, letter, pl
 from copa.cli import schema as schemas
 from copa.cli.flags import Command, Group
 from copa.cli.messages import debugging, guarded, signals_as_exceptions
+from copa.cli.streams import open_streams
 
 app = typer.Typer(
     name="copa",
@@ -44,8 +45,8 @@ def root(
 ) -> None:
     """Counterfactual plans that keep their promise when the model is retrained.
 
-    Exit codes: 0 fine; 1 bad data, nothing planned or a proof that fails; 2 wrong use; 130 stopped by Ctrl-C, 143 by
-    SIGTERM.
+    Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
+    candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.
     """
     debugging.set(debug)
 
@@ -73,7 +74,7 @@ def run(arguments: list[str]) -> int:
     """Run the command; `--debug` may stand anywhere among the arguments."""
     first = ["--debug"] if "--debug" in arguments else []
     try:
-        with signals_as_exceptions():
+        with signals_as_exceptions(), open_streams():
             app(args=[*first, *(argument for argument in arguments if argument != "--debug")], prog_name="copa")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1

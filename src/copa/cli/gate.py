@@ -1,6 +1,6 @@
 """`copa gate`: a candidate model in, whether it may go live out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,7 @@ from copa._core.words import shown
 from copa.cli.fit import load_model
 from copa.cli.messages import FAILED, FINE, LONGEST, MisuseError, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
-from copa.cli.promised import ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.promised import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
 from copa.exceptions import CopaError
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
     candidate: Annotated[Path, typer.Argument(help="Candidate model: .skops.", metavar="CANDIDATE")],
     ledger: OtherLedger = None,
     promises: PromisesFile = None,
-    max_broken: Annotated[
-        float, typer.Option("--max-broken", help="Largest share of the promises it may break.", metavar="SHARE")
-    ] = 0.0,
+    max_broken: Annotated[str, typer.Option("--max-broken", help=MAX_BROKEN, metavar="LIMIT")] = "0",
     current: Annotated[
         Path | None,
         typer.Option(help="Model in force: .skops, or the bundle that plans with it.", metavar="FILE"),
@@ -56,21 +54,22 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
 ) -> int:
     """Try all outstanding promises on a candidate model before it goes live.
 
-    Exit code 0: it breaks no larger share than is allowed; 1: it breaks more; 2: it could not be tried.
+    Exit code 0: it breaks no more promises than the limit allows; 1: it breaks more; 2: it could not be tried.
     """
+    from copa.planner.training_data import model_kinds
     from copa.promises import gate as try_promises
 
     with _untried():
         require_outputs({"--output": (output, OUTPUTS)}, candidate, promises, current, reference)
         model = _load(candidate, "the candidate")
-        in_force = None if current is None else _open_current(current)
+        in_force, kinds = (None, model_kinds(model)) if current is None else _open_current(current, model)
         with ExitStack() as stack:
-            given = open_promises(ledger, promises, lambda path: _read(path, delimiter), stack)
+            given = open_promises(ledger, promises, lambda path: _read(path, delimiter, kinds), stack)
             report = try_promises(
                 model,
                 given,
                 max_broken=max_broken,
-                reference=None if reference is None else _read(reference, delimiter),
+                reference=None if reference is None else _read(reference, delimiter, kinds),
                 current=in_force,
                 groups=groups or (),
                 favourable=favourable,
@@ -83,7 +82,7 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
         if output is not None:
             _write(output, report, risk)
     if as_json:
-        show_json(report.to_dict() | ({} if risk is None else {"portfolio": risk.to_dict()}))
+        show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
     else:
         _show(report, risk, output)
     return FINE if report.passed else FAILED
@@ -113,18 +112,29 @@ def _load(path: Path, what: str) -> Any:
     return load_model(path, trust_pickle=False)
 
 
-def _open_current(path: Path) -> Any:
-    """The model in force, or the planner of a bundle."""
-    return _load(path, "the model in force") if path.suffix.lower() == ".skops" else open_bundle(path).planner
+def _open_current(path: Path, candidate: Any) -> tuple[Any, dict[str, str]]:
+    """Read the model in force, or the planner of a bundle, and the kinds of columns that it and the candidate know."""
+    from copa.planner.training_data import model_kinds
+    from copa.tables.casting import TEXT, TRUTH, kinds_of
+
+    if path.suffix.lower() == ".skops":
+        model = _load(path, "the model in force")
+        return model, model_kinds(candidate) | model_kinds(model)
+    bundle = open_bundle(path)
+    known = {name: kind for name, kind in kinds_of(bundle.template).items() if kind in (TEXT, TRUTH)}
+    return bundle.planner, model_kinds(candidate) | known
 
 
-def _read(path: Path, delimiter: str) -> "pd.DataFrame":
+def _read(path: Path, delimiter: str, kinds: Mapping[str, str]) -> "pd.DataFrame":
+    """Read rows, or what `copa promises list` wrote, of which ids, names and versions are text."""
+    from copa.promises.promised_rows import text_facts
+    from copa.tables.casting import TEXT
     from copa.tables.files import read_table
 
     table = open_data(path, delimiter)
     table.require_distinct()
     with stage(f"reading {path.name}"):
-        return read_table(table, table.names, {})[0]
+        return read_table(table, table.names, {**kinds, **dict.fromkeys(text_facts(table.names), TEXT)})[0]
 
 
 def _portfolio(in_force: Any, promises: Any, as_of: str | None, model_version: str | None) -> "PortfolioRisk | None":
@@ -138,6 +148,10 @@ def _portfolio(in_force: Any, promises: Any, as_of: str | None, model_version: s
         return portfolio_risk(in_force, promises, as_of=as_of, model_version=model_version)
     except InvalidInputError:  # a planner without refits
         return None
+
+
+def _forecast(report: "GateReport", risk: "PortfolioRisk") -> dict[str, Any]:
+    return risk.to_dict() | {"allows_candidate": risk.allows(report.broken_share)}
 
 
 def _write(path: Path, report: "GateReport", risk: "PortfolioRisk | None") -> None:
@@ -165,7 +179,7 @@ def _show(report: "GateReport", risk: "PortfolioRisk | None", output: Path | Non
         show(f"broken: {cause.in_words()}")
     if report.why_not:
         show(f"Why is not told: {report.why_not}.")
-    for sentence in [*report.in_words(), *([] if risk is None else risk.in_words())]:
+    for sentence in [*report.in_words(), *([] if risk is None else risk.beside(report.broken_share))]:
         show(sentence)
     if output is not None:
         show(f"Page: {shown(str(output))}" if output.suffix.lower() != ".json" else f"JSON: {shown(str(output))}")

@@ -8,7 +8,7 @@ import typer
 
 from copa._core.files import write_atomically
 from copa._core.progress import stage
-from copa._core.words import counted, shown
+from copa._core.words import counted
 from copa.cli.fit import PICKLES, label_like, load_model, require_favourable
 from copa.cli.messages import FAILED, FINE, MisuseError, misuse, say, show, show_json, show_table
 from copa.cli.options import (
@@ -22,7 +22,7 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
-from copa.cli.promised import ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.promised import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     target: Target = None,
     promises: PromisesFile = None,
     ledger: OtherLedger = None,
-    max_broken: Annotated[
-        str, typer.Option(help="Promises that may be broken: a number, or a share such as 0.02.", metavar="N")
-    ] = "0",
+    max_broken: Annotated[str, typer.Option(help=MAX_BROKEN, metavar="LIMIT")] = "0",
     margin: Annotated[float, typer.Option(help="Least score of a promised row.")] = 0.001,
     favourable: Annotated[str | None, typer.Option(help="Value of the target that was promised.")] = None,
     threshold: Annotated[
@@ -61,12 +59,14 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner.bundle import pack_model
     from copa.planner.training_data import as_classes, read_training_data
     from copa.promises import keep as keep_promises
+    from copa.promises.limit import Limit
     from copa.tables.files import read_options
 
     require_outputs({"--output": (output, (".skops",))}, model, data, promises)
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    allowed = read_max_broken(max_broken)
+    with misuse():
+        limit = Limit.read(max_broken)
     fitted, known, own_threshold = _open_model(model, trust_pickle=trust_pickle)
     table = open_data(data, delimiter, drop or ())
     require_columns(table, [target])
@@ -87,7 +87,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
             training.features,
             labels,
             promised,
-            max_broken=allowed,
+            max_broken=max_broken,
             margin=margin,
             favourable=wanted,
             threshold=own_threshold if threshold is None else threshold,
@@ -95,32 +95,15 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
         )
         raw = pack_model(kept.model)
     write_atomically(output, raw)
-    limit = allowed if isinstance(allowed, int) else int(allowed * kept.n_promises + 1e-9)
     if as_json:
         show_json({"written": str(output), **kept.to_dict()})
     else:
         _show(kept, output)
-    if kept.n_broken_after > limit:
-        say(f"error: {counted(kept.n_broken_after, 'promise')} would be broken, and {limit} may be")
+    if kept.n_broken_after > limit.of(kept.n_promises):
+        broken = counted(kept.n_broken_after, "promise")
+        say(f"error: {broken} would be broken, and {limit.in_words(kept.n_promises)}")
         return FAILED
     return FINE
-
-
-def read_max_broken(text: str) -> float:
-    """A number of promises, or a share of them, as it is written: 2 are two, 0.02 is a share."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share <= 1.0:
-        raise MisuseError(
-            f"--max-broken must be a number of promises, or a share from 0 to 1 such as 0.02, got {shown(text)}"
-        )
-    return share
 
 
 def _open_model(path: Path, *, trust_pickle: bool) -> tuple[Any, Any, float | None]:

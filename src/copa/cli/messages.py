@@ -143,7 +143,7 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:  # noqa: PLR0911 - one per kind of failure
+def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:
     try:
         return int(command(*args, **kwargs) or FINE)
     except (typer.Exit, typer.Abort, typer.BadParameter):
@@ -152,8 +152,6 @@ def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:  # noq
         return fail(error, MISUSED)
     except CopaError as error:
         return fail(error, FAILED)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        return FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}", FAILED)

@@ -21,6 +21,8 @@ VARIABLE = "COPA_LEDGER"
 SAVED = (".copa", ".zip")
 HELP = f"Ledger: postgresql://user@host/name, or an SQLite file. With a password, put it into {VARIABLE}."
 
+MAX_BROKEN = "Promises that may be broken: a number such as 3, or a share such as 2% or 0.02."
+
 By = Annotated[
     str | None, typer.Option("--by", help="Who records it; default: the user of this process.", metavar="NAME")
 ]

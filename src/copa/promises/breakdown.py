@@ -13,6 +13,7 @@ from copa._core.arrays import Array
 from copa._core.representation import short_repr
 from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
+from copa.promises.days import days_of
 from copa.tables.cells import alone
 
 if TYPE_CHECKING:
@@ -219,10 +220,11 @@ AGES = ["under 1 month", "1 to 2 months", "3 to 5 months", "6 to 11 months", "12
 
 def _ages(made: "pd.Series[Any]", as_of: date) -> Labels:
     """Whole months since promises were made, in bands."""
-    import pandas as pd
-
-    dates = pd.to_datetime(made, errors="coerce", utc=True).dt
-    months = 12.0 * (as_of.year - dates.year) + (as_of.month - dates.month) - (dates.day > as_of.day)
-    ages = months.to_numpy(dtype=np.float64, na_value=np.nan)
+    ages = np.array([np.nan if day is None else _months(day, as_of) for day in days_of(made)])
     codes = np.clip(np.searchsorted(MONTHS, ages, side="right") - 1, 0, len(MONTHS) - 1)
     return np.where(np.isfinite(ages), codes, len(AGES)).astype(np.intp), [*AGES, NOT_KNOWN]
+
+
+def _months(day: date, as_of: date) -> float:
+    """Whole months from a day to another."""
+    return 12.0 * (as_of.year - day.year) + (as_of.month - day.month) - (day.day > as_of.day)

@@ -3,10 +3,13 @@
 import calendar
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
 
@@ -26,11 +29,37 @@ def read_day(as_of: Any, name: str = "as_of") -> date:
     return day
 
 
+def days_of(cells: "Iterable[Any]") -> list[date | None]:
+    """Return the day of each cell of a table, that in UTC of a point in time; None where a cell holds none."""
+    known: dict[Any, date | None] = {}
+    found = []
+    for cell in cells:
+        if cell not in known:
+            known[cell] = _day_of_cell(cell)
+        found.append(known[cell])
+    return found
+
+
+def _day_of_cell(cell: Any) -> date | None:
+    if not isinstance(cell, str):
+        return _as_day(cell)
+    try:
+        return _as_day(datetime.fromisoformat(cell.strip()))
+    except ValueError:
+        return None
+
+
 def _as_day(given: Any) -> date | None:
     """A date, None for what is none: pandas' NaT is a datetime that is not itself."""
     if isinstance(given, date):
-        day = given.date() if isinstance(given, datetime) else given
-        return day if day == day else None  # noqa: PLR0124
+        if given != given:  # noqa: PLR0124
+            return None
+        if not isinstance(given, datetime):
+            return given
+        try:
+            return given.date() if given.tzinfo is None else given.astimezone(UTC).date()
+        except OverflowError:  # an hour before the first or after the last year that dates have
+            return given.date()
     try:
         return date.fromisoformat(given)
     except (TypeError, ValueError):

@@ -11,6 +11,7 @@ from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold
 from copa.models.black_box import BlackBox
+from copa.models.decisions import accepts, refusals
 from copa.models.linear import LinearModel, is_linear
 from copa.tables.cells import text_of
 
@@ -71,14 +72,9 @@ class DecidingModel(Model):
 
     def accepts(self, frame: "pd.DataFrame") -> Flags:
         """Return what the model itself says of raw rows, (N,); an error in one line where it refuses them."""
-        try:
-            return super().accepts(frame)
-        except (ValueError, TypeError, KeyError) as error:
-            told = " ".join(str(error).split())
-            raise InvalidInputError(
-                f"{self.role} refuses promised rows: {told}; it must read every row that was promised "
-                "(handle_unknown='ignore' in its encoders)"
-            ) from error
+        if len(frame) == 0:
+            return np.zeros(0, dtype=bool)
+        return accepts(self.estimator, self.as_input(frame), self.favourable, self.threshold, self.role)
 
     @cached_property
     def scoring(self) -> LinearModel | BlackBox | None:
@@ -109,8 +105,10 @@ class DecidingModel(Model):
         if model is None:
             return np.full(len(frame), np.nan)
         if isinstance(model, LinearModel):
-            return np.asarray(model.encode(frame) @ model.theta)
-        return model.scores(frame)
+            with refusals(self.estimator, "transform", self.role):
+                return np.asarray(model.encode(frame) @ model.theta)
+        with refusals(self.estimator, "predict_proba", self.role):
+            return model.scores(frame)
 
 
 def _position(classes: Any, favourable: Any, role: str) -> int:

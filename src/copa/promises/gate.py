@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.progress import showing, stage
-from copa._core.reading import is_number
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
@@ -16,6 +15,7 @@ from copa.promises.breakdown import Breakdown
 from copa.promises.column_effects import find_causes, typical_row
 from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel
 from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
+from copa.promises.limit import Limit
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows, read_day
 from copa.promises.share_interval import share_interval
@@ -33,7 +33,7 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     candidate: Any,
     ledger: Any,
     *,
-    max_broken: float = 0.0,
+    max_broken: float | str = 0,
     reference: "pd.DataFrame | None" = None,
     current: Any = None,
     groups: Sequence[str] = (),
@@ -53,8 +53,9 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     ledger : Ledger, PlanBatch or DataFrame
         The promises. A ledger is read in blocks, so that it may be larger than memory; each option of a batch counts as
         a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
-    max_broken : float
-        Largest share of the promises that the candidate may break, from 0 to 1.
+    max_broken : int, float or str
+        Most promises that the candidate may break: a whole number of them, or a share such as 0.02 or "2%". By default
+        none, however many the guarantees would let later models break on average.
     reference : DataFrame, optional
         Other rows, such as last month's applicants: who among them gains and who loses. What is typical of them is
         also what the columns of a broken promise are compared with; without them, what is typical of the promises.
@@ -70,7 +71,8 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
         Probability of the favourable label from which on all models accept; None for what their `predict` says, or
         the threshold of a planner. Where promises were made at another one, the report says so.
     as_of : date or str, optional
-        Day on which the promises are outstanding, those made later left out; None is today, in UTC.
+        Day on which the promises are outstanding, in UTC; None is today. A promise counts unless it was made later, its
+        last day has passed, or its status says that it has ended: one of an unknown status counts.
     model_version : str, optional
         Try only promises made with this version of the model, such as those of one table of a ledger with several.
     progress : bool, optional
@@ -101,7 +103,7 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     >>> gate(current, promises).passed
     True
     """
-    limit = _read_limit(max_broken)
+    limit = Limit.read(max_broken)
     names = _read_groups(groups)
     day = read_day(as_of)
     outstanding = Outstanding(ledger, day, model_version)
@@ -115,7 +117,12 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
         raise outstanding.none()
     table = None if reference is None else as_pandas(reference, "reference")
     report = trial.report(limit, *models.found, table)
-    return replace(report, n_purged=outstanding.n_purged, note=_about_thresholds(outstanding, models.threshold))
+    return replace(
+        report,
+        n_purged=outstanding.n_purged,
+        unknown_statuses=dict(outstanding.unknown_statuses),
+        note=_about_thresholds(outstanding, models.threshold),
+    )
 
 
 class _Models:
@@ -235,7 +242,7 @@ class _Trial:
 
     def report(
         self,
-        max_broken: float,
+        limit: Limit,
         candidate: DecidingModel,
         in_force: DecidingModel | None,
         reference: "pd.DataFrame | None",
@@ -248,12 +255,12 @@ class _Trial:
         broken = pd.concat(self.broken) if self.broken else pd.DataFrame(columns=[*BROKEN_COLUMNS, "score"])
         causes, why_not = self._causes(candidate, in_force, reference)
         return GateReport(
-            passed=n_broken <= max_broken * self.n * (1.0 + 1e-12),
+            passed=n_broken <= limit.of(self.n),
             n_promises=self.n,
             n_broken=n_broken,
             broken_share=n_broken / self.n,
             broken=broken.sort_values("score", kind="stable").rename_axis("promise"),
-            max_broken=max_broken,
+            limit=limit,
             interval=share_interval(flags, owners),
             n_applicants=int(np.unique(owners).size),
             expected_share=self.expected / self.n if self.has_guarantees else None,
@@ -291,12 +298,6 @@ def _of_reference(
     if len(table) == 0:
         raise InvalidInputError("reference has no rows")
     return swap_set(table, candidate, in_force, [name for name in groups if name in table.columns])
-
-
-def _read_limit(max_broken: Any) -> float:
-    if not is_number(max_broken) or not 0.0 <= max_broken <= 1.0:
-        raise InvalidInputError(f"max_broken must be a share of the promises, from 0 to 1, got {shown(max_broken)}")
-    return float(max_broken)
 
 
 def _read_groups(groups: Any) -> tuple[str, ...]:

@@ -2,23 +2,23 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.files import write_atomically
-from copa._core.words import counted
+from copa._core.words import counted, shown
 from copa.promises.breakdown import GUARANTEE, Part
 from copa.promises.column_effects import Cause
+from copa.promises.limit import Limit
+from copa.promises.portfolio import PortfolioRisk, guarantees_in_words
 from copa.promises.share_interval import CONFIDENCE, Interval
 from copa.promises.swap_set import SwapSet
 from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from copa.promises.portfolio import PortfolioRisk
 
 FORMAT, VERSION = "copa-gate", 1
 BROKEN_COLUMNS = ("applicant", "option", "option_guarantee", "model_version", "made", "valid_until")
@@ -33,7 +33,7 @@ class GateReport:
     Parameters
     ----------
     passed : bool
-        Whether it breaks no larger share than is allowed.
+        Whether it breaks no more promises than the limit allows.
     n_promises, n_broken : int
         Outstanding promises that were tried, which are all that have a row, and those that the candidate refuses.
     broken_share : float
@@ -41,16 +41,16 @@ class GateReport:
     broken : DataFrame
         The broken promises, the clearest refusals first: applicant, option, option_guarantee, model_version, made,
         valid_until and the candidate's score; the index "promise" holds their ids.
-    max_broken : float
-        Share that was allowed.
+    limit : Limit
+        Most promises that it may break, as `max_broken` was given.
     interval : Interval
         Of the share that this candidate would break of promises made in the same way to other people, at confidence
         0.95; the promises of one person count together.
     n_applicants : int
         People with outstanding promises.
     expected_share : float or None
-        Mean of one minus the guarantees, an upper bound on the share that is broken on average over next models; None
-        where a promise has no guarantee.
+        Mean of one minus the guarantees; None where a promise has no guarantee. Where the assumptions of the guarantees
+        hold, later models break no larger share on average; a single one may.
     parts : dict of str to tuple of Part
         The promises by "model version", "guarantee", "age of the promise" and each group.
     swap : SwapSet or None
@@ -67,6 +67,8 @@ class GateReport:
         Day on which the promises were outstanding.
     n_purged : int
         Outstanding promises that could not be tried, because their personal data were purged.
+    unknown_statuses : dict of str to int
+        Promises whose status is neither "open" nor one of those that ended, by that status. They were tried.
     note : str
         Where promises were made at another threshold than the candidate was tried at, a sentence about it.
 
@@ -79,7 +81,7 @@ class GateReport:
     >>> candidate = LogisticRegression().fit(past, past["income"] >= 40)
     >>> report = gate(candidate, pd.DataFrame({"income": [36, 38, 41, 45]}), max_broken=0.25)
     >>> report
-    GateReport(failed: 2 of 4 promises broken, 0.500, at most 0.250 allowed)
+    GateReport(failed: 2 of 4 promises broken, at most 1 may be broken (max_broken=0.25, a share of 4))
     >>> report.metrics()["promises_broken_share"], report.thresholds()["promises_broken_share"]
     (0.5, {'threshold': 0.25, 'greater_is_better': False})
     """
@@ -89,7 +91,7 @@ class GateReport:
     n_broken: int
     broken_share: float
     broken: "pd.DataFrame"
-    max_broken: float
+    limit: Limit
     interval: Interval
     n_applicants: int
     expected_share: float | None
@@ -101,13 +103,14 @@ class GateReport:
     unit: str = "log-odds"
     as_of: date = date.min
     n_purged: int = 0
+    unknown_statuses: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
 
     def __repr__(self) -> str:
         told = "passed" if self.passed else "failed"
         return (
             f"GateReport({told}: {self.n_broken:,} of {counted(self.n_promises, 'promise')} broken, "
-            f"{self.broken_share:.3f}, at most {self.max_broken:.3f} allowed)"
+            f"{self.limit.in_words(self.n_promises)})"
         )
 
     def _repr_html_(self) -> str:
@@ -115,12 +118,18 @@ class GateReport:
 
         return facts_html("Gate", [("", sentence) for sentence in self.in_words()])
 
+    @property
+    def n_allowed(self) -> int:
+        """Promises that the candidate may break."""
+        return self.limit.of(self.n_promises)
+
     def in_words(self) -> list[str]:
         """The result in plain sentences, and what its numbers mean."""
         told, tried = "passes" if self.passed else "fails", counted(self.n_promises, "outstanding promise")
         result = (
             f"The candidate {told}: it would break {self.n_broken:,} of {tried} to "
-            f"{counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}; allowed are {self.max_broken:.2%})."
+            f"{counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}), and "
+            f"{self.limit.in_words(self.n_promises)}."
         )
         all_of_them = "All that have a row" if self.n_purged else "All outstanding promises"
         meaning = (
@@ -135,19 +144,30 @@ class GateReport:
                 f"Another {counted(self.n_purged, 'outstanding promise')} could not be tried: their personal data were "
                 "purged, and nothing is known of them."
             )
+        if self.unknown_statuses:
+            words = ", ".join(shown(word) for word in list(self.unknown_statuses)[:3])
+            sentences.append(
+                f"{counted(sum(self.unknown_statuses.values()), 'promise')} of unknown status ({words}) counted as "
+                "open."
+            )
         if self.note:
             sentences.append(self.note)
         if self.expected_share is not None:
-            above = "more than" if self.broken_share > self.expected_share else "not more than"
-            sentences.append(
-                f"By their guarantees at most {self.expected_share:.2%} are broken on average over next models; this "
-                f"candidate breaks {above} that."
-            )
+            sentences.append(self._against_guarantees(self.expected_share))
         if self.swap is not None:
             sentences.append(f"Against the model in force, {self.swap.in_words()} (promised rows).")
         if self.reference is not None:
             sentences.append(f"In the reference table, {self.reference.in_words()}.")
         return sentences
+
+    def _against_guarantees(self, expected: float) -> str:
+        """What the guarantees say of later models on average, and what neither the limit nor one model owes to it."""
+        above = "more" if self.broken_share > expected else "no more"
+        stricter = self.n_allowed < expected * self.n_promises
+        return (
+            f"{guarantees_in_words(expected)} This candidate breaks {above} than that."
+            f"{' The limit is stricter: a candidate can fail it while all guarantees hold.' if stricter else ''}"
+        )
 
     @property
     def calibration(self) -> "pd.DataFrame":
@@ -193,7 +213,7 @@ class GateReport:
         dict of str to dict
             "threshold" and "greater_is_better".
         """
-        return {SHARE: {"threshold": self.max_broken, "greater_is_better": False}}
+        return {SHARE: {"threshold": self.n_allowed / self.n_promises, "greater_is_better": False}}
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON has it; of very many broken promises, the 10,000 clearest refusals."""
@@ -210,7 +230,9 @@ class GateReport:
             "n_applicants": self.n_applicants,
             "n_broken": self.n_broken,
             "broken_share": self.broken_share,
-            "max_broken": self.max_broken,
+            "max_broken": self.limit.given,
+            "n_allowed": self.n_allowed,
+            "unknown_statuses": dict(self.unknown_statuses),
             "interval": {"low": self.interval.low, "high": self.interval.high, "confidence": CONFIDENCE},
             "expected_share": self.expected_share,
             "parts": {name: [part.to_dict() for part in parts] for name, parts in self.parts.items()},

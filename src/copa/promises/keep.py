@@ -8,10 +8,14 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.progress import stage
+from copa._core.words import counted
+from copa.exceptions import InvalidInputError
+from copa.models.decisions import predicted
 from copa.promises import held_out as unseen
 from copa.promises.exact_refit import ExactRefit, Outcome
-from copa.promises.keep_task import Task, read_held_out, read_max_broken, read_task
+from copa.promises.keep_task import REFIT, Task, read_held_out, read_task
 from copa.promises.kept_model import EXACT, UNCHANGED, WEIGHTED, KeptModel
+from copa.promises.limit import Limit
 from copa.promises.plain_refit import Flags, PlainRefit
 
 # Log-odds: a probability of 0.50025. A hundred times what single precision loses in a score of a hundred terms, and a
@@ -26,7 +30,7 @@ def keep(  # noqa: PLR0913 - three of them few will need
     y: Any,
     promises: Any,
     *,
-    max_broken: float = 0,
+    max_broken: float | str = 0,
     margin: float = MARGIN,
     favourable: Any = None,
     sample_weight: Any = None,
@@ -56,10 +60,10 @@ def keep(  # noqa: PLR0913 - three of them few will need
     promises : Ledger, PlanBatch or DataFrame
         What was promised: the open promises of a ledger, the options of a batch, or a table of rows, with the facts of
         their promises or without.
-    max_broken : int or float
-        Promises that may be broken: a number of them, or a share as a float. Of a logistic regression, the promise of
-        the highest multiplier is released first, and then the next of those that remain; this is a heuristic, which
-        finds low prices and not always the lowest.
+    max_broken : int, float or str
+        Promises that may be broken: a whole number of them, or a share such as 0.02 or "2%". Of a logistic regression,
+        the promise of the highest multiplier is released first, and then the next of those that remain; this is a
+        heuristic, which finds low prices and not always the lowest.
     margin : float
         Least score of a promised row: log-odds, or the value of the decision function. A promise with a score of just
         zero would be at the mercy of rounding. At a threshold it counts beyond that.
@@ -69,8 +73,8 @@ def keep(  # noqa: PLR0913 - three of them few will need
     sample_weight : array_like of shape (n,), optional
         Weights of the training rows, for the last step.
     as_of : object, optional
-        A date, or its text such as 2026-11-18. Promises valid until an earlier date have expired and are left out; None
-        for today, in UTC.
+        A date in UTC, or its text such as 2026-11-18; None for today. Promises that were made later, are valid until an
+        earlier date or have a status that says that they ended are left out; those of an unknown status are kept.
     held_out : tuple, optional
         X and y to measure both models on. None for five folds of the training rows: both are fitted to four of them and
         measured on the fifth in turn (beyond 20,000 rows, on one).
@@ -113,8 +117,9 @@ def keep(  # noqa: PLR0913 - three of them few will need
     >>> kept.n_broken_before > 0, kept.n_broken_after
     (True, 0)
     """
+    limit = Limit.read(max_broken)
     task = read_task(estimator, X, y, promises, margin, favourable, sample_weight, as_of, threshold, model_version)
-    n_allowed = read_max_broken(max_broken, len(task.rows))
+    n_allowed = limit.of(len(task.rows))
     with stage("refitting the model"):
         refit = task.refit(estimator)
         plain = refit.model
@@ -170,6 +175,8 @@ def _notes(task: Task, outcome: Outcome, method: str, numbers: Array) -> str:
         name = type(outcome.classifier).__name__
         logistic = "; the exact optimum is for a pure L2 penalty or none" if name.startswith("LogisticRegr") else ""
         notes.append(f"{name} was fitted with weighted promised rows{logistic}")
+    if task.n_unknown:
+        notes.append(f"{counted(task.n_unknown, 'promise')} of unknown status counted as open")
     if task.threshold is not None:
         notes.append(f"promises are kept at a threshold of {task.threshold:g}, and not by predict")
     before, after = numbers[:, unseen.METRICS.index("auc")]
@@ -196,17 +203,17 @@ def _is_candidate(task: Task, plain: Any) -> bool:
 
     rows = task.input(pd.concat([task.table, task.rows], ignore_index=True))
     try:
-        own = np.asarray(task.estimator.predict(rows)).ravel()
-    except Exception:  # noqa: BLE001 - not fitted, or to other columns: whatever it says, it is no fit to these rows
+        own = predicted(task.estimator, rows)
+    except InvalidInputError:  # not fitted, or to other columns: it is no fit to these rows
         return False
-    said = np.asarray(plain.predict(rows)).ravel()
+    said = predicted(plain, rows, REFIT)
     if (own == said).all():
         return True
     settings = task.estimator.get_params()
     seeds = [value for name, value in settings.items() if name.rpartition("__")[2] == "random_state"]
     if all(seed is not None for seed in seeds):
         return False
-    again = np.asarray(task.refit(task.estimator).model.predict(rows)).ravel()
+    again = predicted(task.refit(task.estimator).model, rows, REFIT)
     return bool((own != said).mean() <= 2.0 * (said != again).mean())
 
 

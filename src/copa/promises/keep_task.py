@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.reading import is_number, is_whole, read_number
+from copa._core.reading import read_number
 from copa._core.words import counted, hint, listed, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
+from copa.models.decisions import accepts
 from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
-from copa.promises.plain_refit import Flags, PlainRefit, accepts
+from copa.promises.plain_refit import Flags, PlainRefit
 from copa.promises.promised_rows import promised_rows, read_day
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
@@ -22,6 +23,9 @@ from copa.tables.frames import as_pandas, is_table, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+REFIT = "the refitted model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,8 @@ class Task:
     margin : float
     threshold : float or None
         Probability of the favourable label (or decision value) from which on the model accepts; None for `predict`.
+    n_unknown : int
+        Promises whose status is not known.
     """
 
     estimator: Any
@@ -55,6 +61,7 @@ class Task:
     favourable: Any
     margin: float
     threshold: float | None = None
+    n_unknown: int = 0
 
     def refit(self, estimator: Any, rows: npt.NDArray[np.intp] | None = None) -> PlainRefit:
         """Return the plain refit, to some of the training rows where positions are given."""
@@ -64,9 +71,10 @@ class Task:
             refit = PlainRefit.fit(estimator, self.table.iloc[chosen], self.labels[chosen], weights, named=self.named)
         except CopaError:
             raise
-        except (ValueError, TypeError) as error:
+        except Exception as error:
             raise InvalidInputError(
-                f"{type(estimator).__name__} cannot be fitted to X and y: {' '.join(str(error).split())}"
+                f"{type(estimator).__name__} cannot be fitted to X and y: {type(error).__name__}: "
+                f"{' '.join(str(error).split())}"
             ) from error
         if not hasattr(refit.classifier, "classes_"):
             raise InvalidInputError(
@@ -77,13 +85,12 @@ class Task:
     def accepted_by(self, model: Any) -> Flags:
         """Return which promises a model keeps, (m,)."""
         try:
-            return accepts(model, self.rows, self.favourable, named=self.named, threshold=self.threshold)
-        except (ValueError, TypeError) as error:
+            return accepts(model, self.input(self.rows), self.favourable, self.threshold, REFIT)
+        except InvalidInputError as error:
             missing = self.rows.isna().any(axis=1).to_numpy()
-            where = f"promise {shown(self.rows.index[int(missing.argmax())])}: " if missing.any() else ""
-            raise InvalidInputError(
-                f"{where}the refitted model refuses promised rows: {' '.join(str(error).split())}"
-            ) from error
+            if not missing.any():
+                raise
+            raise InvalidInputError(f"promise {shown(self.rows.index[int(missing.argmax())])}: {error}") from error
 
     def keeper(self, refit: PlainRefit, chosen: Flags | None = None) -> ExactRefit | WeightedRefit:
         """Return what refits the last step so that promises, all or those chosen, are kept."""
@@ -134,6 +141,7 @@ def read_task(  # noqa: PLR0913, PLR0917 - the arguments of `keep`
         favourable=_read_favourable(outstanding.favourable(favourable), classes, labels),
         margin=read_number(margin, "margin", positive=True),
         threshold=_read_threshold(threshold, outstanding, estimator),
+        n_unknown=sum(outstanding.unknown_statuses.values()),
     )
 
 
@@ -250,17 +258,6 @@ def _read_weights(sample_weight: Any, n_rows: int) -> Array | None:
     if not weights.any():
         raise InvalidInputError("sample_weight must have a number above 0, got zeros only")
     return weights
-
-
-def read_max_broken(value: Any, n_promises: int) -> int:
-    """Number of promises that may be broken."""
-    if is_whole(value) and value >= 0:
-        return int(value)
-    if is_number(value) and not is_whole(value) and 0.0 <= value <= 1.0:
-        return int(float(value) * n_promises + 1e-9)
-    raise InvalidInputError(
-        f"max_broken must be a number of promises, or a share of them as a float from 0 to 1, got {shown(value)}"
-    )
 
 
 def read_held_out(held_out: Any, task: Task) -> tuple["pd.DataFrame", npt.NDArray[Any]]:

@@ -1,5 +1,6 @@
 """The promises that bind on a day, a block at a time, and what they themselves say: labels, thresholds, tables."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -8,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
-from copa.promises.promised_rows import PromisedRows, promised_rows, split_facts
+from copa.promises.promised_rows import OPEN, PromisedRows, promised_rows, split_facts
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    import pandas as pd
 
 BLOCK = 50_000  # promises that are tried at once
 
@@ -38,7 +38,7 @@ class Stated:
 
 
 class Outstanding:
-    """Promises that are open on a day and were made by then, read in blocks.
+    """Promises that bind on a day, read in blocks: made by then, and not ended as far as is known.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class Outstanding:
     ----------
     n_purged : int
         Promises that were passed over so far, because their personal data were purged: there is no row to try.
+    unknown_statuses : Counter
+        Promises that bind although their status is not "open", by that status: what is unknown binds.
 
     Examples
     --------
@@ -72,27 +74,34 @@ class Outstanding:
         self._promises = promises if callable(self._read) else promised_rows(promises)
         self.stated = _stated(promises, as_of, model_version)
         self.n_purged = 0
+        self.unknown_statuses: Counter[str] = Counter()
         self._seen: set[str] = set()
 
     def __iter__(self) -> Iterator[PromisedRows]:
         for block in self._blocks():
             versions = block.facts["model_version"]
             self._seen |= {str(name) for name in versions.dropna().unique()}
-            binds = ~_later(block, self._as_of)
+            binds = block.binds(self._as_of)
             if self._version is not None:
                 binds = binds & (versions == self._version).to_numpy(dtype=bool)
-            purged = (block.facts["applicant"] == "").to_numpy(dtype=bool)
-            purged = purged & binds & block.rows.isna().all(axis=1).to_numpy()
+            nameless = block.facts["applicant"].isna() | (block.facts["applicant"] == "")  # of a file, of a ledger
+            purged = binds & nameless.to_numpy(dtype=bool) & block.rows.isna().all(axis=1).to_numpy()
             self.n_purged += int(purged.sum())
             binds = binds & ~purged
+            self._note_unknown(block.facts["status"][binds])
             yield block if binds.all() else block.select(binds)
+
+    def _note_unknown(self, statuses: "pd.Series[Any]") -> None:
+        """Count what is neither open nor ended; rows alone have no status at all."""
+        if statuses.notna().any():
+            self.unknown_statuses.update(map(str, statuses[~statuses.isin([OPEN])].fillna("")))
 
     def _blocks(self) -> Iterator[PromisedRows]:
         if callable(self._read):
             for table in self._read(status="open", as_of=self._as_of, size=BLOCK):
                 yield PromisedRows(*split_facts(table))
             return
-        promised = self._promises.outstanding(self._as_of)
+        promised = self._promises
         for first in range(0, len(promised), BLOCK):
             some = slice(first, first + BLOCK)
             yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
@@ -174,15 +183,6 @@ def _contradiction(first: str, label: Any, other: str, different: Any) -> Invali
         if first == "the promises"
         else f"{told}, but favourable={shown(label)} was given"
     )
-
-
-def _later(block: PromisedRows, as_of: date) -> "npt.NDArray[np.bool_]":
-    """Which promises were made after a day, (n,)."""
-    import pandas as pd
-
-    made = pd.to_datetime(block.facts["made"], errors="coerce", utc=True)
-    flags: npt.NDArray[np.bool_] = (made >= pd.Timestamp(as_of, tz="UTC") + pd.Timedelta(days=1)).to_numpy(dtype=bool)
-    return flags
 
 
 def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:

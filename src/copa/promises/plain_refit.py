@@ -140,32 +140,3 @@ def stacked(encoded: Any, more: Any) -> Any:
     if isinstance(encoded, pd.DataFrame):
         return pd.concat([encoded, more], ignore_index=True)
     return np.concatenate([encoded, more])
-
-
-def accepts(model: Any, rows: "pd.DataFrame", favourable: Any, *, named: bool, threshold: float | None = None) -> Flags:
-    """Return what a model's own `predict` says of rows, or its probabilities at a threshold, (m,)."""
-    given = rows if named else rows.to_numpy()
-    return said(model, given, favourable, threshold)
-
-
-def said(model: Any, encoded: Any, favourable: Any, threshold: float | None) -> Flags:
-    """The same of rows as the model, or its last step, is given them."""
-    flags: Flags
-    if threshold is None:
-        flags = np.asarray(model.predict(encoded)).ravel() == favourable
-    else:
-        flags = chances(model, encoded, favourable) >= threshold
-    return flags
-
-
-def chances(model: Any, encoded: Any, favourable: Any) -> Array:
-    """Probabilities of the favourable label, or decision values towards it: what a threshold is about, (m,)."""
-    position = int(np.flatnonzero(model.classes_ == favourable)[0])
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(encoded), dtype=np.float64)[:, position]
-    if not hasattr(model, "decision_function"):
-        raise InvalidInputError(
-            f"threshold: {type(model).__name__} has no probabilities and no decision function to compare with it"
-        )
-    values: Array = np.ravel(model.decision_function(encoded)).astype(np.float64)
-    return values if position == 1 else -values

@@ -46,6 +46,14 @@ class PastBound:
     probability: float
 
 
+def guarantees_in_words(expected_share: float) -> str:
+    """Return what the guarantees of promises say of all of them together."""
+    return (
+        f"One minus the mean guarantee is {expected_share:.1%}: where the assumptions of the guarantees hold, later "
+        "models break no larger share on average, though a single one may."
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PortfolioRisk:
     """Distribution of the share of promises that the next model breaks.
@@ -63,7 +71,8 @@ class PortfolioRisk:
         Share of the promises that each refit breaks.
     n_promises : int
     expected_share : float or None
-        Mean of one minus the guarantees, an upper bound on the mean; None where a promise has no guarantee.
+        Mean of one minus the guarantees; None where a promise has no guarantee. Where the assumptions of the guarantees
+        hold, later models break no larger share on average; a single one may.
     past : tuple of PastBound
         By the past versions, the smallest share first; empty where there are none.
     direction : tuple of tuple of str and float
@@ -127,9 +136,7 @@ class PortfolioRisk:
                 f"{_number(self.effective_number)} independent ones."
             )
         if self.expected_share is not None:
-            sentences.append(
-                f"By their guarantees at most {self.expected_share:.1%} are broken on average over next models."
-            )
+            sentences.append(guarantees_in_words(self.expected_share))
         if self.past:
             most = self.past[-1]
             sentences.append(
@@ -144,6 +151,42 @@ class PortfolioRisk:
                 f"by {total:+.2f} on average, most of it through {', '.join(losses)}."
             )
         return sentences
+
+    def allows(self, broken_share: float) -> bool:
+        """Return whether a share lies within the forecast: up to the 95 % quantile, or the largest of few shares.
+
+        Parameters
+        ----------
+        broken_share : float
+            Of the same promises, that a candidate breaks.
+        """
+        return broken_share <= self._upper
+
+    @property
+    def _upper(self) -> float:
+        high = self.quantiles[0.95]
+        return high if np.isfinite(high) else float(self.shares.max())
+
+    def beside(self, broken_share: float) -> list[str]:
+        """Return the forecast beside what a candidate does; of one outside of it, only that.
+
+        Parameters
+        ----------
+        broken_share : float
+            Of the same promises, that the candidate breaks.
+        """
+        if self.allows(broken_share):
+            return [
+                f"The candidate's {broken_share:.1%} lies within the forecast for retrained models.",
+                *self.in_words(),
+            ]
+        rarely = "at most one in twenty" if np.isfinite(self.quantiles[0.95]) else "none"
+        outside = (
+            f"The candidate is outside of what the forecast allowed: it breaks {broken_share:.1%} of the promises, and "
+            f"of {self.source} {rarely} breaks more than {self._upper:.1%}. What the forecast expects of a retrained "
+            "model is not what this candidate does."
+        )
+        return [outside]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON has it."""

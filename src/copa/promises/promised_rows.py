@@ -1,7 +1,6 @@
 """The rows that were promised, beside the facts of each promise: one table for the ledger, the gate and `keep`."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +9,14 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
+from copa.promises.days import days_of
 from copa.promises.days import read_day as read_day  # noqa: PLC0414 - others read days from here
 from copa.tables.cells import alone
 from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from datetime import date
 
     import numpy.typing as npt
     import pandas as pd
@@ -38,6 +39,7 @@ FACTS = (
 )
 NUMBERS = ("option_guarantee", "confidence")
 OPEN = "open"
+ENDED = ("kept", "broken", "expired", "waived", "superseded")  # statuses of promises that no longer bind
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +91,21 @@ class PromisedRows:
         Parameters
         ----------
         as_of : date or str, optional
-            The date; None for today, in UTC.
+            The date, in UTC as those of the promises; None for today.
         """
-        day = read_day(as_of).isoformat()
-        status = self.facts["status"]
-        still = np.array([end == "" or end >= day for end in _iso_days(self.facts["valid_until"])], dtype=bool)
-        still &= np.array([made <= day for made in _iso_days(self.facts["made"])], dtype=bool)
-        return self.select((status.isna() | (status == OPEN)).to_numpy(dtype=bool) & still)
+        return self.select(self.binds(read_day(as_of)))
+
+    def binds(self, day: "date") -> "npt.NDArray[np.bool_]":
+        """Return which promises bind on a day: all but those that have ended, or were made later.
+
+        Parameters
+        ----------
+        day : date
+        """
+        begun = [made is None or made <= day for made in days_of(self.facts["made"])]
+        valid = [end is None or end >= day for end in days_of(self.facts["valid_until"])]
+        ended = self.facts["status"].isin(ENDED).to_numpy()
+        return np.array(begun, dtype=bool) & np.array(valid, dtype=bool) & ~ended
 
 
 def fact_names(columns: Any) -> dict[str, str]:
@@ -196,6 +206,19 @@ def split_facts(table: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.DataFrame]":
     return pd.DataFrame(known, index=index), rows
 
 
+def text_facts(columns: "Sequence[str]") -> list[str]:
+    """Return the columns of a file of promises that hold ids and other facts in text; none of a file of rows alone.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        All columns of the file.
+    """
+    if not columns or columns[0] != PROMISE:
+        return []
+    return [PROMISE, *(_longest(fact, set(columns)) for fact in FACTS if fact not in (*NUMBERS, "option"))]
+
+
 def concat_facts(tables: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
     """Return tables of `join_facts` as one: each fact once, whatever the columns of the rows are called.
 
@@ -287,20 +310,6 @@ def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
     if index.name != PROMISE and len(set(names)) < len(names):
         names = [str(number) for number in range(1, len(names) + 1)]
     return pd.Index(names, name=PROMISE, dtype=object)
-
-
-def _iso_days(column: "pd.Series[Any]") -> list[str]:
-    """Days as text that is ordered as they are; "" for what is none."""
-    known = {cell: _iso_day(cell) for cell in column.unique().tolist()}
-    return [known.get(cell, "") for cell in column.tolist()]
-
-
-def _iso_day(cell: Any) -> str:
-    try:
-        day = datetime.fromisoformat(cell.strip()) if isinstance(cell, str) else cell
-        return "" if day is None else read_day(day).isoformat()
-    except (InvalidInputError, ValueError):
-        return ""
 
 
 def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -61,8 +61,9 @@ def effective_size(flags: npt.NDArray[np.bool_], owner: npt.NDArray[np.integer])
     """How many independent trials a share among people with several promises each is worth.
 
     The promises of one person are accepted or refused together. The variance of the share over people, against that of
-    independent promises, says how much fewer they are; where all or none are true nothing varies, and a person counts
-    as one trial.
+    independent promises, says how much fewer they are. Where people do not differ more than independent promises would
+    make them, all promises count, also where everybody has the same share; where all or none are true nothing is seen
+    of it, and a person counts as one trial.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ def effective_size(flags: npt.NDArray[np.bool_], owner: npt.NDArray[np.integer])
     sizes = np.bincount(place).astype(np.float64)
     off: Array = np.bincount(place, weights=flags) - share * sizes
     variance = float((off**2).sum()) / n**2 * people / (people - 1.0)
-    return float(np.clip(share * (1.0 - share) / variance, 1.0, n))
+    independent = share * (1.0 - share)
+    return float(n) if variance * n <= independent else max(1.0, independent / variance)
 
 
 def share_interval(

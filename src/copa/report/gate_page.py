@@ -48,7 +48,7 @@ def gate_page(report: "GateReport", portfolio: "PortfolioRisk | None" = None) ->
     from copa import __version__
 
     scripts, policy = page_scripts()
-    view = None if portfolio is None else portfolio_view(portfolio)
+    view = None if portfolio is None else portfolio_view(portfolio, report.broken_share)
     calibration = report.calibration
     drawn = {} if calibration.empty else {"calibration": calibration_figure(report)}
     return render(
@@ -111,12 +111,12 @@ def _facts(report: "GateReport") -> list[tuple[str, str, str]]:
     facts = [
         ("Promises tried", f"{report.n_promises:,}", f"to {counted(report.n_applicants, 'applicant')}"),
         ("Broken", f"{report.n_broken:,}", f"{report.broken_share:.2%}, exact: all were tried"),
-        ("Allowed", f"{report.max_broken:.2%}", "share of the promises"),
+        ("Allowed", f"{report.n_allowed:,}", f"max_broken={report.limit.given}"),
         ("Interval", interval, "for promises made in the same way to other people"),
         ("As of", report.as_of.isoformat(), ""),
     ]
     if report.expected_share is not None:
-        facts.insert(3, ("By the guarantees", f"{report.expected_share:.2%}", "at most, on average over next models"))
+        facts.insert(3, ("By the guarantees", f"{report.expected_share:.2%}", "one minus their mean; see below"))
     return facts
 
 

@@ -20,16 +20,18 @@ MOST_PARTS = 8  # of the direction that hurts most
 View = dict[str, Any]
 
 
-def portfolio_view(risk: "PortfolioRisk") -> View:
+def portfolio_view(risk: "PortfolioRisk", broken_share: float | None = None) -> View:
     """Sentences, tables and the figure of a section.
 
     Parameters
     ----------
     risk : PortfolioRisk
+    broken_share : float, optional
+        Share of the promises that a candidate breaks, where there is one.
     """
     levels = [(f"{level:.0%}", _share(share)) for level, share in risk.quantiles.items()]
     return {
-        "sentences": risk.in_words(),
+        "sentences": risk.in_words() if broken_share is None else risk.beside(broken_share),
         "levels": levels,
         "direction": [(name, f"{change:+.3f}") for name, change in risk.direction[:MOST_PARTS]],
         "past": [(f"{bound.share:.1%}", f"{bound.probability:.3g}") for bound in risk.past],

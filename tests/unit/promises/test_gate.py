@@ -222,7 +222,9 @@ def test_metrics_and_thresholds_have_the_form_of_mlflow(report):
     metrics, thresholds = report.metrics(), report.thresholds()
     assert set(thresholds) <= set(metrics)
     assert all(isinstance(value, float) for value in metrics.values())
-    assert thresholds == {"promises_broken_share": {"threshold": 0.05, "greater_is_better": False}}
+    (limit,) = thresholds.values()
+    assert limit == {"threshold": report.n_allowed / report.n_promises, "greater_is_better": False}
+    assert report.n_allowed == int(0.05 * report.n_promises)
 
 
 def test_json_holds_all_of_it(report, tmp_path):
@@ -245,8 +247,8 @@ def test_the_page_says_what_the_report_says_and_escapes_what_others_wrote(report
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"max_broken": 1.5}, "max_broken must be a share of the promises, from 0 to 1, got 1.5"),
-        ({"max_broken": float("nan")}, "max_broken must be a share"),
+        ({"max_broken": 1.0}, "max_broken must be a whole number of promises such as 3, or a share .* got 1.0"),
+        ({"max_broken": float("nan")}, "max_broken must be a whole number"),
         ({"groups": ["jobs"]}, "group 'jobs' is no column of the rows; did you mean 'job'?"),
         ({"groups": ["job", "job"]}, "groups must name each column once"),
         ({"as_of": "yesterday"}, "as_of must be a date"),
@@ -259,6 +261,82 @@ def test_bad_input_is_refused_in_one_line(harsher, promises, change, words):
     with pytest.raises(InvalidInputError, match=words.replace("?", r"\?")) as error:
         gate(harsher, promises, **{"as_of": AS_OF, **change})
     assert "\n" not in str(error.value)
+
+
+def test_the_verdict_names_the_limit_and_where_it_comes_from(harsher, promises, report):
+    n, words = report.n_promises, [
+        (0, "none may be broken (max_broken=0, the default)."),
+        (2, "at most 2 may be broken (max_broken=2)."),
+        (0.05, f"at most {int(0.05 * report.n_promises)} may be broken (max_broken=0.05, a share of {len(promises)})."),
+        ("5%", f"at most {int(0.05 * report.n_promises)} may be broken (max_broken=5%, a share of {len(promises)})."),
+    ]  # fmt: skip
+    for limit, told in words:
+        found = gate(harsher, promises, max_broken=limit, as_of=AS_OF)
+        verdict = found.in_words()[0]
+        assert verdict.startswith(f"The candidate fails: it would break {report.n_broken} of {n} outstanding promises")
+        assert verdict.endswith(told)
+        assert found.to_dict()["max_broken"] == str(limit)
+
+
+def test_guarantees_are_told_as_an_average_under_assumptions_and_not_as_a_limit(harsher, promises):
+    strict, lenient = (gate(harsher, promises, max_broken=limit, as_of=AS_OF).in_words() for limit in (0, "100%"))
+    told = "where the assumptions of the guarantees hold, later models break no larger share on average"
+    stricter = "The limit is stricter: a candidate can fail it while all guarantees hold."
+    assert any(told in sentence and stricter in sentence for sentence in strict)
+    assert any(told in sentence and stricter not in sentence for sentence in lenient)
+    assert not any("By their guarantees at most" in sentence for sentence in strict)
+
+
+class Odd:
+    """A model of one column whose methods do what they are told."""
+
+    classes_ = np.array([False, True])
+    feature_names_in_ = np.array(["x"])
+
+    def __init__(self, predict, **methods):
+        self.predict = predict
+        vars(self).update(methods)
+
+
+def failing(error):
+    def predict(_):
+        raise error
+
+    return predict
+
+
+ODD = [
+    (Odd(failing(RuntimeError("no\ndevice"))), {}, "`predict` of Odd raised RuntimeError: no device"),
+    (Odd(failing(IndexError("out of bounds"))), {}, "`predict` of Odd raised IndexError: out of bounds"),
+    (Odd(failing(AttributeError("steps"))), {}, "`predict` of Odd raised AttributeError: steps"),
+    (Odd(lambda rows: np.ones((len(rows), 2))), {}, r"returned an array of shape \(3, 2\); expected is \(3,\)"),
+    (Odd(lambda rows: np.ones(len(rows) + 1)), {}, r"returned an array of shape \(4,\); expected is \(3,\)"),
+    (Odd(lambda _: None), {}, r"returned an array of shape \(\)"),
+    (Odd(lambda rows: np.full(len(rows), 0.7)), {}, "returned 0.7, which is none of its labels, False, True"),
+    (
+        Odd(lambda rows: rows["x"] > 0, predict_proba=lambda rows: np.ones((len(rows), 1))),
+        {"threshold": 0.6},
+        r"`predict_proba` of Odd returned an array of shape \(3, 1\); expected is \(3, 2\)",
+    ),
+    (
+        Odd(lambda rows: rows["x"] > 0, predict_proba=lambda rows: np.full((len(rows), 2), np.nan)),
+        {"threshold": 0.6},
+        "`predict_proba` of Odd returned nan; finite numbers are expected",
+    ),
+    (Odd(lambda rows: rows["x"] > 2, predict_proba=lambda rows: np.ones(len(rows))), {}, "IndexError: too many"),
+]
+
+
+@pytest.mark.parametrize(("model", "more", "words"), ODD)
+def test_a_candidate_that_fails_or_answers_nonsense_is_named_in_one_line(model, more, words):
+    with pytest.raises(InvalidInputError, match=f"^the candidate (refuses|cannot be asked).*{words}") as error:
+        gate(model, pd.DataFrame({"x": [1.0, 2.0, 3.0]}), **more)
+    assert "\n" not in str(error.value)
+
+
+def test_one_column_of_answers_is_one_answer_per_row():
+    rows = pd.DataFrame({"x": [1.0, -2.0, 3.0]})
+    assert gate(Odd(lambda rows: rows["x"].to_numpy()[:, None] > 0), rows).n_broken == 1
 
 
 def test_no_promise_is_no_pass(harsher, promises):

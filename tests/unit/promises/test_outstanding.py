@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import copa
 from copa.exceptions import InvalidInputError
 from copa.promises import gate, keep, portfolio_risk
-from copa.promises.promised_rows import promised_rows
+from copa.promises.promised_rows import join_facts, promised_rows
 from unit.planner import loans
 from unit.promises.ledgers import IN_TIME, TERMS, execute
 
@@ -101,6 +101,22 @@ def test_purged_promises_are_counted_and_later_ones_are_not_tried(small, loan_pl
     report = gate(bank.model, small, as_of=IN_TIME)
     assert (report.n_promises, report.n_purged, report.to_dict()["n_purged"]) == (len(ids) - 1, 1, 1)
     assert any("Another 1 outstanding promise could not be tried" in sentence for sentence in report.in_words())
+
+
+def test_promises_of_unknown_status_are_tried_and_counted(loan_plans, bank):
+    promised = promised_rows(loan_plans)
+    statuses = ["Open", " open", None, *["open"] * (len(promised) - 4), "kept"]
+    table = join_facts(promised.facts.assign(status=statuses), promised.rows)
+    X = loans.people(50, 0)
+    rejects = DummyClassifier(strategy="constant", constant=False).fit(X, loans.outcomes(X))
+    report = gate(rejects, table)
+    assert (report.n_promises, report.n_broken) == (len(promised) - 1, len(promised) - 1)
+    assert report.unknown_statuses == {"Open": 1, " open": 1, "": 1}
+    assert "3 promises of unknown status ('Open', ' open', '') counted as open." in report.in_words()
+    assert report.to_dict()["unknown_statuses"] == report.unknown_statuses
+    assert gate(rejects, promised.rows).unknown_statuses == {}  # rows alone have no status
+    kept = keep(bank.model, X, loans.outcomes(X), table, max_broken=len(promised))
+    assert "3 promises of unknown status counted as open" in kept.note
 
 
 def test_the_portfolio_says_in_one_line_what_its_model_cannot_read(bank, loan_plans):

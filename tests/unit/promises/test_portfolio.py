@@ -1,8 +1,10 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from copa.exceptions import InvalidInputError
@@ -82,6 +84,23 @@ def test_words_json_and_figure_have_the_numbers(risk):
     figure = portfolio_figure(risk)
     assert sum(figure["data"][0]["y"]) == pytest.approx(1.0, abs=1e-3)
     assert risk.figure().to_dict()["data"]
+
+
+def test_a_candidate_outside_the_forecast_is_called_so_and_nothing_reassures(risk, loan_plans, bank):
+    high = risk.quantiles[0.95]
+    inside, outside = risk.beside(high), risk.beside(high + 0.01)
+    assert inside == [f"The candidate's {high:.1%} lies within the forecast for retrained models.", *risk.in_words()]
+    (told,) = outside
+    assert told.startswith("The candidate is outside of what the forecast allowed: it breaks")
+    assert f"at most one in twenty breaks more than {high:.1%}" in told
+    few = replace(risk, quantiles={0.95: float("nan")}, shares=np.array([0.0, 0.1]))
+    assert (few.allows(0.1), few.allows(0.11)) == (True, False)
+    assert "none breaks more than 10.0%" in few.beside(0.2)[0]
+    X = loans.people(50, 0)
+    rejects = DummyClassifier(strategy="constant", constant=False).fit(X, loans.outcomes(X))
+    page = gate(rejects, loan_plans, current=bank).to_html(portfolio=risk)
+    assert "outside of what the forecast allowed" in page
+    assert "is expected to break" not in page
 
 
 def test_a_report_with_a_planner_has_all_promises_together(bank, loan_plans, tmp_path):

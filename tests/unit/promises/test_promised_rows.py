@@ -6,7 +6,7 @@ import pytest
 
 from copa.exceptions import InvalidInputError
 from copa.promises import promised_rows
-from copa.promises.promised_rows import FACTS, join_facts, split_facts
+from copa.promises.promised_rows import ENDED, FACTS, OPEN, join_facts, split_facts
 
 ROWS = pd.DataFrame({"income": [30.5, 42.0], "job": ["clerk", "nurse"]})
 
@@ -77,6 +77,24 @@ def test_promises_for_centuries_bind_and_those_not_yet_made_do_not() -> None:
     promised = promised_rows(join_facts(facts(status="open", **days), ROWS))
     assert len(promised.outstanding("2026-06-01")) == 2
     assert promised.outstanding("2026-04-01").facts.index.tolist() == ["p1"]
+
+
+def test_days_of_points_in_time_are_those_in_utc() -> None:
+    made = {"made": ["2026-03-02T01:00:00+05:30", pd.Timestamp("2026-03-01 23:00", tz="America/New_York")]}
+    promised = promised_rows(join_facts(facts(status="open", **made), ROWS))
+    assert promised.outstanding("2026-03-01").facts.index.tolist() == ["p1"]  # 19:30 on that day, in UTC
+    assert len(promised.outstanding("2026-03-02")) == 2
+    ends = {"valid_until": ["2026-03-01T23:00:00-05:00", "9999-12-31T23:59:59-05:00"]}
+    promised = promised_rows(join_facts(facts(status="open", **ends), ROWS))
+    assert len(promised.outstanding("2026-03-02")) == 2
+
+
+def test_a_promise_binds_unless_its_status_says_that_it_has_ended() -> None:
+    from copa.promises._storage.tables import STATUSES
+
+    assert {OPEN, *ENDED} == set(STATUSES)
+    for status in ("Open", " open", "", "pending", None, float("nan")):
+        assert len(promised_rows(join_facts(facts(status=["kept", status]), ROWS)).outstanding()) == 1
 
 
 def test_a_ledger_stands_for_its_open_promises_and_its_label() -> None:
