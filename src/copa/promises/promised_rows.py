@@ -105,7 +105,8 @@ class PromisedRows:
         begun = [made is None or made <= day for made in days_of(self.facts["made"])]
         valid = [end is None or end >= day for end in days_of(self.facts["valid_until"])]
         ended = self.facts["status"].isin(ENDED).to_numpy()
-        return np.array(begun, dtype=bool) & np.array(valid, dtype=bool) & ~ended
+        flags: npt.NDArray[np.bool_] = np.array(begun, dtype=bool) & np.array(valid, dtype=bool) & ~ended
+        return flags
 
 
 def fact_names(columns: Any) -> dict[str, str]:
