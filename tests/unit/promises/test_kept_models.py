@@ -382,3 +382,36 @@ def test_what_scikit_learn_refuses_is_one_line(bank_rows):
         with pytest.raises(InvalidInputError, match=words) as error:
             keep(*arguments, **changes)
         assert "\n" not in str(error.value)
+
+
+class Unable(LogisticRegression):
+    """A learner whose method of this name fails, as one that lost its device."""
+
+    def __init__(self, method="fit", C=1.0):
+        super().__init__(C=C)
+        self.method = method
+
+    def fit(self, X, y, sample_weight=None):
+        if self.method == "fit":
+            raise RuntimeError("no device")
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        if self.method == "predict":
+            raise IndexError("no device")
+        answers = super().predict(X)
+        return np.stack([answers, answers], axis=1) if self.method == "shape" else answers
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("fit", "Unable cannot be fitted to X and y: RuntimeError: no device"),
+        ("predict", "the refitted model refuses promised rows: `predict` of Unable raised IndexError: no device"),
+        ("shape", r"the refitted model cannot be asked: `predict` of Unable returned an array of shape \(\d+, 2\)"),
+    ],
+)
+def test_a_learner_that_fails_or_answers_in_another_shape_is_named_in_one_line(bank_rows, method, words):
+    X, y, promised = bank_rows
+    with pytest.raises(InvalidInputError, match=words):
+        keep(Unable(method), X[["income", "debt"]], y, promised[["income", "debt"]])
