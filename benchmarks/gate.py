@@ -86,7 +86,7 @@ def recorded(path: Path, n_promises: int) -> None:
     planner = copa.RecoursePlanner(current, schema=data.schema, guarantee=0.7, n_options=PER_APPLICANT, n_models=100)
     batch = planner.fit(data.features, data.favourable).plan(data.features[~current.predict(data.features)])
     batch = batch.select(batch.status == "ok")
-    with Ledger.open(path) as ledger:
+    with Ledger.open(path, create=True) as ledger:
         k, turn, many = 0, 0, copa.PlanBatch.concat([batch] * max(1, 10_000 // len(batch.options)))
         while k < n_promises:
             own = many.applicants.set_axis([f"applicant {turn}.{i}" for i in range(len(many))])  # else it was recorded
@@ -123,7 +123,7 @@ def main() -> None:
     elif arguments.measure:
         from copa.promises import Ledger
 
-        with Ledger.open(arguments.measure, create=False) as ledger:
+        with Ledger.open(arguments.measure) as ledger:
             measure(ledger)
     else:
         own = [sys.executable, "-m", "benchmarks.gate", "--promises", str(arguments.promises), "--measure"]

@@ -62,7 +62,7 @@ def batches(plans: PlanBatch, n_promises: int, size: int) -> Iterator[PlanBatch]
 
 def measure(url: str, name: str, plans: PlanBatch, n_promises: int, size: int) -> dict[str, str]:
     """Record, read and verify, and say how long it took."""
-    with Ledger.open(url) as ledger:
+    with Ledger.open(url, create=True) as ledger:
         taken, n_recorded = 0.0, 0
         for batch in batches(plans, n_promises, size):
             started = time.perf_counter()

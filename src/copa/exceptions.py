@@ -11,6 +11,7 @@ CompilationWarning      (a UserWarning)        the compiled kernels cannot be ke
 BlackBoxWarning         (a UserWarning)        a model made of linear ones is treated as a black box
 WeakModelWarning        (a UserWarning)        the model is no better than always giving the more frequent answer
 ProtectedReasonWarning  (a UserWarning)        a letter gives an attribute as a reason that the law may protect
+FragilePlanWarning      (a UserWarning)        options of fragile plans are left out of promises or of a letter
 """
 
 
@@ -142,4 +143,16 @@ class ProtectedReasonWarning(UserWarning):
     >>> from copa.exceptions import ProtectedReasonWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", ProtectedReasonWarning)  # let no such letter pass
+    """
+
+
+class FragilePlanWarning(UserWarning):
+    """Options of fragile plans are left out, of promises or of a letter; the message says how many.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from copa.exceptions import FragilePlanWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FragilePlanWarning)  # leave nothing out unnoticed
     """

@@ -7,7 +7,7 @@ import typer
 
 from copa._core.progress import stage
 from copa._core.words import counted, rounded_down
-from copa.cli.letter import say_protected
+from copa.cli.letter import say_left_out, say_protected
 from copa.cli.messages import show, show_json, show_table
 from copa.cli.options import AsJson, NJobs
 from copa.plans.writers import plans_into
@@ -45,6 +45,7 @@ def demo(
     with letters.opened():
         letters.add(batch)
     say_protected(letters)
+    say_left_out(letters)
     written.append(letters.folder)
     if as_json:
         show_json({"applicants": batch.summary().to_dict("records"), "written": [str(path) for path in written]})

@@ -15,6 +15,7 @@ from copa.cli.options import (
     Fixed,
     Guarantee,
     Id,
+    IncludeFragile,
     LeastPlausibility,
     MaxChange,
     NJobs,
@@ -92,6 +93,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
             help="Leave reasons out that look like protected attributes; the letters say that not all are listed.",
         ),
     ] = False,
+    include_fragile: IncludeFragile = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the letters in the folder.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     guarantee: Guarantee = None,
@@ -125,6 +127,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
             fields=_read_fields(field),
             template=template,
             without_protected=without_protected,
+            include_fragile=include_fragile,
         )
     if bundle is None or output is None or (applicants is None) == (plans is None):
         raise MisuseError(
@@ -260,9 +263,19 @@ def say_protected(folder: "LetterFolder") -> None:
     )
 
 
+def say_left_out(folder: "LetterFolder") -> None:
+    """Tell the owner of options that the letters do not offer."""
+    if folder.n_fragile:
+        say(
+            f"note: {counted(folder.n_fragile, 'option')} of fragile plans left out of the letters; `copa letter "
+            "--include-fragile` offers them"
+        )
+
+
 def _end(folder: "LetterFolder", *, as_json: bool) -> int:
     """Say what was written."""
     say_protected(folder)
+    say_left_out(folder)
     counts = folder.counts
     if as_json:
         show_json(
@@ -270,6 +283,7 @@ def _end(folder: "LetterFolder", *, as_json: bool) -> int:
                 "letters": counts["letters"],
                 "without_letter": {why: counts[why] for why in NO_LETTER},
                 "protected_reasons": dict(folder.protected),
+                "fragile_left_out": folder.n_fragile,
                 "written": str(folder.folder),
             }
         )

@@ -97,6 +97,12 @@ Group = Annotated[str | None, typer.Option(help="Column with the groups that the
 Id = Annotated[
     str | None, typer.Option("--id", help="Column with the applicants' names; default: number them.", metavar="COL")
 ]
+IncludeFragile = Annotated[
+    bool,
+    typer.Option(
+        "--include-fragile", help="Take options of fragile plans too, which are below the guarantee asked for."
+    ),
+]
 RawCells = Annotated[
     bool,
     typer.Option("--raw-cells", help="Read and write CSV cells unchanged, even those a spreadsheet runs as formulas."),

@@ -31,6 +31,7 @@ AsOf = Annotated[
 ]
 LedgerUrl = Annotated[str, typer.Option("--ledger", envvar=VARIABLE, help=HELP, metavar="URL")]
 OtherLedger = Annotated[str | None, typer.Option("--ledger", help=HELP, metavar="URL")]
+Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there is none.")]
 PromisesFile = Annotated[
     Path | None,
     typer.Option(
@@ -66,7 +67,7 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
         raise MisuseError("give the promises, by --ledger URL or by --promises FILE, one of them")
     with misuse():
         if known is not None:
-            return stack.enter_context(Ledger.open(known, create=False))
+            return stack.enter_context(Ledger.open(known))
         assert path is not None  # noqa: S101 - one of the two is given
         if not path.is_file():
             raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")

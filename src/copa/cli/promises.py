@@ -1,6 +1,5 @@
 """`copa promises`: the ledger of what was promised to people."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +11,9 @@ from copa._core.words import counted, rounded_down
 from copa.cli.fit import load_model
 from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
-from copa.cli.options import AsJson, Delimiter, RawCells, require_outputs
-from copa.cli.promise_ends import decide, expire, supersede, waive
-from copa.cli.promised import AsOf, By, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
-from copa.exceptions import InvalidInputError
+from copa.cli.options import AsJson, Delimiter, IncludeFragile, RawCells, require_outputs
+from copa.cli.promise_ends import decide, waive
+from copa.cli.promised import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
 from copa.plans import PlanBatch
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import quoted_table, read_options
@@ -35,9 +33,6 @@ MayDiffer = Annotated[
     list[str] | None,
     typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
 ]
-Key = Annotated[
-    Path | None, typer.Option("--key", help="File with the key of checkpoints, at least 16 bytes.", metavar="FILE")
-]
 SkopsModel = Annotated[Path | None, typer.Option("--model", help="Fitted model: .skops.", metavar="FILE")]
 
 
@@ -55,11 +50,13 @@ def record(  # noqa: PLR0913 - the options of the command
     ] = None,
     model: SkopsModel = None,
     may_differ: MayDiffer = None,
+    include_fragile: IncludeFragile = False,
+    create: Create = False,
     recorded_by: By = None,
     as_json: AsJson = False,
 ) -> int:
     """Record the options of saved plans as promises; those that are recorded already are not recorded again."""
-    from copa.promises.record import require_recordable
+    from copa.promises.record import FRAGILE, n_fragile, require_recordable
 
     if plans.suffix.lower() not in SAVED:
         raise MisuseError(f"plans must be a file of plans, {' or '.join(SAVED)}, got {plans.name}")
@@ -75,15 +72,19 @@ def record(  # noqa: PLR0913 - the options of the command
     }
     with misuse():
         require_recordable(_batches(plans), terms)  # a damaged part must not leave half of the file in the ledger
-    with open_ledger(ledger, create=True) as opened:
-        ids: list[str] = []
+    with open_ledger(ledger, create=create) as opened:
+        ids, left_out = list[str](), 0
         for batch in _batches(plans):
+            left_out += 0 if include_fragile else n_fragile(batch)
+            taken = batch if include_fragile else batch.select(batch.status != FRAGILE)
             with misuse():
-                ids += opened.record(batch, **terms)  # type: ignore[arg-type]  # each is of its own type
+                ids += opened.record(taken, include_fragile=include_fragile, **terms)  # type: ignore[arg-type]
     if as_json:
-        show_json({"promises": ids})
-    else:
-        show(f"{counted(len(ids), 'promise')} in the ledger, of {plans}.")
+        show_json({"promises": ids, "fragile_left_out": left_out})
+        return FINE
+    show(f"{counted(len(ids), 'promise')} in the ledger, of {plans}.")
+    if left_out:
+        show(f"{counted(left_out, 'option')} of fragile plans left out; --include-fragile records them.")
     return FINE
 
 
@@ -99,7 +100,7 @@ def list_promises(
     ledger: LedgerUrl,
     *,
     status: Annotated[
-        str, typer.Option(help="open, kept, broken, expired, waived, superseded or all.", metavar="STATUS")
+        str, typer.Option(help="open, kept, broken, expired, waived or all.", metavar="STATUS")
     ] = "open",
     as_of: AsOf = None,
     model_version: ModelVersion = None,
@@ -216,41 +217,25 @@ def _person(row: Path, delimiter: str) -> Any:
 def verify(
     ledger: LedgerUrl,
     *,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Checkpoint of this ledger, of `copa promises checkpoint`.", metavar="FILE")
+    expect: Annotated[
+        str | None,
+        typer.Option(help="Checkpoint that an earlier `verify` printed, kept elsewhere.", metavar="EVENTS:DIGEST"),
     ] = None,
-    key: Key = None,
     as_json: AsJson = False,
 ) -> int:
-    """Find any event that was changed, removed or put in another order."""
-    if (checkpoint is None) != (key is None):
-        raise MisuseError("--checkpoint and --key belong together; give both or none")
-    with open_ledger(ledger) as opened, stage("verifying the ledger"):
-        try:
-            check = opened.verify(checkpoint, key)
-        except InvalidInputError as error:
-            raise MisuseError(str(error)) from error
+    """Find any event that was changed, removed or put in another order, and print a checkpoint.
+
+    Exit code 0 if the ledger is as it was recorded, 1 if not.
+    """
+    with open_ledger(ledger) as opened, misuse(), stage("verifying the ledger"):
+        check = opened.verify(expect)
     if as_json:
         show_json(vars(check))
     elif check.ok:
-        show(f"{counted(check.events, 'event')}: all are as they were recorded.")
+        show(f"{counted(check.events, 'event')}: all are as they were recorded.\nCheckpoint: {check.checkpoint}")
     if not check.ok:
         say(f"error: {check.message}")
     return FINE if check.ok else FAILED
-
-
-def checkpoint(
-    ledger: LedgerUrl,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Checkpoint: .json.", metavar="FILE")],
-    key: Annotated[Path, typer.Option("--key", help="File with the key, at least 16 bytes.", metavar="FILE")],
-) -> int:
-    """Write how far the ledger is, signed, to be kept where those who write the ledger cannot change it."""
-    require_outputs({"--output": (output, (".json",))}, key)
-    with open_ledger(ledger) as opened, misuse():
-        content = opened.checkpoint(key)
-    write_atomically(output, f"{json.dumps(content, indent=1)}\n".encode())
-    show(f"{output}: {counted(content['events'], 'event')}, signed.")
-    return FINE
 
 
 def purge(
@@ -273,8 +258,7 @@ def purge(
 commands.command(cls=Command)(guarded(record))
 commands.command("list", cls=Command)(guarded(list_promises))
 commands.command(cls=Command)(guarded(redeem))
-for act in (decide, waive, supersede, expire):
+for act in (decide, waive):
     commands.command(cls=Command)(guarded(act))
 commands.command(cls=Command)(guarded(verify))
-commands.command(cls=Command)(guarded(checkpoint))
 commands.command(cls=Command)(guarded(purge))

@@ -11,7 +11,7 @@ from copa._core.archive import parse_json
 from copa._core.progress import show_no_more
 from copa.cli.messages import FINE, MisuseError, misuse, say
 from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
-from copa.cli.promised import VARIABLE
+from copa.cli.promised import VARIABLE, Create
 from copa.exceptions import DataError
 from copa.tables.files import read_applicants
 
@@ -59,6 +59,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
             metavar="URL",
         ),
     ] = None,
+    create: Create = False,
     model_version: Annotated[
         str, typer.Option(help="What promises call this model. Default: the bundle's digest.", metavar="NAME")
     ] = "",
@@ -100,18 +101,18 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
             model_version=model_version,
         )
         if ledger is not None:
-            _open_ledger(ledger)
+            _open_ledger(ledger, create=create)
     with misuse(), suppress(KeyboardInterrupt):  # the server has finished what was under way, and passes the signal on
         run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
     say("stopped.")
     return FINE
 
 
-def _open_ledger(url: str) -> None:
+def _open_ledger(url: str, *, create: bool) -> None:
     """Say at once what is wrong with a ledger; processes of the service open it themselves."""
     from copa.promises import Ledger
 
-    Ledger.open(url).close()
+    Ledger.open(url, create=create).close()
 
 
 def _announce(url: str) -> None:

@@ -44,13 +44,15 @@ class LetterFolder:
         Letters by protected column that they give as a reason.
     n_protected : int
         Letters that give a protected column as a reason.
+    n_fragile : int
+        Options of fragile plans that letters do not offer.
     """
 
     def __init__(self, folder: Path, writer: LetterWriter, labels: Sequence[Any]) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
         self.protected: Counter[str] = Counter()
-        self.n_protected = 0
+        self.n_protected = self.n_fragile = 0
         self._writer = writer
         self._names = safe_names(labels, taken=["index"])
         self._rows: list[list[Any]] = []
@@ -107,7 +109,8 @@ class LetterFolder:
         self.counts["letters"] += 1
         self.protected.update(found.protected)
         self.n_protected += bool(found.protected)
-        return [name, "", plan.status, plan.n_options, " ".join(found.protected)]
+        self.n_fragile += found.fragile_left_out
+        return [name, "", plan.status, plan.n_options - found.fragile_left_out, " ".join(found.protected)]
 
     def _paths(self) -> Iterator[Path]:
         yield self.folder / INDEX

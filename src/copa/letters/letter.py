@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class LetterSettings:
     sender, contact : str
         Who writes, and whom an applicant turns to.
     valid_until : datetime.date or str, optional
-        Day until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
+        Day, not before that of the letters (without one: today, in UTC), until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
         says that they hold until the model is next updated.
     date : datetime.date or str, optional
         Day of the letters; None leaves it out, and the same plans give the same bytes on any day.
@@ -50,6 +50,9 @@ class LetterSettings:
     without_protected : bool
         Whether reasons that look like protected attributes are left out of the letters, which then say that not all
         reasons are listed.
+    include_fragile : bool
+        Whether letters offer the options of fragile plans, which do not reach the guarantee that was asked for. They
+        are left out otherwise.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class LetterSettings:
     fields: Mapping[str, str] = field(default_factory=dict)
     template: str | Path | None = None
     without_protected: bool = False
+    include_fragile: bool = False
 
     def __post_init__(self) -> None:
         for name in ("sender", "contact"):
@@ -73,7 +77,7 @@ class LetterSettings:
                 raise InvalidInputError(f"{name} must be text, got {shown(getattr(self, name))}")
         for name in ("valid_until", "date"):
             object.__setattr__(self, name, _read_day(getattr(self, name), name))
-        first = self.date if isinstance(self.date, date) else datetime.now().astimezone().date()
+        first = self.date if isinstance(self.date, date) else datetime.now(UTC).date()
         if isinstance(self.valid_until, date) and self.valid_until < first:
             raise InvalidInputError(
                 f"valid_until must not be before the day of the letter, {first}, got {self.valid_until}"
@@ -125,6 +129,8 @@ class Letter:
         Columns among them that look like protected attributes.
     reasons : Reasons
         All that separates the applicant from those accepted.
+    fragile_left_out : int
+        Options of a fragile plan that the letter does not offer.
 
     Examples
     --------
@@ -147,6 +153,7 @@ class Letter:
     told: tuple[Reason, ...]
     protected: tuple[str, ...]
     reasons: Reasons
+    fragile_left_out: int = 0
 
     def save(self, folder: str | Path, name: str | None = None) -> tuple[Path, Path]:
         """Write `<name>.html` and `<name>.txt`, each of them whole or not at all.

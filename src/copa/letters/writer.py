@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa._core.words import ERROR, TIME_LIMIT, listed
+from copa._core.words import ERROR, TIME_LIMIT, counted, listed
 from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
 from copa.analysis.totals import accepted_today
-from copa.exceptions import InvalidInputError, ProtectedReasonWarning
+from copa.exceptions import FragilePlanWarning, InvalidInputError, ProtectedReasonWarning
 from copa.letters.facts import letter_facts
 from copa.letters.letter import Letter, LetterSettings
 from copa.letters.numbers import check_numbers
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
 
 ACCEPTED, UNREADABLE, UNFINISHED = "accepted", "unreadable", "unfinished"
+FRAGILE = "fragile"
 WHY_NONE = {
     ACCEPTED: "the model accepts this applicant, and there is no decline to write about",
     UNREADABLE: "the applicant's row cannot be used: {}",
@@ -81,12 +82,14 @@ class LetterWriter:
                 continue
             plan = batch[i]
             own = sound[plan.own_rows]
-            if plan.status in ("ok", "fragile") and not own.all():
+            if plan.status in ("ok", FRAGILE) and not own.all():
                 raise InvalidInputError(
                     f"the plan of applicant {as_text(plan.label)} has options that the model or the schema refuses; "
                     "plan again with this planner"
                 )
-            yield self._letter(plan, (np.flatnonzero(own) + 1).tolist(), next(found))
+            offered = (np.flatnonzero(own) + 1).tolist()
+            left_out = plan.n_options if plan.status == FRAGILE and not self._settings.include_fragile else 0
+            yield self._letter(plan, [] if left_out else offered, next(found), left_out)
 
     def _without_letter(self, batch: PlanBatch) -> list[str]:
         """Why applicants get no letter, "" for those who do."""
@@ -101,7 +104,7 @@ class LetterWriter:
         allowed = self._fitted.schema.obeys(batch.applicants.iloc[batch.owner], batch.options)
         return np.asarray(allowed & self._fitted.model.accepts(batch.options), dtype=bool)
 
-    def _letter(self, plan: Plan, offered: list[int], reasons: Reasons) -> Letter:
+    def _letter(self, plan: Plan, offered: list[int], reasons: Reasons, fragile_left_out: int) -> Letter:
         settings = self._settings
         without = self._protected if settings.without_protected else {}
         principal = reasons.principal()
@@ -114,11 +117,11 @@ class LetterWriter:
         check_numbers(pieces, html, plan, told, settings)
         text = "".join(piece.text for piece in pieces)
         protected = tuple(reason.column for reason in told if reason.column in self._protected)
-        return Letter(plan.label, text, html, tuple(told), protected, reasons)
+        return Letter(plan.label, text, html, tuple(told), protected, reasons, fragile_left_out)
 
 
 def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Letter:
-    """Write the letter of one plan, and warn where it gives a protected attribute as a reason."""
+    """Write the letter of one plan; warn where it gives a protected attribute as a reason, or leaves options out."""
     alone: PlanBatch = plan.batch[plan.row : plan.row + 1]  # type: ignore[assignment]  # a plan is of such a batch
     found = next(iter(LetterWriter(fitted, settings).write(alone)))
     if isinstance(found, str):
@@ -129,6 +132,13 @@ def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Le
             f"{listed(found.protected)}. Whether the model may use it, and what a letter must say of it, is for you "
             "to find out; without_protected=True leaves it out",
             ProtectedReasonWarning,
+            stacklevel=3,
+        )
+    if found.fragile_left_out:
+        warnings.warn(
+            f"the plan of applicant {as_text(plan.label)} is fragile: its {counted(found.fragile_left_out, 'option')} "
+            "left out of the letter; include_fragile=True offers them",
+            FragilePlanWarning,
             stacklevel=3,
         )
     return found

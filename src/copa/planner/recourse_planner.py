@@ -511,15 +511,16 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """Write a letter to a declined applicant: the decision, its principal reasons, the options, what is promised.
 
         Every number in it is checked against the plan before it is returned. A reason that looks like a protected
-        attribute is given with a `ProtectedReasonWarning`.
+        attribute is given with a `ProtectedReasonWarning`. Options of a fragile plan are left out, with a
+        `FragilePlanWarning`, unless `include_fragile=True` asks for them.
 
         Parameters
         ----------
         plan : Plan
             A plan that this planner has made or audited.
         **settings : object
-            What the sender says: `sender`, `contact`, `valid_until`, `date`, `fields`, `template` and
-            `without_protected` of `copa.letters.LetterSettings`.
+            What the sender says: `sender`, `contact`, `valid_until`, `date`, `fields`, `template`,
+            `without_protected` and `include_fragile` of `copa.letters.LetterSettings`.
 
         Returns
         -------

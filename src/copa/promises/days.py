@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 _SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
 
 
+def now() -> datetime:
+    """The time, in UTC: the clock of the ledger."""
+    return datetime.now(UTC)
+
+
 def today() -> date:
     """Today's date, in UTC."""
-    return datetime.now(UTC).date()
+    return now().date()
 
 
 def read_day(as_of: Any, name: str = "as_of") -> date:

@@ -1,17 +1,19 @@
 """`Ledger`: the promises that were made to people, in a database that only grows and shows what was done to it."""
 
 import getpass
+import warnings
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.reading import read_word
-from copa.exceptions import InvalidInputError, MissingPackageError
+from copa._core.words import counted
+from copa.exceptions import FragilePlanWarning, InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.days import read_past_day
 from copa.promises.ledger_check import LedgerCheck
 from copa.promises.listed_promises import ListedPromises
-from copa.promises.record import promises_of, read_columns, read_text, terms_of
+from copa.promises.record import n_fragile, promises_of, read_columns, read_text, terms_of
 from copa.promises.redeem import (
     DECISIONS,
     Redemption,
@@ -58,7 +60,7 @@ class Ledger(ListedPromises):
     >>> planner = copa.RecoursePlanner(model, n_options=2, random_state=0, progress=False).fit(X, y)
     >>> batch = planner.plan(X[~model.predict(X)].head(3))
     >>> folder = tempfile.TemporaryDirectory()
-    >>> with Ledger.open(f"sqlite:///{folder.name}/promises.db") as ledger:
+    >>> with Ledger.open(f"sqlite:///{folder.name}/promises.db", create=True) as ledger:
     ...     ids = ledger.record(batch, model_version="2026-11", valid_for="12 months", made="2026-11-18")
     ...     again = ledger.record(batch, model_version="2026-11", valid_for="12 months", made="2026-11-18")
     ...     promises = ledger.promises(as_of="2026-12-31")
@@ -73,7 +75,7 @@ class Ledger(ListedPromises):
         self._database = database
 
     @classmethod
-    def open(cls, url: "str | Path", *, create: bool = True, upgrade: bool = False) -> Self:
+    def open(cls, url: "str | Path", *, create: bool = False) -> Self:
         """Open a ledger.
 
         Parameters
@@ -82,16 +84,14 @@ class Ledger(ListedPromises):
             A URL of PostgreSQL, such as "postgresql://user:password@host/name", of SQLite, such as
             "sqlite:///promises.db", or the path of an SQLite file.
         create : bool
-            Make a new ledger where there is none.
-        upgrade : bool
-            Bring a ledger of an older version to this one; without, it is refused.
+            Make a new ledger where there is none; without, a URL with a typing error makes none.
 
         Raises
         ------
         InvalidInputError
             If the URL cannot be read, or there is no ledger and none is to be made.
         DataError
-            If the database cannot be reached, is none of a ledger, is damaged, or is of a newer version.
+            If the database cannot be reached, is none of a ledger, is damaged, or is of another version.
         MissingPackageError
             If the packages are not installed: `pip install 'copa-recourse[ledger]'`.
         """
@@ -99,7 +99,7 @@ class Ledger(ListedPromises):
             from copa.promises._storage.database import Database
         except ImportError as error:
             raise MissingPackageError(f"a ledger needs {error.name}, which is not installed: {PACKAGES}") from error
-        return cls(Database(url, create=create, upgrade=upgrade))  # type: ignore[arg-type]  # reads paths too
+        return cls(Database(url, create=create))  # type: ignore[arg-type]  # reads paths too
 
     def close(self) -> None:
         """Close all connections."""
@@ -125,13 +125,15 @@ class Ledger(ListedPromises):
         made: Any = None,
         model: Any = None,
         options: Any = None,
+        include_fragile: bool = False,
         may_differ: Sequence[str] = (),
         recorded_by: str | None = None,
     ) -> list[str]:
         """Record options as promises, all of them or none.
 
-        Options of plans with the status "ok" or "fragile" can be promised, those that today's model accepts. What is
-        recorded already, with the same dates, is not recorded again.
+        Options of plans with the status "ok" can be promised, those that today's model accepts. What is recorded
+        already, with the same dates, is not recorded again. Options of fragile plans do not reach the guarantee that
+        was asked for: they are left out, with a `FragilePlanWarning` that says how many.
 
         Parameters
         ----------
@@ -149,6 +151,8 @@ class Ledger(ListedPromises):
             the model.
         options : int, sequence of int or Mapping, optional
             Numbers of the options to promise, for all applicants, or by applicant; default: all.
+        include_fragile : bool
+            Promise options of fragile plans too.
         may_differ : sequence of str
             Columns in which a person's row may later differ from the promised one, such as an age.
         recorded_by : str, optional
@@ -164,7 +168,14 @@ class Ledger(ListedPromises):
         terms = terms_of(
             batch, model_version=model_version, valid_for=valid_for, made=made, model=model, may_differ=may_differ
         )
-        new = list(promises_of(batch, options))
+        new = list(promises_of(batch, options, include_fragile=include_fragile))
+        left_out = 0 if include_fragile else n_fragile(batch, options)
+        if left_out:
+            warnings.warn(
+                f"{counted(left_out, 'option')} of fragile plans left out; include_fragile=True records them too",
+                FragilePlanWarning,
+                stacklevel=2,
+            )
         with self._writing(recorded_by) as writer:
             return append_promises(writer, terms, new)
 
@@ -267,7 +278,7 @@ class Ledger(ListedPromises):
             decide(writer, read_reference(promise_id), str(word), told)
 
     def waive(self, promise_id: str, reason: str = "", *, recorded_by: str | None = None) -> None:
-        """Record that a person gave up a promise.
+        """Record that a promise binds no more: the person gave it up, or another one takes its place.
 
         Parameters
         ----------
@@ -278,101 +289,30 @@ class Ledger(ListedPromises):
         recorded_by : str, optional
             Who records it; default: the user of this process.
         """
-        from copa.promises._storage.closing import end
-        from copa.promises._storage.tables import WAIVED
+        from copa.promises._storage.closing import waive
 
         _, told = read_decision(None, reason)
         with self._writing(recorded_by) as writer:
-            end(writer, read_reference(promise_id), WAIVED, {}, told)
+            waive(writer, read_reference(promise_id), told)
 
-    def supersede(self, promise_id: str, by: str, reason: str = "", *, recorded_by: str | None = None) -> None:
-        """Record that another promise takes the place of one.
-
-        Parameters
-        ----------
-        promise_id : str
-            Id of the promise that ends.
-        by : str
-            Id of the promise that takes its place, which must be open and made to the same applicant.
-        reason : str
-            Why.
-        recorded_by : str, optional
-            Who records it; default: the user of this process.
-        """
-        from copa.promises._storage.closing import supersede
-
-        _, told = read_decision(None, reason)
-        with self._writing(recorded_by) as writer:
-            supersede(writer, read_reference(promise_id), read_reference(by), told)
-
-    def expire(self, as_of: Any = None, *, recorded_by: str | None = None) -> list[str]:
-        """Record the end of all promises whose last day is over.
-
-        Until then they count as expired all the same.
-
-        Parameters
-        ----------
-        as_of : date or str, optional
-            The day, not later than today; default: today, in UTC.
-        recorded_by : str, optional
-            Who records it; default: the user of this process.
-
-        Returns
-        -------
-        list of str
-            Ids of these promises.
-        """
-        from copa.promises._storage.closing import expire
-
-        day = read_past_day(as_of)
-        with self._writing(recorded_by) as writer:
-            return expire(writer, day)
-
-    def verify(self, checkpoint: Any = None, key: Any = None) -> LedgerCheck:
+    def verify(self, expect: str | None = None) -> LedgerCheck:
         """Find any event that was changed, removed or put in another order, and anything beside the events too.
 
+        All is read in one snapshot, so that others may write meanwhile.
+
         Parameters
         ----------
-        checkpoint : Mapping, str or Path, optional
-            A checkpoint of this ledger, or its file. Only with one is it found that the last events were removed
-            together with their trace in the head, or that the whole ledger was written anew. An SQLite file to which
-            no event was added since is compared byte by byte.
-        key : bytes, str or Path, optional
-            The key that the checkpoint was signed with, or its file.
+        expect : str, optional
+            The `checkpoint` of an earlier check, which was kept elsewhere. Only with one is it found that the last
+            events were removed together with their trace in the head, or that the whole ledger was written anew.
 
         Returns
         -------
         LedgerCheck
-
-        Raises
-        ------
-        DataError
-            If the checkpoint is none, or not signed with the key.
         """
-        from copa.promises._storage.checkpoint import read_checkpoint
-        from copa.promises._storage.verification import verify
+        from copa.promises._storage.verification import read_checkpoint, verify
 
-        known = None if checkpoint is None else read_checkpoint(checkpoint, key)
-        return verify(self._database, known)
-
-    def checkpoint(self, key: Any) -> dict[str, Any]:
-        """Say how far the ledger is, signed: for others to keep, and to give to `verify` later.
-
-        Parameters
-        ----------
-        key : bytes, str or Path
-            A secret of at least 16 bytes, or its file. Who can write the ledger should not have it.
-
-        Returns
-        -------
-        dict
-            As JSON has it: name of the ledger, number of events, digest of the last one, SHA-256 of an SQLite file, and
-            the signature (HMAC with SHA-256).
-        """
-        from copa.promises._storage.checkpoint import make_checkpoint, read_key
-
-        secret = read_key(key)
-        return make_checkpoint(self._database).signed(secret)
+        return verify(self._database, None if expect is None else read_checkpoint(expect))
 
     def purge(self, before: Any, *, recorded_by: str | None = None) -> int:
         """Delete the personal data of promises that ended before a day; their events and digests stay.

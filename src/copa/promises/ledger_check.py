@@ -17,6 +17,8 @@ class LedgerCheck:
         Events that were checked.
     message : str
         What is wrong, in words; "" if nothing is.
+    checkpoint : str
+        Number of events and digest of the last one, for `verify(expect=...)` later; "" if something is wrong.
 
     Examples
     --------
@@ -29,6 +31,7 @@ class LedgerCheck:
     first_bad: int | None
     events: int
     message: str = ""
+    checkpoint: str = ""
 
     def __bool__(self) -> bool:
         return self.ok

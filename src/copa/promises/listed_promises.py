@@ -36,8 +36,8 @@ class ListedPromises:
 
         Parameters
         ----------
-        status : {"open", "kept", "broken", "expired", "waived", "superseded", "all"}
-            Which ones. A promise that is open after its last day counts as expired.
+        status : {"open", "kept", "broken", "expired", "waived", "all"}
+            Which ones, of those made by the day `as_of`. A promise that is open after its last day counts as expired.
         as_of : date or str, optional
             The day on which to ask what is open and what is expired; default: today, in UTC.
         model_version : str, optional
@@ -59,7 +59,8 @@ class ListedPromises:
         Parameters
         ----------
         as_of : date or str, optional
-            The day on which to ask what is expired; default: today, in UTC.
+            The day on which to ask what is open and what is expired; default: today, in UTC. Promises of a later day
+            are not counted.
 
         Returns
         -------

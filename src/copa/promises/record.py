@@ -27,7 +27,7 @@ from copa.tables.packing import pack_entry
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.set_files import pack_set
 
-PROMISABLE = ("ok", "fragile")  # statuses of plans whose options are handed to people
+OK, FRAGILE = "ok", "fragile"  # statuses of plans whose options are promised: always, and when asked to
 ABOVE, BELOW = "above", "below"  # the side of an interval that the option leaves open
 LONGEST_TEXT = 200
 
@@ -181,9 +181,9 @@ def certificate_digest(certificate: Certificate | None, ambiguity: str) -> str:
     return digest.text()
 
 
-def promises_of(batch: PlanBatch, options: Any = None) -> Iterator[NewPromise]:
+def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool = False) -> Iterator[NewPromise]:
     """Yield the options of a batch that can be promised, or those that are asked for, in the order of the batch."""
-    rows = chosen_options(batch, options)
+    rows = chosen_options(batch, options, include_fragile=include_fragile)
     if not len(rows):
         return
     cells = pack_cells(batch.options.iloc[rows])
@@ -243,7 +243,15 @@ def _regions(batch: PlanBatch, rows: Any) -> list[dict[str, list[Any]]]:
     ]
 
 
-def chosen_options(batch: PlanBatch, options: Any) -> Any:
+def n_fragile(batch: PlanBatch, options: Any = None) -> int:
+    """Number of options of fragile plans that are left out unless they are asked for."""
+    if isinstance(options, Mapping):  # each of which is an error then
+        return 0
+    both = chosen_options(batch, options, include_fragile=True)
+    return int(np.count_nonzero(batch.status[batch.owner[both]] == FRAGILE))
+
+
+def chosen_options(batch: PlanBatch, options: Any, *, include_fragile: bool = False) -> Any:
     """Positions of the options to promise, ascending.
 
     Parameters
@@ -251,8 +259,11 @@ def chosen_options(batch: PlanBatch, options: Any) -> Any:
     batch : PlanBatch
     options : int, sequence of int, Mapping or None
         Numbers of options, for all applicants or by applicant; None for all that can be promised.
+    include_fragile : bool
+        Whether options of fragile plans can be promised.
     """
-    able = np.isin(batch.status[batch.owner], PROMISABLE) & batch.accepted
+    statuses = (OK, FRAGILE) if include_fragile else (OK,)
+    able = np.isin(batch.status[batch.owner], statuses) & batch.accepted
     numbers = option_numbers(batch)
     if options is None:
         return np.flatnonzero(able)
@@ -277,10 +288,19 @@ def chosen_options(batch: PlanBatch, options: Any) -> Any:
             if not able[found[0]]:
                 raise InvalidInputError(
                     f"option {number} of applicant {shown(label)} cannot be promised: the plan is "
-                    f"{batch.status[i]}{'' if batch.accepted[found[0]] else ', and the model does not accept it today'}"
+                    f"{batch.status[i]}{_why_not(batch, i, found[0], include_fragile=include_fragile)}"
                 )
             chosen.append(int(found[0]))
     return np.unique(np.array(chosen, dtype=np.intp))
+
+
+def _why_not(batch: PlanBatch, plan: int, row: int, *, include_fragile: bool) -> str:
+    """Say more of an option that cannot be promised than the status of its plan."""
+    if not batch.accepted[row]:
+        return ", and the model does not accept it today"
+    if batch.status[plan] == FRAGILE and not include_fragile:
+        return ", below the guarantee that was asked for; include_fragile=True (--include-fragile) promises it"
+    return ""
 
 
 def _numbers(asked: Any) -> list[int]:

@@ -36,7 +36,7 @@ class PromiseDesk:
 
     def __init__(self, service: "Service", url: str) -> None:
         self._service = service
-        self.ledger = Ledger.open(url)
+        self.ledger = Ledger.open(url)  # `copa serve --create` has made it
         known = service.settings.model_version or service.bundle.sha256[:12]
         self._version = known or "unnamed"
 
@@ -51,7 +51,10 @@ class PromiseDesk:
         if not len(batch.owner):
             raise invalid("/applicant", body.name, f"there is no option to promise: {batch.message[0]}")
         label = batch.applicants.index[0]
-        chosen = chosen_options(batch, None if body.options is None else {label: body.options})
+        options = None if body.options is None else {label: body.options}
+        chosen = chosen_options(batch, options, include_fragile=body.include_fragile)
+        if not len(chosen):
+            raise invalid("/options", body.options, f"none can be promised: the plan is {batch.status[0]}")
         self._require_shown(batch, chosen, body.rows)
         promised = self.ledger.record(
             batch,
@@ -59,12 +62,11 @@ class PromiseDesk:
             valid_for=body.valid_for,
             made=body.made,
             model=self._service.planner,
-            options=None if body.options is None else {label: body.options},
+            options=options,
+            include_fragile=body.include_fragile,
             may_differ=body.may_differ,
-            recorded_by=body.recorded_by or None,
+            recorded_by=body.recorded_by,
         )
-        if not promised:
-            raise invalid("/options", body.options, f"none can be promised: the plan is {batch.status[0]}")
         numbers = option_numbers(batch)[chosen].tolist()
         told = [{"promise": key, "option": number} for key, number in zip(promised, numbers, strict=True)]
         return {"applicant": body.name, "promises": told}
@@ -99,7 +101,7 @@ class PromiseDesk:
             decision=body.decision,
             reason=body.reason,
             may_differ=body.may_differ,
-            recorded_by=body.recorded_by or None,
+            recorded_by=body.recorded_by,
         )
         return asdict(found) | {"differences": list(found.differences)}
 
@@ -109,8 +111,7 @@ class PromiseDesk:
 
     def check(self) -> Entry:
         """Whether the chain of events is whole."""
-        check = self.ledger.verify()
-        return {"ok": check.ok, "events": check.events, "first_bad": check.first_bad, "message": check.message}
+        return asdict(self.ledger.verify())
 
     def portfolio(self) -> Entry:
         """What the next model may do to the outstanding promises."""

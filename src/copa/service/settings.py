@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class ServiceSettings:
     backtest : Backtest, optional
         What the explorer shows validators of promises of the past (`copa backtest --json`).
     ledger : str, optional
-        URL of the ledger in which options are recorded as promises; None for a service that records none.
+        URL of the ledger, which must be there, in which options are recorded as promises; None for a service that records none.
     model_version : str
         What promises call the model in force; by default the first digits of the bundle's SHA-256.
 
@@ -68,7 +68,7 @@ class ServiceSettings:
     max_requests: int = 256
     applicants: "pd.DataFrame | None" = None
     backtest: "Backtest | None" = None
-    ledger: str | None = None
+    ledger: str | None = field(default=None, repr=False)  # its URL may have a password
     model_version: str = ""
 
     def __post_init__(self) -> None:

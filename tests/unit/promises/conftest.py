@@ -32,20 +32,24 @@ def url(request, tmp_path):
 @pytest.fixture
 def ledger(url):
     """An empty ledger of either kind."""
-    with Ledger.open(url) as opened:
+    with Ledger.open(url, create=True) as opened:
         yield opened
 
 
 @pytest.fixture
 def small(tmp_path):
     """An empty ledger on SQLite."""
-    with Ledger.open(tmp_path / "small.db") as opened:
+    with Ledger.open(tmp_path / "small.db", create=True) as opened:
         yield opened
 
 
 @pytest.fixture
 def set_today(monkeypatch):
     """Say what day it is."""
-    from datetime import date
+    from datetime import UTC, datetime
 
-    return lambda day: monkeypatch.setattr("copa.promises.days.today", lambda: date.fromisoformat(day))
+    def set_clock(day):
+        noon = datetime.fromisoformat(f"{day}T12:00").replace(tzinfo=UTC)
+        monkeypatch.setattr("copa.promises.days.now", lambda: noon)
+
+    return set_clock

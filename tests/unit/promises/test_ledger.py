@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.exceptions import DataError, InvalidInputError
+from copa.exceptions import DataError, FragilePlanWarning, InvalidInputError
 from copa.plans import PlanBatch
 from copa.promises import Ledger
+from copa.promises._storage.tables import STATUSES
 from copa.promises.promised_rows import FACTS, split_facts
 from copa.promises.record import chosen_options, fingerprint
 from unit.promises.ledgers import IN_TIME, TERMS, TOO_LATE, execute, query, repeated
@@ -53,11 +54,26 @@ def test_only_options_that_were_handed_out_are_promised(small, german):
     status, accepted = german.status.copy(), german.accepted.copy()
     status[german.owner[0]] = "infeasible"
     accepted[-1] = False
-    ids = small.record(replace(german, status=status, accepted=accepted), **TERMS)
+    ids = small.record(replace(german, status=status, accepted=accepted), **TERMS, include_fragile=True)
     assert len(ids) == np.count_nonzero(german.owner != german.owner[0]) - 1 > 0
     label = german.applicants.index[german.owner[0]]
     with pytest.raises(InvalidInputError, match="cannot be promised: the plan is infeasible"):
         small.record(replace(german, status=status), **TERMS, options={label: 1})
+
+
+def test_options_of_fragile_plans_are_promised_only_when_they_are_asked_for(small, loan_plans):
+    status = loan_plans.status.astype(object)
+    status[loan_plans.owner[0]] = "fragile"
+    batch, label = replace(loan_plans, status=status), loan_plans.applicants.index[loan_plans.owner[0]]
+    n_fragile = np.count_nonzero(loan_plans.owner == loan_plans.owner[0])
+    with pytest.warns(FragilePlanWarning, match=f"^{n_fragile} options of fragile plans left out; include_fragile=True"):
+        ids = small.record(batch, **TERMS)
+    assert label not in set(small.promises(as_of=IN_TIME)["applicant"])
+    with pytest.raises(InvalidInputError, match="the plan is fragile, below the guarantee .* include_fragile=True"):
+        small.record(batch, **TERMS, options={label: 1})
+    assert len(small.record(batch, **TERMS, options={label: 1}, include_fragile=True)) == 1
+    assert len(small.record(batch, **TERMS, include_fragile=True)) == len(ids) + n_fragile
+    assert label in set(small.promises(as_of=IN_TIME)["applicant"])
 
 
 def test_some_options_of_some_applicants_are_promised(small, loan_plans):
@@ -134,20 +150,14 @@ def test_what_is_no_batch_is_refused(small):
         small.record([], **TERMS)
 
 
-def test_a_promise_after_its_last_day_counts_as_expired_before_and_after_it_is_recorded(ledger, loan_plans, set_today):
+def test_a_promise_after_its_last_day_counts_as_expired(ledger, loan_plans):
     ids = ledger.record(loan_plans[:5], **TERMS)
     assert len(ledger.promises(as_of="2027-01-15")) == len(ids)
     assert ledger.promises(as_of="2027-01-16").empty
     late = ledger.promises("expired", as_of="2027-01-16")
     assert late.index.tolist() == ids
     assert set(late["status"]) == {"expired"}
-    with pytest.raises(InvalidInputError, match="as_of is 2099-01-01, which has not come"):
-        ledger.expire("2099-01-01")
-    set_today(TOO_LATE)
-    assert ledger.expire(as_of=TOO_LATE) == ids
-    assert ledger.expire(as_of=TOO_LATE) == []
-    assert len(ledger.promises("expired", as_of=IN_TIME)) == len(ids)
-    assert ledger.promises(as_of=IN_TIME).empty
+    assert ledger.promises("expired", as_of=IN_TIME).empty
 
 
 def test_blocks_are_the_same_table_in_parts(ledger, loan_plans):
@@ -165,15 +175,18 @@ def test_blocks_are_the_same_table_in_parts(ledger, loan_plans):
 
 
 def test_promises_are_counted_as_they_are_listed(ledger, loan_plans):
-    first, second, third, *_ = ledger.record(loan_plans, **TERMS)
+    first, *_ = ledger.record(loan_plans, **TERMS)
     ledger.record(loan_plans, **{**TERMS, "valid_for": "1 month"})
+    ledger.record(loan_plans, **{**TERMS, "made": "2026-07-01"})
     ledger.waive(first, "moved away")
-    ledger.supersede(second, third)
-    statuses = ("open", "kept", "broken", "expired", "waived", "superseded")
-    for day in (IN_TIME, TOO_LATE):
-        assert ledger.counts(day) == {status: len(ledger.promises(status, day)) for status in statuses}
+    for day in ("2026-01-14", IN_TIME, TOO_LATE):
+        counts = ledger.counts(day)
+        assert counts == {status: len(ledger.promises(status, day)) for status in STATUSES}
+        assert sum(counts.values()) == len(ledger.promises("all", day))
+    assert set(ledger.counts("2026-01-14").values()) == {0}  # none is made yet
     counts = ledger.counts(IN_TIME)
-    assert (counts["waived"], counts["superseded"], counts["expired"] > 0, counts["open"] > 0) == (1, 1, True, True)
+    assert (counts["waived"], counts["expired"], counts["open"]) == (1, counts["open"] + 1, counts["open"])
+    assert ledger.counts("2026-07-01")["open"] > counts["open"] > 0
 
 
 def test_blocks_of_one_person_are_a_part_of_all(ledger, loan_plans):
@@ -186,7 +199,7 @@ def test_blocks_of_one_person_are_a_part_of_all(ledger, loan_plans):
 
 
 def test_tables_of_several_models_come_in_blocks_of_their_own(ledger, loan_plans, german):
-    ids = ledger.record(loan_plans[:3], **TERMS) + ledger.record(german, **TERMS)
+    ids = ledger.record(loan_plans[:3], **TERMS) + ledger.record(german, **TERMS, include_fragile=True)
     blocks = list(ledger.blocks(as_of=IN_TIME))
     assert len(blocks) == 2
     pd.testing.assert_series_equal(split_facts(blocks[0])[1].dtypes, loan_plans.options.dtypes)
@@ -198,7 +211,7 @@ def test_promises_of_one_model_are_read_by_its_version_and_facts_stay_apart_from
     some, names = loan_plans[:3], {"job": "promise_status"}
     tables = {"applicants": some.applicants.rename(columns=names), "options": some.options.rename(columns=names)}
     ours = small.record(replace(some, **tables), **TERMS)
-    theirs = small.record(german, **TERMS | {"model_version": "german"})
+    theirs = small.record(german, **TERMS | {"model_version": "german"}, include_fragile=True)
     both = small.promises(as_of=IN_TIME)
     facts, rows = split_facts(both)
     assert set(facts["status"]) == {"open"}
@@ -215,19 +228,13 @@ def test_an_empty_ledger_has_an_empty_table_and_verifies(ledger):
     assert ledger.favourable is None
 
 
-def test_promises_are_waived_and_superseded_once(ledger, loan_plans):
-    first, second, third, *_, other = ledger.record(loan_plans[:5], **TERMS)
+def test_promises_are_waived_once(ledger, loan_plans):
+    first, *_, third = ledger.record(loan_plans[:5], **TERMS)
     ledger.waive(first, "moved away", recorded_by="ann")
-    ledger.supersede(second, third)
     assert ledger.promises("waived").index.tolist() == [first]
-    assert ledger.promises("superseded").index.tolist() == [second]
     before = query(ledger, "SELECT * FROM events")
     for act, words in (
         (lambda: ledger.waive(first), "is not open: it was waived"),
-        (lambda: ledger.supersede(first, third), "is not open: it was waived"),
-        (lambda: ledger.supersede(third, second), "is not open: it was superseded"),
-        (lambda: ledger.supersede(third, third), "its own place"),
-        (lambda: ledger.supersede(third, other), "was made to another applicant than"),
         (lambda: ledger.waive("p0"), "no promise 'p0'"),
         (lambda: ledger.decide(third, "honour"), "is not broken"),
         (lambda: ledger.decide("p0", "honour"), "no promise 'p0'"),
@@ -239,29 +246,31 @@ def test_promises_are_waived_and_superseded_once(ledger, loan_plans):
     assert ledger.verify().ok
 
 
-def test_a_ledger_of_a_newer_version_is_refused_in_one_line(url, loan_plans):
-    with Ledger.open(url) as ledger:
+def test_a_ledger_of_another_version_is_refused_in_one_line(url, loan_plans):
+    with Ledger.open(url, create=True) as ledger:
         ledger.record(loan_plans[:2], **TERMS)
-        execute(ledger, "UPDATE alembic_version SET version_num = '0002'")
-    with pytest.raises(DataError, match=r"of version 0002, and this COPA knows those up to 0001; update COPA$"):
-        Ledger.open(url)
-
-
-def test_a_ledger_of_an_older_version_asks_for_its_upgrade(url, monkeypatch):
-    Ledger.open(url).close()
-    monkeypatch.setattr("copa.promises._storage.tables.VERSION", "0002")
-    with pytest.raises(DataError, match="of the older version 0001"):
+        execute(ledger, "UPDATE head SET version = 2")
+    with pytest.raises(DataError, match=r"of version 2, and this COPA knows version 1; update COPA$"):
         Ledger.open(url)
 
 
 def test_a_database_of_something_else_is_refused(url):
-    with Ledger.open(url) as ledger:
-        execute(ledger, "DROP TABLE alembic_version")
+    with Ledger.open(url, create=True) as ledger:
+        execute(ledger, "ALTER TABLE head RENAME TO tail")
     with pytest.raises(DataError, match="is a database of something else"):
+        Ledger.open(url, create=True)
+
+
+def test_no_ledger_is_made_unless_it_is_asked_for(url, tmp_path):
+    with pytest.raises(InvalidInputError, match=r"^no ledger at .*; pass --create .* or create=True in Python"):
         Ledger.open(url)
+    assert list(tmp_path.iterdir()) == []
+    Ledger.open(url, create=True).close()
+    with Ledger.open(url) as ledger:
+        assert ledger.verify().ok
 
 
-def test_places_without_a_ledger_are_refused(tmp_path, server):
+def test_places_that_cannot_hold_a_ledger_are_refused(tmp_path):
     for url, words in (
         (tmp_path / "no" / "p.db", "a folder that exists"),
         (tmp_path, "a folder that exists"),
@@ -271,22 +280,35 @@ def test_places_without_a_ledger_are_refused(tmp_path, server):
         (None, "must be a URL"),
     ):
         with pytest.raises(InvalidInputError, match=words):
-            Ledger.open(url)
-    with pytest.raises(InvalidInputError, match="does not exist"):
-        Ledger.open(tmp_path / "none.db", create=False)
-    with pytest.raises(DataError, match="holds no ledger"):
-        Ledger.open(f"{server}/postgres", create=False)
+            Ledger.open(url, create=True)
     (tmp_path / "text.db").write_text("not a database " * 100)
     with pytest.raises(DataError, match="not a database"):
         Ledger.open(tmp_path / "text.db")
 
 
-def test_a_password_is_never_shown(server):
-    address = server.replace("copa@", "copa:secret@")
-    with pytest.raises(DataError) as refusal:
-        Ledger.open(f"{address}/nowhere")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://copa:secret@127.0.0.1:1/nowhere",
+        "postgresql://127.0.0.1:1/nowhere?user=copa&password=secret",
+        "postgresql://copa@127.0.0.1:1/nowhere?sslpassword=secret&passfile=secret&sslkey=secret",
+        "postgresql:/copa:secret@127.0.0.1:1/nowhere",
+        "postgresql://copa:secret@127.0.0.1:port/nowhere",
+        "mysql://copa:secret@127.0.0.1/nowhere?password=secret",
+    ],
+)
+def test_a_password_is_never_shown(url):
+    with pytest.raises((DataError, InvalidInputError)) as refusal:
+        Ledger.open(url)
     assert "secret" not in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_name_of_a_ledger_has_no_secret_of_its_url(server):
+    url = f"{server}/postgres?password=secret&application_name=secret&sslmode=prefer"
+    with pytest.raises(InvalidInputError, match=r"no ledger at .*/postgres\?sslmode=prefer;") as refusal:
+        Ledger.open(url)
+    assert "secret" not in str(refusal.value)
 
 
 def test_rows_of_any_dtype_come_back_to_the_last_bit(small):

@@ -44,7 +44,7 @@ def started(*arguments):
 def run_and_kill(url, batch, folder, *, n_writers, n_steps, n_kills):
     """Writers at work, some of which are killed at random points and begin again; returns how many were killed."""
     rng = np.random.default_rng(0)
-    Ledger.open(url).close()
+    Ledger.open(url, create=True).close()
     tasks = [(url, batch, f"writer {k}", n_steps, folder / f"writer-{k}") for k in range(n_writers)]
     running = {started(*task): task for task in tasks}
     kills = 0

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from copa.promises import days
 from copa.promises._storage.database import Database
 from copa.promises._storage.digests import canonical, event_digest, personal_digest, terms_digest
 from copa.promises._storage.tables import events, head, layouts, personal, terms
@@ -71,7 +71,7 @@ class Writer:
     def __init__(self, connection: sa.Connection, recorded_by: str) -> None:
         self.connection = connection
         self._recorded_by = recorded_by
-        self._at = datetime.now(UTC).isoformat(timespec="microseconds")
+        self._at = days.now().isoformat(timespec="microseconds")
         # On PostgreSQL the next writer waits here; on SQLite it waits for the transaction.
         self._ledger, self.seq, self._digest = connection.execute(
             sa.select(head.c.ledger, head.c.seq, head.c.digest).with_for_update()
@@ -97,7 +97,7 @@ class Writer:
         if number is None:
             number = 1 + (connection.scalar(sa.select(sa.func.max(terms.c.id))) or 0)
             connection.execute(terms.insert(), {"id": number, **own})
-        self._terms[number] = terms_digest(layout, columns)
+        self._terms[number] = terms_digest((number, place), layout, columns)
         return int(number)
 
     def digest_of_terms(self, number: int) -> str:

@@ -1,7 +1,6 @@
 """Looking promises up, and ending them."""
 
 import json
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -11,8 +10,8 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.promises._storage.chain import NewEvent, Writer
 from copa.promises._storage.layouts import unpack_layout
-from copa.promises._storage.listing import closing, promises_query, read_terms
-from copa.promises._storage.tables import BROKEN, DECIDED, EXPIRED, SUPERSEDED, events, layouts, personal, terms
+from copa.promises._storage.listing import promises_query, read_terms
+from copa.promises._storage.tables import BROKEN, DECIDED, WAIVED, events, layouts, personal
 from copa.promises.redeem import Promise, promise_from
 
 
@@ -59,30 +58,11 @@ def require_open(writer: Writer, promise: str) -> str:
     return row.applicant or ""
 
 
-def end(writer: Writer, promise: str, kind: str, content: Mapping[str, Any], reason: str) -> None:
+def waive(writer: Writer, promise: str, reason: str) -> None:
     """End an open promise; the reason is kept as personal data."""
     applicant = require_open(writer, promise)
     said = {"reason": reason} if reason else None
-    writer.append([NewEvent(kind, promise, content, applicant=applicant, personal=said)])
-
-
-def supersede(writer: Writer, promise: str, by: str, reason: str) -> None:
-    """End an open promise in favour of another to the same applicant."""
-    if by == promise:
-        raise InvalidInputError(f"a promise cannot take its own place, got {shown(by)} twice")
-    if require_open(writer, promise) != require_open(writer, by):
-        raise InvalidInputError(
-            f"promise {shown(by)} was made to another applicant than {shown(promise)}, and cannot take its place"
-        )
-    end(writer, promise, SUPERSEDED, {"by": by}, reason)
-
-
-def expire(writer: Writer, as_of: date) -> list[str]:
-    """End all promises whose last day is over."""
-    query = promises_query().where(closing.c.kind.is_(None), terms.c.valid_until < as_of.isoformat())
-    over = [row.promise for row in writer.connection.execute(query.order_by(events.c.seq))]
-    writer.append([NewEvent(EXPIRED, promise, {"as_of": as_of.isoformat()}) for promise in over])
-    return over
+    writer.append([NewEvent(WAIVED, promise, applicant=applicant, personal=said)])
 
 
 def decide(writer: Writer, promise: str, decision: str, reason: str) -> None:

@@ -24,7 +24,8 @@ SECONDS_TO_WAIT = 60  # for another writer
 APPLICATION_ID = 0x434F5041  # "COPA", in the header of an SQLite file
 WRITES = "copa_writes"  # option of a connection whose transaction writes
 LOCK = 0x434F5041  # number of PostgreSQL's advisory lock under which tables are made
-MIGRATIONS = Path(__file__).parent / "migrations"
+NOT_SECRET = ("host", "port", "user", "dbname", "sslmode")  # what a URL's query may say in a message
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+]+:")  # of a URL; one letter is a drive
 
 
 class Database:
@@ -37,19 +38,17 @@ class Database:
         file.
     create : bool
         Make the ledger if there is none.
-    upgrade : bool
-        Bring the tables of an older version to this one.
     """
 
-    def __init__(self, url: str, *, create: bool, upgrade: bool) -> None:
+    def __init__(self, url: str, *, create: bool) -> None:
         self.url = read_url(url)
-        self.name = self.url.render_as_string(hide_password=True)
+        self.name = public_name(self.url)
         self.file = Path(str(self.url.database)) if self.is_sqlite else None
         if self.file is not None:
             self._require_place(self.file, create=create)
         self.engine = self._engine()
         try:
-            self._prepare(create=create, upgrade=upgrade)
+            self._prepare(create=create)
         except BaseException:
             self.engine.dispose()
             raise
@@ -76,7 +75,7 @@ class Database:
         if file.is_dir() or not file.absolute().parent.is_dir():
             raise InvalidInputError(f"the ledger must be a file in a folder that exists, got {file}")
         if not create and not file.is_file():
-            raise InvalidInputError(f"the ledger {file} does not exist (looked for {file.absolute()})")
+            raise self._absent()
         try:  # rows of people: nobody else reads the file, nor the log that SQLite puts beside it
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
@@ -84,43 +83,34 @@ class Database:
         except OSError as error:
             raise InvalidInputError(f"the ledger {file} cannot be made: {error.strerror}") from error
 
-    def _prepare(self, *, create: bool, upgrade: bool) -> None:
+    def _absent(self) -> InvalidInputError:
+        where = self.name if self.file is None else self.file.absolute()
+        return InvalidInputError(
+            f"no ledger at {where}; pass --create (to `copa promises record` or `copa serve`), or create=True in "
+            "Python, to make one"
+        )
+
+    def _prepare(self, *, create: bool) -> None:
         """Make the tables if there are none; refuse those of another program, or of a newer version."""
         with self.reading() as connection:
-            found = self._version(connection)
-        if found is None and not create:
-            raise DataError(f"{self.name} holds no ledger")
-        if found is None:
+            names = sa.inspect(connection).get_table_names()
+        if not names and not create:
+            raise self._absent()
+        if not names:
             self._create()
-        elif found < tables.VERSION and not upgrade:
-            raise DataError(
-                f"the ledger {self.name} is of the older version {found}, and this COPA writes {tables.VERSION}; make "
-                "a copy of it, then open it once with Ledger.open(url, upgrade=True)"
-            )
-        elif found < tables.VERSION:
-            self._upgrade()
+        elif tables.head.name not in names:
+            raise DataError(f"{self.name} is a database of something else: it has the table {shown(names[0])}")
         with self.reading() as connection:
-            if self._version(connection) is None or len(connection.execute(sa.select(tables.head)).all()) != 1:
+            found = connection.scalars(sa.select(tables.head.c.version)).all()
+            if len(found) != 1:
                 raise self.damaged("its head is not there")
+            if found[0] != tables.VERSION:
+                raise DataError(
+                    f"the ledger {self.name} is of version {shown(found[0])}, and this COPA knows version "
+                    f"{tables.VERSION}; update COPA"
+                )
             if self.is_sqlite and connection.scalar(sa.text("PRAGMA journal_mode")) != "wal":
                 raise self.damaged("its write-ahead log was turned off")
-
-    def _version(self, connection: sa.Connection) -> str | None:
-        """Version of the tables; None where there is none at all."""
-        names = sa.inspect(connection).get_table_names()
-        if not names:
-            return None
-        if tables.version.name not in names:
-            raise DataError(f"{self.name} is a database of something else: it has the table {shown(names[0])}")
-        found = connection.scalars(sa.select(tables.version.c.version_num)).all()
-        if len(found) != 1 or not re.fullmatch(r"[0-9]{4}", found[0]):
-            raise self.damaged(f"its version is {shown(found[0] if found else None)}")
-        if found[0] > tables.VERSION:
-            raise DataError(
-                f"the ledger {self.name} is of version {found[0]}, and this COPA knows those up to {tables.VERSION}; "
-                "update COPA"
-            )
-        return str(found[0])
 
     def _create(self) -> None:
         if self.is_sqlite:
@@ -130,31 +120,23 @@ class Database:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
             if sa.inspect(connection).get_table_names():
                 return  # another process was faster
-            migrate(connection)
+            tables.metadata.create_all(connection)
             name, now = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
-            connection.execute(
-                tables.head.insert(), {"ledger": name, "created": now, "seq": 0, "digest": origin(name, now)}
-            )
+            first = {"version": tables.VERSION, "ledger": name, "created": now}
+            connection.execute(tables.head.insert(), first | {"seq": 0, "digest": origin(tables.VERSION, name, now)})
             if self.is_sqlite:
                 connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.exec_driver_sql(f"PRAGMA user_version={int(tables.VERSION)}")
-        if self.is_sqlite:
-            self.outside("PRAGMA wal_checkpoint(TRUNCATE)")  # `verify` reads the header of the file
-
-    def _upgrade(self) -> None:
-        with self.writing() as connection:
-            if not self.is_sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
-            migrate(connection)
-            if self.is_sqlite:
-                connection.exec_driver_sql(f"PRAGMA user_version={int(tables.VERSION)}")
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one state of the ledger."""
+        """A transaction that sees one state of the ledger, whatever others write meanwhile."""
         try:
-            with self.errors_named(), self.engine.connect() as connection, connection.begin():
-                yield connection
+            with self.errors_named(), self.engine.connect() as plain:
+                # SQLite's transaction is such a snapshot from its first SELECT on.
+                how = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+                connection = plain.execution_options(**how)
+                with connection.begin():
+                    yield connection
         except CopaError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # bytes that are not what was written
@@ -219,7 +201,7 @@ def read_url(url: Any) -> sa.URL:
         raise InvalidInputError(
             f"the ledger must be a URL, such as postgresql://host/name, or a file, got {shown(url)}"
         )
-    if "://" not in text:
+    if "://" not in text and not SCHEME.match(text):
         return sa.URL.create("sqlite", database=text)
     try:
         read = sa.make_url(text)
@@ -235,15 +217,10 @@ def read_url(url: Any) -> sa.URL:
     return read
 
 
-def migrate(connection: sa.Connection, version: str = "head") -> None:
-    """Bring the tables of a database to a version."""
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, version)
+def public_name(url: sa.URL) -> str:
+    """The URL as messages show it: without a password, and without anything in its query that may be a secret."""
+    query = {name: value for name, value in url.query.items() if name in NOT_SECRET}
+    return url.set(query=query).render_as_string(hide_password=True)
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:

@@ -2,7 +2,7 @@
 
 The digest of an event is the SHA-256 of the canonical JSON of the digest before it, its sequence number, its columns,
 and the digests of what it refers to: the terms and the personal data. The first event follows the digest of the
-ledger's own name and time of making. Personal data enter by a digest that has a random salt, so that the chain can be
+ledger's own version, name and time of making. Personal data enter by a digest that has a random salt, so that the chain can be
 checked when they and the salt are deleted, and nobody can find out then by trying what they were.
 """
 
@@ -26,14 +26,14 @@ def sha256(text: str | bytes) -> str:
     return hashlib.sha256(text.encode("ascii") if isinstance(text, str) else text).hexdigest()
 
 
-def origin(ledger: str, created: str) -> str:
+def origin(version: int, ledger: str, created: str) -> str:
     """What the first event of a ledger follows."""
-    return sha256(canonical(["copa-ledger", ledger, created]))
+    return sha256(canonical(["copa-ledger", version, ledger, created]))
 
 
-def terms_digest(layout: bytes, columns: Sequence[str]) -> str:
-    """Digest of terms: their layout, and the columns `model_version`, `made`, `valid_until` and `content`."""
-    return sha256(canonical([sha256(layout), *columns]))
+def terms_digest(numbers: tuple[int, int], layout: bytes, columns: Sequence[str]) -> str:
+    """Digest of terms: their number and that of their layout, the layout, and their other columns."""
+    return sha256(canonical([*numbers, sha256(layout), *columns]))
 
 
 def personal_digest(salt: str, applicant: str, content: str) -> str:

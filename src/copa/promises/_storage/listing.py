@@ -54,27 +54,21 @@ def promises_query() -> sa.Select[Any]:
 
 
 def with_status(query: sa.Select[Any], status: str, as_of: date) -> sa.Select[Any]:
-    """Only promises of a status; one that is open beyond its last day is expired, before it is made it is none."""
+    """Only promises of a status that were made by a day; one that is open beyond its last day is expired."""
+    query = query.where(terms.c.made <= as_of.isoformat())
     in_time = terms.c.valid_until >= as_of.isoformat()
     if status == ALL:
         return query
-    if status == OPEN:
-        return query.where(closing.c.kind.is_(None), in_time, terms.c.made <= as_of.isoformat())
-    if status == EXPIRED:
-        return query.where(sa.or_(closing.c.kind == EXPIRED, sa.and_(closing.c.kind.is_(None), sa.not_(in_time))))
+    if status in (OPEN, EXPIRED):
+        return query.where(closing.c.kind.is_(None), in_time if status == OPEN else sa.not_(in_time))
     return query.where(closing.c.kind == status)
 
 
 def read_counts(connection: sa.Connection, as_of: date) -> dict[str, int]:
     """Number of promises of each status; no promise is read."""
-    ended = sa.and_(closing.c.promise == events.c.promise, IS_CLOSING)
     in_time = (terms.c.valid_until >= as_of.isoformat()).label("in_time")
-    query = (
-        sa.select(closing.c.kind, in_time, sa.func.count())
-        .select_from(events.join(terms, terms.c.id == events.c.terms).outerjoin(closing, ended))
-        .where(events.c.kind == PROMISED)
-        .group_by(closing.c.kind, in_time)
-    )
+    query = with_status(promises_query(), ALL, as_of)
+    query = query.with_only_columns(closing.c.kind, in_time, sa.func.count()).group_by(closing.c.kind, in_time)
     counts = dict.fromkeys(STATUSES, 0)
     for kind, is_valid, number in connection.execute(query):
         counts[kind or (OPEN if is_valid else EXPIRED)] += number

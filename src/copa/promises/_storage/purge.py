@@ -32,7 +32,7 @@ def _ended(connection: sa.Connection, before: date) -> tuple[int, list[int]]:
     day = before.isoformat()
     own = events.alias("own")
     ended = sa.and_(closing.c.promise == events.c.promise, IS_CLOSING)
-    over = sa.or_(closing.c.at < day, sa.and_(closing.c.at.is_(None), terms.c.valid_until < day))
+    over = sa.or_(closing.c.at < day, terms.c.valid_until < day)
     query = (
         sa.select(personal.c.seq, events.c.promise)
         .select_from(

@@ -1,4 +1,4 @@
-"""The tables of a ledger, as SQLAlchemy knows them; the modules in `migrations` make them.
+"""The tables of a ledger.
 
 No fact is stored twice. What a query needs is a column, and the digest of an event is taken from the columns
 themselves, so that there is no copy beside the chain which could say something else. The exceptions are `head`, which
@@ -6,7 +6,7 @@ repeats the last event so that writers have one row to wait for, and `personal.i
 recorded again is found; `verify` computes both anew.
 
 head
-    One row: name of the ledger, when it was made, number and digest of the last event.
+    One row: version of the tables, name of the ledger, when it was made, number and digest of the last event.
 layouts
     Columns and dtypes of promised rows, as a table without rows.
 terms
@@ -17,65 +17,81 @@ personal
     What an event says of a person: the only table that `purge` deletes from. The event holds a salted digest of it.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
-VERSION = "0001"  # of the tables, which is the newest migration
+VERSION = 1  # of the tables
 
-PROMISED, REDEEMED, KEPT, BROKEN = "promised", "redeemed", "kept", "broken"
-EXPIRED, WAIVED, SUPERSEDED = "expired", "waived", "superseded"
+PROMISED, REDEEMED, KEPT, BROKEN, WAIVED = "promised", "redeemed", "kept", "broken", "waived"
 DECIDED, PURGED = "decided", "purged"
-CLOSING = (KEPT, BROKEN, EXPIRED, WAIVED, SUPERSEDED)  # kinds of events after which a promise binds no more
-OPEN, ALL = "open", "all"
-STATUSES = (OPEN, *CLOSING)
+CLOSING = (KEPT, BROKEN, WAIVED)  # kinds of events after which a promise binds no more
+OPEN, EXPIRED, ALL = "open", "expired", "all"  # by the dates of a promise that no event has ended
+STATUSES = (OPEN, KEPT, BROKEN, EXPIRED, WAIVED)
 
 metadata = sa.MetaData()
-SEQ = sa.BigInteger()
+SEQ = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def _column(name: str, kind: Any, *keys: sa.ForeignKey, **more: Any) -> "sa.Column[Any]":
+    """A column that always holds something, unless `nullable` is given."""
+    return sa.Column(name, kind, *keys, **({"nullable": False} | more))
+
 
 head = sa.Table(
     "head",
     metadata,
-    sa.Column("ledger", sa.Text, primary_key=True),
-    sa.Column("created", sa.Text),
-    sa.Column("seq", SEQ),
-    sa.Column("digest", sa.Text),
+    _column("version", sa.Integer),
+    _column("ledger", sa.Text, primary_key=True),
+    _column("created", sa.Text),
+    _column("seq", sa.BigInteger),
+    _column("digest", sa.Text),
 )
 layouts = sa.Table(
-    "layouts", metadata, sa.Column("id", sa.Integer, primary_key=True), sa.Column("content", sa.LargeBinary)
+    "layouts",
+    metadata,
+    _column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _column("content", sa.LargeBinary),
 )
 terms = sa.Table(
     "terms",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("layout", sa.Integer),
-    sa.Column("model_version", sa.Text),
-    sa.Column("made", sa.Text),
-    sa.Column("valid_until", sa.Text),
-    sa.Column("content", sa.Text),
+    _column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _column("layout", sa.Integer, sa.ForeignKey("layouts.id")),
+    _column("model_version", sa.Text),
+    _column("made", sa.Text),
+    _column("valid_until", sa.Text),
+    _column("content", sa.Text),
 )
 events = sa.Table(
     "events",
     metadata,
-    sa.Column("seq", SEQ, primary_key=True),
-    sa.Column("kind", sa.Text),
-    sa.Column("promise", sa.Text),
-    sa.Column("at", sa.Text),
-    sa.Column("recorded_by", sa.Text),
-    sa.Column("terms", sa.Integer),
-    sa.Column("content", sa.Text),
-    sa.Column("personal", sa.Text),
-    sa.Column("digest", sa.Text),
+    _column("seq", SEQ, primary_key=True, autoincrement=False),
+    _column("kind", sa.Text),
+    _column("promise", sa.Text),
+    _column("at", sa.Text),
+    _column("recorded_by", sa.Text),
+    _column("terms", sa.Integer, sa.ForeignKey("terms.id"), nullable=True),
+    _column("content", sa.Text),
+    _column("personal", sa.Text, nullable=True),
+    _column("digest", sa.Text),
 )
 personal = sa.Table(
     "personal",
     metadata,
-    sa.Column("seq", SEQ, primary_key=True),
-    sa.Column("salt", sa.Text),
-    sa.Column("applicant", sa.Text),
-    sa.Column("content", sa.Text),
-    sa.Column("identity", sa.Text),
+    _column("seq", SEQ, sa.ForeignKey("events.seq"), primary_key=True, autoincrement=False),
+    _column("salt", sa.Text),
+    _column("applicant", sa.Text),
+    _column("content", sa.Text),
+    _column("identity", sa.Text, nullable=True),
 )
-version = sa.Table("alembic_version", metadata, sa.Column("version_num", sa.String(32), primary_key=True))
 
+# Kinds that end a promise, with values and not parameters: the query must be in the words of the index that answers it.
+_KINDS = ", ".join(f"'{kind}'" for kind in CLOSING)
+_CLOSED = sa.text(f"kind IN ({_KINDS})")
+IS_CLOSING = sa.text(f"closing.kind IN ({_KINDS})")
 
-# Whether the event `closing` ends a promise, in the words of the index that finds it: with values, not parameters.
-IS_CLOSING = sa.text("closing.kind IN ({})".format(", ".join(f"'{kind}'" for kind in CLOSING)))
+sa.Index("events_of_promise", events.c.promise)
+sa.Index("one_end_of_a_promise", events.c.promise, unique=True, sqlite_where=_CLOSED, postgresql_where=_CLOSED)
+sa.Index("promises_of_applicant", personal.c.applicant)
+sa.Index("one_promise_of_its_kind", personal.c.identity, unique=True)

@@ -1,23 +1,54 @@
 """Checking a ledger: every event against its digest, and everything beside the chain against the events."""
 
 import json
+import re
+import sqlite3
 from bisect import bisect_right
-from collections.abc import Generator
-from contextlib import closing
-from typing import Any
+from collections.abc import Generator, Iterator
+from contextlib import closing as closed
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from copa._core.words import counted
-from copa.exceptions import CopaError
-from copa.promises._storage.checkpoint import Checkpoint
+from copa._core.words import counted, shown
+from copa.exceptions import CopaError, InvalidInputError
 from copa.promises._storage.database import Database
 from copa.promises._storage.digests import event_digest, identity_of, origin, personal_digest, terms_digest
-from copa.promises._storage.sqlite_file import file_digest, file_faults
-from copa.promises._storage.tables import PROMISED, PURGED, events, head, layouts, personal, terms
+from copa.promises._storage.listing import closing
+from copa.promises._storage.tables import (
+    IS_CLOSING,
+    PROMISED,
+    PURGED,
+    events,
+    head,
+    layouts,
+    metadata,
+    personal,
+    terms,
+)
 from copa.promises.ledger_check import LedgerCheck
 
 BLOCK = 10_000
+CHECKPOINT = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
+
+
+class Checkpoint(NamedTuple):
+    """How far a ledger was: number of events, and digest of the last one."""
+
+    events: int
+    digest: str
+
+
+def read_checkpoint(text: Any) -> Checkpoint:
+    """Read a checkpoint that `verify` gave."""
+    found = CHECKPOINT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidInputError(
+            f"expect must be a checkpoint that `verify` gave, number of events and digest as 12:9f86d0..., got "
+            f"{shown(text)}"
+        )
+    return Checkpoint(int(found[1]), found[2])
 
 
 class _Fault(Exception):  # noqa: N818 - what is found, not what goes wrong here
@@ -28,62 +59,55 @@ class _Fault(Exception):  # noqa: N818 - what is found, not what goes wrong here
         self.seq = seq
 
 
-def verify(database: Database, checkpoint: Checkpoint | None) -> LedgerCheck:
-    """Check a whole ledger; see `Ledger.verify`."""
-    chain = _Chain(checkpoint)
+def verify(database: Database, expected: Checkpoint | None) -> LedgerCheck:
+    """Check a whole ledger, all of it in one snapshot; see `Ledger.verify`."""
+    chain = _Chain(expected)
     try:
         with database.reading() as connection:
             chain.check(connection)
-            faults = list(file_faults(database, connection)) if database.is_sqlite else []
-            faults += _byte_faults(database, checkpoint, chain.seq)
-        if faults:
-            return LedgerCheck(ok=False, first_bad=None, events=chain.seq, message=faults[0])
-    except _Fault as fault:
-        return LedgerCheck(ok=False, first_bad=fault.seq, events=chain.seq, message=str(fault))
+            fault = next(_file_faults(connection), "") if database.is_sqlite else ""
+    except _Fault as error:
+        return LedgerCheck(ok=False, first_bad=error.seq, events=chain.seq, message=str(error))
     except CopaError as error:
         return LedgerCheck(ok=False, first_bad=chain.seq + 1, events=chain.seq, message=str(error))
-    return LedgerCheck(ok=True, first_bad=None, events=chain.seq)
-
-
-def _byte_faults(database: Database, checkpoint: Checkpoint | None, n_events: int) -> list[str]:
-    """Compare an SQLite file to which no event was added since the checkpoint with what it was then, byte by byte.
-
-    This finds what no query can see: changes in unused places of the file.
-    """
-    if database.file is None or checkpoint is None or checkpoint.file is None or checkpoint.events != n_events:
-        return []
-    digest = file_digest(database.file)
-    if digest in (None, checkpoint.file):
-        return []
-    return ["the file is not, byte by byte, the one of the checkpoint, although no event was added"]
+    return LedgerCheck(
+        ok=not fault,
+        first_bad=None,
+        events=chain.seq,
+        message=fault,
+        checkpoint="" if fault else f"{chain.seq}:{chain.digest}",
+    )
 
 
 class _Chain:
     """Walks along the events, and remembers how far it came."""
 
-    def __init__(self, checkpoint: Checkpoint | None) -> None:
-        self._checkpoint = checkpoint
-        self._digest = ""
+    def __init__(self, expected: Checkpoint | None) -> None:
+        self._expected = expected
+        self.digest = ""
         self._terms: dict[int, str] = {}
         self._used: set[int] = set()
-        self._purged = _Ranges()
+        self._purged = _Purges()
         self.seq = 0
 
     def check(self, connection: sa.Connection) -> None:
         own = connection.execute(sa.select(head)).one()
-        self._digest = origin(own.ledger, own.created)
-        self._compare(own.ledger)
+        self.digest = origin(own.version, own.ledger, own.created)
+        self._compare()
         raw = {row.id: row.content for row in connection.execute(sa.select(layouts))}
         known = connection.execute(sa.select(terms)).all()
         self._terms = {
-            row.id: terms_digest(raw[row.layout], (row.model_version, row.made, row.valid_until, row.content))
+            row.id: terms_digest(
+                (row.id, row.layout), raw[row.layout], (row.model_version, row.made, row.valid_until, row.content)
+            )
             for row in known
         }
-        self._purged = _Ranges(connection.scalars(sa.select(events.c.content).where(events.c.kind == PURGED)).all())
-        with closing(_rows(connection)) as rows:
+        purges = sa.select(events.c.seq, events.c.at, events.c.content).where(events.c.kind == PURGED)
+        self._purged = _Purges(connection.execute(purges).all())
+        with closed(_rows(connection)) as rows:
             for row in rows:
                 self._check_event(row)
-                self._compare(own.ledger)
+                self._compare()
         self._require_end(own)
         if set(self._terms) != self._used or {row.layout for row in known} != set(raw):
             raise _Fault("there are terms that belong to no event")
@@ -94,6 +118,7 @@ class _Chain:
         )
         for seq in connection.scalars(alone.limit(1)):
             raise _Fault(f"there are personal data of event {seq}, which has none", seq)
+        self._purged.require_ended(connection)
 
     def _check_event(self, row: Any) -> None:
         expected = self.seq + 1
@@ -101,16 +126,16 @@ class _Chain:
             raise _Fault(f"event {expected} is missing: event {row.seq} comes after event {self.seq}", expected)
         columns = (row.seq, row.kind, row.promise, row.at, row.recorded_by, row.content, row.personal)
         own = None if row.terms is None else self._terms.get(row.terms, "missing")
-        digest = event_digest(self._digest, columns, own)
+        digest = event_digest(self.digest, columns, own)
         if digest != row.digest:
             raise _Fault(f"event {expected} was changed, or the one before it was", expected)
         if row.terms is not None:
             self._used.add(row.terms)
         self._check_person(row, own)
-        self.seq, self._digest = expected, digest
+        self.seq, self.digest = expected, digest
 
     def _check_person(self, row: Any, own: str | None) -> None:
-        gone = row.seq in self._purged
+        gone = self._purged.find(row.seq) is not None
         if row.salt is None:
             if row.personal is not None and not gone:
                 raise _Fault(f"the personal data of event {row.seq} are missing, and were not purged", row.seq)
@@ -124,22 +149,18 @@ class _Chain:
         if row.identity != same:
             raise _Fault(f"the identity of event {row.seq} was changed", row.seq)
 
-    def _compare(self, ledger: str) -> None:
-        """Compare with the checkpoint, where the walk is just there."""
-        known = self._checkpoint
-        if known is None or known.events != self.seq:
-            return
-        if known.ledger != ledger or known.digest != self._digest:
+    def _compare(self) -> None:
+        """Compare with what is expected, where the walk is just there."""
+        if self._expected is not None and self._expected.events == self.seq and self._expected.digest != self.digest:
             raise _Fault(f"the first {counted(self.seq, 'event')} are not those of the checkpoint", self.seq or None)
 
     def _require_end(self, own: Any) -> None:
         last = self.seq
-        if self._checkpoint is not None and self._checkpoint.events > last:
-            said = self._checkpoint.events
-            raise _Fault(f"events {last + 1} to {said} are missing, which the checkpoint counts", last + 1)
+        if self._expected is not None and self._expected.events > last:
+            raise _Fault(f"events {last + 1} to {self._expected.events} of the checkpoint are missing", last + 1)
         if own.seq > last:
             raise _Fault(f"events {last + 1} to {own.seq} are missing at the end", last + 1)
-        if (own.seq, own.digest) != (last, self._digest):
+        if (own.seq, own.digest) != (last, self.digest):
             raise _Fault(f"the head of the ledger is not its last event, {last}", last or None)
 
 
@@ -159,13 +180,80 @@ def _rows(connection: sa.Connection) -> Generator[Any]:
         yield from result
 
 
-class _Ranges:
-    """Numbers of events whose personal data were purged."""
+class _Purge(NamedTuple):
+    """A run of events whose personal data were purged, and the event that says so."""
 
-    def __init__(self, contents: Any = ()) -> None:
-        ranges = sorted(tuple(part) for content in contents for part in json.loads(content)["events"])
-        self._first, self._last = [first for first, _ in ranges], [last for _, last in ranges]
+    first: int
+    last: int
+    seq: int
+    before: str
 
-    def __contains__(self, seq: int) -> bool:
+
+class _Purges:
+    """Events whose personal data were purged."""
+
+    def __init__(self, rows: Any = ()) -> None:
+        self._runs: list[_Purge] = []
+        for row in rows:
+            content = json.loads(row.content)
+            if content["before"] > row.at[:10]:
+                raise _Fault(f"event {row.seq} is a purge of a day that had not come", row.seq)
+            self._runs += [_Purge(first, last, row.seq, content["before"]) for first, last in content["events"]]
+        self._runs.sort()
+        self._first = [run.first for run in self._runs]
+
+    def find(self, seq: int) -> _Purge | None:
+        """The purge of an event's personal data; None where they were not purged."""
         k = bisect_right(self._first, seq)
-        return k > 0 and seq <= self._last[k - 1]
+        return self._runs[k - 1] if k > 0 and seq <= self._runs[k - 1].last else None
+
+    def require_ended(self, connection: sa.Connection) -> None:
+        """Raise for a purge of a promise that had not ended before the purge's day: `Ledger.purge` makes none."""
+        own = events.alias("own")
+        query = (
+            sa.select(own.c.seq, own.c.promise, terms.c.valid_until, closing.c.seq.label("closed"), closing.c.at)
+            .select_from(
+                own.outerjoin(personal, personal.c.seq == own.c.seq)
+                .join(events, sa.and_(events.c.promise == own.c.promise, events.c.kind == PROMISED))
+                .join(terms, terms.c.id == events.c.terms)
+                .outerjoin(closing, sa.and_(closing.c.promise == own.c.promise, IS_CLOSING))
+            )
+            .where(own.c.personal.is_not(None), personal.c.seq.is_(None))
+        )
+        with connection.execution_options(yield_per=BLOCK).execute(query) as result:
+            for row in result:
+                purge = self.find(row.seq)
+                if purge is None:
+                    continue  # the walk has said so
+                closed_before = row.closed is not None and row.closed < purge.seq and row.at < purge.before
+                if row.seq > purge.seq or not (closed_before or row.valid_until < purge.before):
+                    raise _Fault(f"event {purge.seq} purged promise {row.promise}, which had not ended", purge.seq)
+
+
+def _file_faults(connection: sa.Connection) -> Iterator[str]:
+    """Yield what is wrong with a file of SQLite: its pages and indices, its schema."""
+    for fault in connection.scalars(sa.text("PRAGMA integrity_check(5)")).all():
+        if fault != "ok":
+            yield f"the file is damaged: {fault}"
+    if connection.scalars(sa.text("SELECT 1 FROM pragma_foreign_key_check")).first():
+        yield "the file is damaged: a row refers to another one that is not there"
+    if _schema(connection) != _expected_schema():
+        yield "tables or indices are not those of a ledger"
+
+
+def _schema(connection: sa.Connection) -> frozenset[tuple[Any, ...]]:
+    return frozenset(
+        tuple(row) for row in connection.execute(sa.text("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+    )
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> frozenset[tuple[Any, ...]]:
+    """The schema of a new ledger."""
+    engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(":memory:"))
+    try:
+        with engine.begin() as connection:
+            metadata.create_all(connection)
+            return _schema(connection)
+    finally:
+        engine.dispose()

@@ -49,7 +49,10 @@ export class LetterDialog {
     find("letter").hidden = false;
     find("print-letter").disabled = false;
     const named = letter.protected.map((column) => (this.store.feature(column) || { title: column }).title);
-    this.say(named.length ? "Note: a reason in this letter looks like a protected attribute: " + named.join(", ") + "." : "");
+    const notes = [];
+    if (named.length) { notes.push("Note: a reason in this letter looks like a protected attribute: " + named.join(", ") + "."); }
+    if (letter.fragile_left_out) { notes.push("The plan is fragile: its options are below the guarantee asked for, and are left out."); }
+    this.say(notes.join(" "));
   }
 
   say(words, isWrong = false) {

@@ -3,8 +3,10 @@ import { get, plainWords, post } from "./api.js";
 import { announce, atLeast, button, facts, make, note, table } from "./dom.js";
 
 const isOffered = "promises" in document.documentElement.dataset; // the page itself says whether there is a ledger
-const PROMISABLE = ["ok", "fragile"];
+const PROMISABLE = ["ok", "fragile"]; // a fragile one when the dialog says so
+const WHO = "copa-recorded-by"; // kept for the session
 const MOST_LISTED = 20;
+const FRAGILE = "This plan is fragile: below the guarantee asked for. Promise it all the same";
 
 // ---- an option becomes a promise
 function today(years = 0) {
@@ -23,6 +25,7 @@ function recordBody(plan, number, form) {
   return {
     ...wishes, applicant, name: value("promise-name"), options: [number], rows: [plan.entry.options[number - 1].row],
     valid_for: value("promise-until"), recorded_by: value("promise-by"),
+    include_fragile: form.querySelector("#promise-fragile")?.checked ?? false,
   };
 }
 
@@ -40,7 +43,8 @@ function openDialog(plan, number, opener) {
     note("The ledger stores whom it is promised to, all values of the option with their ranges, and the guarantee, so that a retrained model can be tried on it before it is used."),
     field("promise-name", "Applicant: name or reference", { required: true, maxlength: "200", value: plan.label || "" }),
     field("promise-until", "Valid until", { type: "date", required: true, min: today(), value: today(1) }),
-    field("promise-by", "Recorded by (may stay empty)", { maxlength: "200" }),
+    field("promise-by", "Recorded by", { required: true, maxlength: "200", value: sessionStorage.getItem(WHO) || "" }),
+    ...(plan.entry.status === "fragile" ? [field("promise-fragile", FRAGILE, { type: "checkbox", required: true })] : []),
     make("div", { class: "row" }, [make("button", { type: "submit", text: "Record the promise" }), close]),
     said,
   ]);
@@ -53,6 +57,7 @@ function openDialog(plan, number, opener) {
     said.textContent = "Recording …";
     try {
       const body = recordBody(plan, number, form), { promises: [made] } = await post("v1/promises", body);
+      sessionStorage.setItem(WHO, body.recorded_by);
       place = recorded(made, body.valid_for);
       opener.replaceWith(place);
       announce("Option " + number + " is promised to " + body.name + ", and recorded.");

@@ -23,7 +23,7 @@ Day = Annotated[
     StrictStr,
     Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"}, examples=["2027-03-31"]),
 ]
-SAID = ("sender", "contact", "valid_until", "date", "without_protected")
+SAID = ("sender", "contact", "valid_until", "date", "without_protected", "include_fragile")
 
 
 class LetterBody(WishesBody):
@@ -37,6 +37,9 @@ class LetterBody(WishesBody):
     date: Day | None = Field(default=None, description="Day of the letters.")
     without_protected: StrictBool = Field(
         default=False, description="Leave out reasons that look like protected attributes; the letters say so."
+    )
+    include_fragile: StrictBool = Field(
+        default=False, description="Offer options of fragile plans, below the guarantee that was asked for."
     )
 
 
@@ -56,6 +59,7 @@ class LetterEntry(Answer):
     message: str = Field(description="Why there is no letter; empty where there is one.")
     reasons: list[LetterReason]
     protected: list[str] = Field(description="Columns among the reasons that look like protected attributes.")
+    fragile_left_out: int = Field(description="Options of a fragile plan that the letter does not offer.")
 
 
 class LetterAnswer(Answer):
@@ -98,6 +102,7 @@ def _entry(i: int, made: Letter | None = None, message: str = "") -> dict[str, A
         "message": message,
         "reasons": [{"column": reason.column, "contribution": float(reason.contribution)} for reason in told],
         "protected": [] if made is None else list(made.protected),
+        "fragile_left_out": 0 if made is None else made.fragile_left_out,
     }
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from copa.service.answers import encoded
 from copa.service.routes.answer_models import Answer, Body, Cell
@@ -21,7 +21,8 @@ from copa.service.routes.resources import (
 
 router = new_router("promises")
 Line = Annotated[StrictStr, Field(max_length=200)]
-Status = Literal["open", "kept", "broken", "expired", "waived", "superseded"]
+Named = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+Status = Literal["open", "kept", "broken", "expired", "waived"]
 Number = Annotated[int, Field(strict=True, ge=1, le=79), AsWhole]
 SLOW: dict[int | str, dict[str, Any]] = {422: {"description": "No such thing"}, 504: {"description": "Too long"}}
 Outcome = Literal["kept", "broken", "not fulfilled"]
@@ -31,7 +32,7 @@ class RecordBody(WishesBody):
     """An applicant, what was asked for, and which options are promised."""
 
     applicant: Applicant = Field(description="From each column to its value, as for /v1/plan.")
-    name: Annotated[StrictStr, Field(min_length=1, max_length=200)] = Field(description="Whom the promise is made to.")
+    name: Named = Field(description="Whom the promise is made to.")
     options: list[Number] | None = Field(
         default=None, min_length=1, max_length=79, description="Numbers of the options; null for all that can be."
     )
@@ -42,7 +43,10 @@ class RecordBody(WishesBody):
     made: Day | None = Field(default=None, description="Day on which it is made; today, if null.")
     model_version: Line = Field(default="", description="What the model is called; the service's own word, if empty.")
     may_differ: list[Line] = Field(default=[], max_length=1000, description="Columns that may change, such as an age.")
-    recorded_by: Line = Field(default="", description="Who records it; the service's own user, if empty.")
+    recorded_by: Named = Field(description="Who records it.")
+    include_fragile: StrictBool = Field(
+        default=False, description="Promise options of a fragile plan, below the guarantee that was asked for."
+    )
 
 
 class Promised(Answer):
@@ -88,7 +92,7 @@ class RedeemBody(Body):
     decision: Literal["honour", "refuse"] | None = None
     reason: Annotated[StrictStr, Field(max_length=2000)] = Field(default="", description="A refusal needs one.")
     may_differ: list[Line] = Field(default=[], max_length=1000)
-    recorded_by: Line = ""
+    recorded_by: Named = Field(description="Who records it.")
 
 
 class RedeemAnswer(Answer):
@@ -110,6 +114,7 @@ class CheckAnswer(Answer):
     events: int
     first_bad: int | None = Field(description="The first event that is not as it was.")
     message: str = Field(description="What is wrong; empty where nothing is.")
+    checkpoint: str = Field(description="For `copa promises verify --expect` later; empty where something is wrong.")
 
 
 class SummaryAnswer(Answer):

@@ -1,1 +1,0 @@
-"""Versions of a ledger's tables, which alembic makes one from another."""
