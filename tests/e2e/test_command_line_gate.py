@@ -31,7 +31,7 @@ def files(tmp_path_factory):
     (folder / "candidate.skops").write_bytes(pack_estimator(harsher))
     save_bundle(folder / "bank.copa", bank, table.head(0), {})
     batch = bank.plan(declined[~model.predict(declined)].head(12))
-    with Ledger.open(folder / "promises.db") as ledger:
+    with Ledger.open(folder / "promises.db", create=True) as ledger:
         ledger.record(batch, model_version="2026-01", valid_for="24 months", made="2026-01-15")
         ledger.promises(as_of="2026-11-18").to_csv(folder / "promises.csv")
     batch.save(folder / "plans.zip")

@@ -208,3 +208,21 @@ def test_applicants_without_an_answer_are_counted(bundle, people, tmp_path):
     table.head(2).to_csv(tmp_path / "few.csv", index=False)
     result = copa("letter", bundle, tmp_path / "few.csv", "--id", "name", "-o", tmp_path / "l", "--json")
     assert json.loads(result.stdout)["without_letter"]["unreadable"] == 1
+
+
+def test_options_of_fragile_plans_are_mailed_only_when_they_are_asked_for(bundle, people, tmp_path):
+    run = ("letter", bundle, people, "--id", "name", "--guarantee", "0.99999", "--json")
+    result = copa(*run, "-o", tmp_path / "without")
+    n_fragile = json.loads(result.stdout)["fragile_left_out"]
+    assert n_fragile > 0
+    assert (
+        f"note: {n_fragile} options of fragile plans left out of the letters; `copa letter --include" in result.stderr
+    )
+    fragile = [row for row in listed(tmp_path / "without") if row["status"] == "fragile"]
+    assert {row["options"] for row in fragile} == {"0"}
+    text = (tmp_path / "without" / f"{fragile[0]['letter']}.txt").read_text(encoding="utf-8")
+    assert "Option 1" not in text
+    result = copa(*run, "-o", tmp_path / "with", "--include-fragile")
+    assert json.loads(result.stdout)["fragile_left_out"] == 0
+    offered = [int(row["options"]) for row in listed(tmp_path / "with") if row["status"] == "fragile"]
+    assert sum(offered) == n_fragile

@@ -1,4 +1,5 @@
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -11,23 +12,22 @@ from sklearn.preprocessing import OneHotEncoder
 
 from copa import RecoursePlanner
 from copa.models.storage import pack_estimator
+from copa.plans import PlanBatch
 from copa.promises import Ledger
 from e2e.command_runs import copa, fit_bank, json_of, refused, write_bank
 from unit.planner import loans
 
 TERMS = ("--model-version", "2026-01", "--valid-for", "12 months", "--made", "2026-01-15")
-KEY = "a key of at least sixteen bytes\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A bank on disk, plans with certificates, a model and a key."""
+    """A bank on disk, plans with certificates, and a model."""
     folder = write_bank(tmp_path_factory.mktemp("promises"))
     bundle = fit_bank(folder)
     plans = ("--certificates", folder / "plans.copa", "--id", "name", "-o", folder / "plans.csv")
     copa("plan", bundle, folder / "people.csv", *plans)
     (folder / "model.skops").write_bytes(pack_estimator(loans.fitted_pipeline()))
-    (folder / "key").write_text(KEY)
     return folder
 
 
@@ -36,7 +36,7 @@ def ledger(folder, tmp_path, monkeypatch):
     """A ledger with the promises of the bank, which the environment names."""
     file = tmp_path / "promises.db"
     monkeypatch.setenv("COPA_LEDGER", str(file))
-    copa("promises", "record", folder / "plans.copa", *TERMS)
+    copa("promises", "record", folder / "plans.copa", *TERMS, "--create")
     return file
 
 
@@ -54,37 +54,34 @@ def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledge
     redeem = ("promises", "redeem", ids[0], tmp_path / "row.csv", "--model", folder / "model.skops")
     assert json_of(*redeem, "--as-of", "2026-06-30")["outcome"] == "kept"
     assert "is not open: it was kept" in refused(*redeem, "--as-of", "2026-06-30", code=2)
-    check = ("--checkpoint", tmp_path / "check.json", "--key", folder / "key")
-    copa("promises", "checkpoint", "-o", tmp_path / "check.json", "--key", folder / "key")
-    said = copa("promises", "verify", *check).stdout
-    assert said == f"{len(ids) + 2} events: all are as they were recorded.\n"
+    said, checkpoint = copa("promises", "verify").stdout.splitlines()
+    assert said == f"{len(ids) + 2} events: all are as they were recorded."
+    assert checkpoint.startswith(f"Checkpoint: {len(ids) + 2}:")
+    check = ("--expect", checkpoint.removeprefix("Checkpoint: "))
     assert "which has not come" in refused("promises", "purge", "--before", "2099-06-30", code=2)
-    monkeypatch.setattr("copa.promises.days.today", lambda: date(2099, 6, 30))
+    monkeypatch.setattr("copa.promises.days.now", lambda: datetime(2099, 6, 30, tzinfo=UTC))
     assert "deleted" in copa("promises", "purge", "--before", "2099-06-30").stdout
-    fine = {"ok": True, "first_bad": None, "events": len(ids) + 3, "message": ""}
-    assert json_of("promises", "verify", *check) == fine
+    found = json_of("promises", "verify", *check)
+    assert (found["ok"], found["events"], found["message"]) == (True, len(ids) + 3, "")
+    assert "not those of the checkpoint" in refused("promises", "verify", "--expect", f"5:{'0' * 64}", code=1)
     assert json_of("promises", "list", "--status", "kept")["first"][0]["applicant"] == ""
 
 
 @pytest.mark.usefixtures("ledger")
-def test_promises_are_decided_waived_superseded_and_expired(tmp_path, monkeypatch):
+def test_promises_are_decided_and_waived(tmp_path):
     table = loans.people(50, 0)
     stern = DummyClassifier(strategy="constant", constant=False).fit(table, [True] + [False] * 49)
     (tmp_path / "stern.skops").write_bytes(pack_estimator(stern))
     copa("promises", "list", "--as-of", "2026-06-30", "-o", tmp_path / "list.csv")
     header, *lines = (tmp_path / "list.csv").read_text().splitlines()
     (tmp_path / "row.csv").write_text(f"{header}\n{lines[0]}\n")  # a line of the list is a row too
-    first, second, third, last = (lines[k].split(",")[0] for k in (0, 2, 3, -1))  # two options each
+    first, second, third = (lines[k].split(",")[0] for k in (0, 2, 3))
     redeem = ("promises", "redeem", first, tmp_path / "row.csv", "--model", tmp_path / "stern.skops")
     assert json_of(*redeem, "--as-of", "2026-06-30", code=1)["outcome"] == "broken"
     assert "a refusal needs a reason" in refused("promises", "decide", first, "refuse", code=2)
     assert copa("promises", "decide", first, "honour").stdout == f"Promise {first}: decided: honour.\n"
-    assert "another applicant" in refused("promises", "supersede", second, last, code=2)
-    assert json_of("promises", "supersede", second, third) == {"promise": second, "recorded": "superseded"}
+    assert json_of("promises", "waive", second) == {"promise": second, "recorded": "waived"}
     assert copa("promises", "waive", third, "--reason", "moved").stdout == f"Promise {third}: waived.\n"
-    assert copa("promises", "expire").stdout == "0 promises expired.\n"
-    monkeypatch.setattr("copa.promises.days.today", lambda: date(2099, 6, 30))
-    assert len(json_of("promises", "expire")["expired"]) == len(lines) - 3
     assert json_of("promises", "verify")["ok"]
 
 
@@ -97,7 +94,7 @@ def test_cells_that_look_like_formulas_or_nothing_come_back_as_they_were(tmp_pat
     planner = RecoursePlanner(model, n_models=50, n_options=1, n_starts=4, random_state=0, progress=False).fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(12))
     monkeypatch.setenv("COPA_LEDGER", str(tmp_path / "bands.db"))
-    with Ledger.open(tmp_path / "bands.db") as opened:
+    with Ledger.open(tmp_path / "bands.db", create=True) as opened:
         opened.record(batch, model_version="1", valid_for="12 months", made="2026-01-15")
         rows = opened.promises(as_of="2026-06-30")
     (tmp_path / "model.skops").write_bytes(pack_estimator(model))
@@ -145,8 +142,7 @@ def test_a_changed_ledger_ends_with_1_and_names_the_event(ledger):
         (("list", "--status", "opened"), 2, "status must be one of"),
         (("redeem", "nobody", "people.csv", "--model", "model.skops"), 2, "no promise or applicant 'nobody'"),
         (("redeem", "nobody", "people.csv"), 2, "give --model FILE"),
-        (("verify", "--key", "key"), 2, "belong together"),
-        (("verify", "--checkpoint", "key", "--key", "key"), 1, "the checkpoint key cannot be read, or is not JSON"),
+        (("verify", "--expect", "12"), 2, "expect must be a checkpoint"),
         (("purge", "--before", "then"), 2, "before must be a date"),
     ],
 )
@@ -159,13 +155,37 @@ def test_wrong_use_is_said_in_one_line(folder, ledger, monkeypatch, arguments, c
 
 def test_a_ledger_that_is_not_there_is_not_made_by_looking(tmp_path):
     line = refused("promises", "list", "--ledger", tmp_path / "none.db", code=2)
-    assert "does not exist" in line
+    assert "no ledger at" in line
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_ledger_is_not_made_by_a_typo(folder, tmp_path):
+    record = ("promises", "record", folder / "plans.copa", "--ledger", tmp_path / "promsies.db", *TERMS)
+    line = refused(*record, code=2)
+    assert f"no ledger at {tmp_path / 'promsies.db'}; pass --create" in line
+    assert not (tmp_path / "promsies.db").exists()
+    assert "in the ledger" in copa(*record, "--create").stdout
+
+
+def test_options_of_fragile_plans_are_recorded_only_when_they_are_asked_for(folder, tmp_path):
+    batch = PlanBatch.load(folder / "plans.copa")
+    status = batch.status.astype(object)
+    status[batch.owner[0]] = "fragile"
+    replace(batch, status=status).save(tmp_path / "plans.copa")
+    n_fragile = int((batch.owner == batch.owner[0]).sum())
+    record = ("promises", "record", tmp_path / "plans.copa", "--ledger", tmp_path / "new.db", *TERMS, "--create")
+    said = copa(*record).stdout.splitlines()
+    assert said[1:] == [f"{n_fragile} options of fragile plans left out; --include-fragile records them."]
+    left = json_of(*record)
+    assert left["fragile_left_out"] == n_fragile
+    every = json_of(*record, "--include-fragile")
+    assert (len(every["promises"]), every["fragile_left_out"]) == (len(left["promises"]) + n_fragile, 0)
 
 
 @pytest.mark.parametrize("wrong", [("--valid-for", "x"), ("--made", "x"), ("--may-differ", "x"), ("--by", "\n")])
 def test_wrong_terms_make_no_ledger(folder, tmp_path, wrong):
-    refused("promises", "record", folder / "plans.copa", "--ledger", tmp_path / "new.db", *TERMS, *wrong, code=2)
+    new = ("--ledger", tmp_path / "new.db", "--create")
+    refused("promises", "record", folder / "plans.copa", *new, *TERMS, *wrong, code=2)
     assert not (tmp_path / "new.db").exists()
 
 
@@ -173,5 +193,6 @@ def test_a_damaged_file_of_plans_leaves_nothing_in_the_ledger(folder, tmp_path):
     raw = bytearray((folder / "plans.copa").read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     (tmp_path / "bad.copa").write_bytes(raw)
-    refused("promises", "record", tmp_path / "bad.copa", "--ledger", tmp_path / "new.db", *TERMS, code=1)
+    new = ("--ledger", tmp_path / "new.db", "--create")
+    refused("promises", "record", tmp_path / "bad.copa", *new, *TERMS, code=1)
     assert not (tmp_path / "new.db").exists()

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(folder):
-    recording = ("--ledger", f"sqlite:///{folder}/promises.db", "--model-version", "2026-11")
+    recording = ("--ledger", f"sqlite:///{folder}/promises.db", "--create", "--model-version", "2026-11")
     with serving(folder / "loans.bundle", folder, *recording) as server:
         yield server.url
 

@@ -16,11 +16,12 @@ from e2e.browser_pages import (
 )
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-for needed in ("fastapi", "uvicorn", "httpx", "sqlalchemy", "alembic"):
+for needed in ("fastapi", "uvicorn", "httpx", "sqlalchemy"):
     pytest.importorskip(needed, reason=f"{needed} is not installed: pip install 'copa-recourse[serve,ledger]' httpx")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NO_BROWSER)
 
 from copa._core.words import rounded_down  # noqa: E402 - needs what was looked for above
+from copa.promises import Ledger  # noqa: E402
 from e2e.explorer_pages import EVIL, Asker, bank_settings, click, give_token, odd_bank, served, until  # noqa: E402
 
 READ = "document.querySelector('#panels > section') && !document.body.textContent.includes('Reading …')"
@@ -40,6 +41,7 @@ def browser():
 @pytest.fixture
 def url(bank, tmp_path):
     """A service with a token and an empty ledger."""
+    Ledger.open(tmp_path / "promises.db", create=True).close()
     with served(bank, ledger=f"sqlite:///{tmp_path}/promises.db", **bank_settings(bank)) as url:
         yield url
 
@@ -65,7 +67,7 @@ def promise(asker, n_people):
     for k in range(n_people):
         row = asker.get(f"v1/applicants/person {k}")["row"]
         body = {"applicant": row, "name": f"person {k}" if k else EVIL, "valid_for": "12 months"}
-        asker.post("v1/promises", body)
+        asker.post("v1/promises", body | {"recorded_by": "desk 4"})
 
 
 def show_validators(page):
@@ -103,6 +105,7 @@ def test_an_option_is_promised_from_its_card(page, asker):
     assert page.execute_script("return document.activeElement.id") == "promise-name"
     assert accessibility_findings(page) == []
     enter(page, "#promise-until", "2020-01-31")
+    enter(page, "#promise-by", "desk 4")
     page.execute_script("document.getElementById('promise-form').noValidate = true")
     page.switch_to.active_element.send_keys(EVIL, Keys.ENTER)
     until(page, "document.querySelector('#promise-status.error')")
@@ -115,19 +118,44 @@ def test_an_option_is_promised_from_its_card(page, asker):
 
     page.switch_to.active_element.send_keys(Keys.ENTER)
     until(page, "document.getElementById('promise-dialog')?.open")
+    assert len(find(page, "#promise-form:invalid #promise-by:invalid")) == 1  # nobody is named yet
+    enter(page, "#promise-by", "desk 4")
     page.switch_to.active_element.send_keys(EVIL, Keys.ENTER)
-    until(page, "document.querySelector('.promised')")
-    assert page.execute_script("return document.activeElement.className") == "promised"
+    until(page, "document.activeElement.className === 'promised'")  # once the dialog has closed
     (listed,) = asker.get("v1/promises")["promises"]
     row = asker.get("explorer/example")["row"]
     options = asker.post("v1/plan", {"applicants": [row]})["plans"][0]["options"]
     assert (listed["applicant"], listed["option"], listed["row"]) == (EVIL, 2, options[1]["row"])
+    assert listed["recorded_by"] == "desk 4"
     said = find(page, ".promised")[0].text
     assert (listed["promise"] in said, listed["valid_until"] in said) == (True, True)
     assert len(find(page, ".promise-option")) == len(options) - 1
+    click(page, ".promise-option")
+    assert find(page, "#promise-by")[0].get_attribute("value") == "desk 4"  # for the session
+    assert find(page, "#promise-fragile") == []
+    click(page, "#promise-form [type=button]")
+    until(page, "!document.getElementById('promise-dialog')")
     sections = show_validators(page)  # read again
     assert EVIL in sections["Promises"].text
     assert page.get_log("browser") == []
+
+
+def test_an_option_of_a_fragile_plan_is_promised_only_by_who_says_so(page, asker):
+    asked = {"applicants": [asker.get("explorer/example")["row"]], "guarantee": 0.99}
+    assert asker.post("v1/plan", asked)["plans"][0]["status"] == "fragile"
+    enter(page, "#level", "0.99")
+    until(page, "document.querySelector('#result').textContent.includes('below the guarantee asked for')")
+    click(page, ".promise-option")
+    enter(page, "#promise-name", "ann")
+    enter(page, "#promise-by", "desk 4")
+    click(page, "#promise-form [type=submit]")
+    assert page.execute_script("return document.querySelector('#promise-fragile:invalid') !== null")
+    assert asker.get("v1/promises")["promises"] == []
+    click(page, "#promise-fragile")
+    assert accessibility_findings(page) == []
+    click(page, "#promise-form [type=submit]")
+    until(page, "document.querySelector('.promised')")
+    assert len(asker.get("v1/promises")["promises"]) == 1
 
 
 def test_validators_see_ledger_and_portfolio_as_the_service_has_them(page, asker):

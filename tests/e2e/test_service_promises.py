@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'copa-recourse[ledger]'")
-pytest.importorskip("alembic", reason="alembic is not installed: pip install 'copa-recourse[ledger]'")
 
 from copa.promises import Ledger
 from e2e.command_runs import refused
@@ -53,7 +52,8 @@ class Recorders:
             for number in range(100_000):
                 name = f"{client}.{number}"
                 row = self._people[number % len(self._people)]
-                body = {"applicant": row, "name": name, "valid_for": "12 months", "options": [1], "n_options": 1}
+                body = {"applicant": row, "name": name, "valid_for": "12 months", "options": [1]}
+                body |= {"n_options": 1, "recorded_by": client}
                 self.asked.add(name)
                 try:
                     answer = service.post("/v1/promises", json=body)
@@ -85,7 +85,7 @@ def killed_while_recording(bundle, people, folder, n_kills, *options):
     url, draw = f"sqlite:///{folder}/promises.db", random.Random(5)  # noqa: S311 - moments of the test
     acknowledged, asked = {}, set()
     for run in range(n_kills):
-        with serving(bundle, folder, "--ledger", url, *options) as server:
+        with serving(bundle, folder, "--ledger", url, "--create", *options) as server:
             recorders = Recorders(server.url, people, run)
             recorders.wait_for(draw.randrange(10, 30), server)
             kill_with_workers(server.process)
@@ -125,10 +125,9 @@ def test_killed_many_times_while_recording_it_loses_no_acknowledged_promise(bund
 
 
 def newer(path):
-    with Ledger.open(path):
-        pass
+    Ledger.open(path, create=True).close()
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE alembic_version SET version_num = '9999'")
+        database.execute("UPDATE head SET version = 9999")
     database.close()
 
 
@@ -139,8 +138,9 @@ def newer(path):
         ("promises.db", lambda path: path.write_bytes(b"no ledger at all " * 100), 1, "not a database"),
         ("nowhere/promises.db", lambda _: None, 2, "nowhere"),
         ("", lambda _: None, 2, "ledger"),
+        ("promises.db", lambda _: None, 2, "no ledger at"),
     ],
-    ids=["newer", "damaged", "missing folder", "a folder"],
+    ids=["newer", "damaged", "missing folder", "a folder", "none"],
 )
 def test_a_ledger_that_cannot_be_used_is_said_before_anything_is_served(bundle, tmp_path, place, prepare, code, said):
     prepare(tmp_path / place)

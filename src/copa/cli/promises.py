@@ -99,9 +99,7 @@ def _model(path: Path) -> Any:
 def list_promises(
     ledger: LedgerUrl,
     *,
-    status: Annotated[
-        str, typer.Option(help="open, kept, broken, expired, waived or all.", metavar="STATUS")
-    ] = "open",
+    status: Annotated[str, typer.Option(help="open, kept, broken, expired, waived or all.", metavar="STATUS")] = "open",
     as_of: AsOf = None,
     model_version: ModelVersion = None,
     output: Annotated[

@@ -136,7 +136,7 @@ def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Le
         )
     if found.fragile_left_out:
         warnings.warn(
-            f"the plan of applicant {as_text(plan.label)} is fragile: its {counted(found.fragile_left_out, 'option')} "
+            f"the plan of applicant {as_text(plan.label)} is fragile: {counted(found.fragile_left_out, 'option')} "
             "left out of the letter; include_fragile=True offers them",
             FragilePlanWarning,
             stacklevel=3,

@@ -1,7 +1,10 @@
 """What letters say, to whom they are written, and to whom not."""
 
 import re
+import time
+import warnings
 from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 import copa
 from copa import DataError, InvalidInputError
 from copa.analysis.reasons import Reason
-from copa.exceptions import ProtectedReasonWarning
+from copa.exceptions import FragilePlanWarning, ProtectedReasonWarning
 from copa.letters import Letter, LetterSettings, LetterWriter
 from copa.letters.chance import chance, out_of, tenths
 from copa.letters.facts import cell_words, letter_facts, target_words
@@ -253,9 +256,10 @@ def test_hostile_cells_labels_titles_and_fields_stay_text():
     planner.fit(table, y)
     people = table[~model.predict(table)].drop_duplicates("why").set_axis([f"p{k}{e}" for k, e in enumerate(EVIL)])
     plans = planner.plan(people)
-    assert any("{{ 7*7 }}: " in planner.letter(plan).text for plan in plans)
+    assert any("{{ 7*7 }}: " in planner.letter(plan, include_fragile=True).text for plan in plans)
     for plan in plans:
-        letter = planner.letter(plan, sender="\u202e[option 1] <b>", contact="# x\n- y")
+        said = {"sender": "\u202e[option 1] <b>", "contact": "# x\n- y"}
+        letter = planner.letter(plan, **said, include_fragile=True)
         page = Said(letter.html)
         assert not {"script", "b"} & {tag for tag, _ in page.tags}
         assert sum("data-option" in attributes for _, attributes in page.tags) == plan.n_options
@@ -308,6 +312,40 @@ def test_ranges_are_said_with_their_unit():
 def test_bad_settings_are_refused(bank, full_plan, given, message):
     with pytest.raises(InvalidInputError, match=message):
         bank.letter(full_plan, **given)
+
+
+def test_the_day_of_a_letter_is_that_of_promises_in_any_time_zone(monkeypatch):
+    class LateEvening(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2026, 6, 30, 22, 30, tzinfo=UTC).astimezone(tz)
+
+    monkeypatch.setenv("TZ", "Asia/Kolkata")  # where the next day has begun
+    time.tzset()
+    try:
+        monkeypatch.setattr("copa.letters.letter.datetime", LateEvening)
+        assert LetterSettings(valid_until="2026-06-30").day("valid_until") == "30 June 2026"
+        with pytest.raises(InvalidInputError, match="the day of the letter, 2026-06-30, got 2026-06-29"):
+            LetterSettings(valid_until="2026-06-29")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_options_of_a_fragile_plan_are_offered_only_when_they_are_asked_for(bank, full_plan):
+    alone = full_plan.batch[full_plan.row : full_plan.row + 1]
+    fragile = replace(alone, status=np.array(["fragile"]))[0]
+    ignored = {"category": ProtectedReasonWarning}
+    with warnings.catch_warnings(), pytest.warns(FragilePlanWarning, match="3 options left out of the letter"):
+        warnings.simplefilter("ignore", **ignored)
+        letter = bank.letter(fragile)
+    assert letter.fragile_left_out == 3
+    assert "no option to offer you that we could stand by" in said(letter)
+    assert "Option 1" not in letter.text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", **ignored)
+        letter = bank.letter(fragile, include_fragile=True)
+    assert (letter.fragile_left_out, "Option 3" in letter.text) == (0, True)
 
 
 def test_a_letter_saves_both_files_and_shows_itself(written, full_plan, tmp_path):

@@ -66,7 +66,9 @@ def test_options_of_fragile_plans_are_promised_only_when_they_are_asked_for(smal
     status[loan_plans.owner[0]] = "fragile"
     batch, label = replace(loan_plans, status=status), loan_plans.applicants.index[loan_plans.owner[0]]
     n_fragile = np.count_nonzero(loan_plans.owner == loan_plans.owner[0])
-    with pytest.warns(FragilePlanWarning, match=f"^{n_fragile} options of fragile plans left out; include_fragile=True"):
+    with pytest.warns(
+        FragilePlanWarning, match=f"^{n_fragile} options of fragile plans left out; include_fragile=True"
+    ):
         ids = small.record(batch, **TERMS)
     assert label not in set(small.promises(as_of=IN_TIME)["applicant"])
     with pytest.raises(InvalidInputError, match="the plan is fragile, below the guarantee .* include_fragile=True"):

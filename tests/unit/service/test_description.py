@@ -143,8 +143,9 @@ PROMISES = ("/v1/promises",)
 def with_a_promise(bundle, people, folder):
     """A ledger with a promise in it."""
     url = f"sqlite:///{folder}/promises.db"
+    Ledger.open(url, create=True).close()
     with banks.client_of(bundle, ledger=url) as client:
-        body = {"applicant": people[0], "name": "ann", "valid_for": "12 months"}
+        body = {"applicant": people[0], "name": "ann", "valid_for": "12 months", "recorded_by": "desk 4"}
         assert client.post("/v1/promises", json=body).status_code == 200
     return url
 
