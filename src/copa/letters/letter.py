@@ -39,8 +39,8 @@ class LetterSettings:
     sender, contact : str
         Who writes, and whom an applicant turns to.
     valid_until : datetime.date or str, optional
-        Day, not before that of the letters (without one: today, in UTC), until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
-        says that they hold until the model is next updated.
+        Day until which the sender stands by the options, such as "2027-03-31". It is the sender's own promise; None
+        says that they hold until the model is next updated. Not before the day of the letters, or today, in UTC.
     date : datetime.date or str, optional
         Day of the letters; None leaves it out, and the same plans give the same bytes on any day.
     fields : mapping of str to str

@@ -116,7 +116,7 @@ class Ledger(ListedPromises):
     def __repr__(self) -> str:
         return f"Ledger({self._database.name!r})"
 
-    def record(
+    def record(  # noqa: PLR0913 - what is promised and how, all but the batch by keyword
         self,
         batch: PlanBatch,
         *,

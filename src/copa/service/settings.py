@@ -48,7 +48,8 @@ class ServiceSettings:
     backtest : Backtest, optional
         What the explorer shows validators of promises of the past (`copa backtest --json`).
     ledger : str, optional
-        URL of the ledger, which must be there, in which options are recorded as promises; None for a service that records none.
+        URL of the ledger in which options are recorded as promises, which must be there; None for a service that
+        records none.
     model_version : str
         What promises call the model in force; by default the first digits of the bundle's SHA-256.
 

@@ -2,7 +2,6 @@
 
 import re
 import time
-import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -335,16 +334,12 @@ def test_the_day_of_a_letter_is_that_of_promises_in_any_time_zone(monkeypatch):
 def test_options_of_a_fragile_plan_are_offered_only_when_they_are_asked_for(bank, full_plan):
     alone = full_plan.batch[full_plan.row : full_plan.row + 1]
     fragile = replace(alone, status=np.array(["fragile"]))[0]
-    ignored = {"category": ProtectedReasonWarning}
-    with warnings.catch_warnings(), pytest.warns(FragilePlanWarning, match="3 options left out of the letter"):
-        warnings.simplefilter("ignore", **ignored)
-        letter = bank.letter(fragile)
+    with pytest.warns(FragilePlanWarning, match="3 options left out of the letter"):
+        letter = bank.letter(fragile, without_protected=True)
     assert letter.fragile_left_out == 3
     assert "no option to offer you that we could stand by" in said(letter)
     assert "Option 1" not in letter.text
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", **ignored)
-        letter = bank.letter(fragile, include_fragile=True)
+    letter = bank.letter(fragile, without_protected=True, include_fragile=True)
     assert (letter.fragile_left_out, "Option 3" in letter.text) == (0, True)
 
 

@@ -71,7 +71,7 @@ def test_options_of_fragile_plans_are_promised_only_when_they_are_asked_for(smal
     ):
         ids = small.record(batch, **TERMS)
     assert label not in set(small.promises(as_of=IN_TIME)["applicant"])
-    with pytest.raises(InvalidInputError, match="the plan is fragile, below the guarantee .* include_fragile=True"):
+    with pytest.raises(InvalidInputError, match=r"the plan is fragile, below the guarantee .* include_fragile=True"):
         small.record(batch, **TERMS, options={label: 1})
     assert len(small.record(batch, **TERMS, options={label: 1}, include_fragile=True)) == 1
     assert len(small.record(batch, **TERMS, include_fragile=True)) == len(ids) + n_fragile

@@ -2,8 +2,8 @@
 
 The digest of an event is the SHA-256 of the canonical JSON of the digest before it, its sequence number, its columns,
 and the digests of what it refers to: the terms and the personal data. The first event follows the digest of the
-ledger's own version, name and time of making. Personal data enter by a digest that has a random salt, so that the chain can be
-checked when they and the salt are deleted, and nobody can find out then by trying what they were.
+ledger's own version, name and time of making. Personal data enter by a digest that has a random salt, so that the chain
+can be checked when they and the salt are deleted, and nobody can find out then by trying what they were.
 """
 
 import hashlib
