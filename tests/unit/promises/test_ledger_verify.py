@@ -213,12 +213,15 @@ def test_a_forged_purge_of_an_open_promise_is_found(filled, before, words):
 
 
 def test_a_promise_that_ended_after_its_purge_was_open_then(filled, set_today):
-    set_today("2026-03-01")
     promise = filled.promises(as_of=IN_TIME).index[2]
+    purged = {"before": "2026-03-01", "events": [[3, 3]], "promises": 1}
+    set_today("2026-03-01")
     with appending(filled._database, "mallory") as writer:
         writer.connection.exec_driver_sql("DELETE FROM personal WHERE seq = 3")
-        purged = {"before": "2026-03-01", "events": [[3, 3]], "promises": 1}
-        writer.append([NewEvent("purged", "", purged), NewEvent("waived", promise)])
+        writer.append([NewEvent("purged", "", purged)])
+    set_today("2026-02-01")  # a clock that was put back
+    with appending(filled._database, "mallory") as writer:
+        writer.append([NewEvent("waived", promise)])
     assert filled.verify().first_bad == 13
 
 
