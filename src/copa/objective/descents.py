@@ -196,8 +196,8 @@ class PlanSearch:
             weights = (judge.validity_weight, judge.diversity_weight, judge.manhattan)
             # Rounding must not leave an option short of the margin: its projection back would move every coordinate.
             scores[:, 2] += ROUNDING * np.abs(scores[:, [0, 2]]).sum(axis=1)
-            applicants = [single_precision(numbers[feasible]) for numbers in (scores, tilts, bounds)]
-            plans[feasible] = self._search(Problems(self.curvature, self.gain, *applicants, *weights))
+            reached, tilted, bounded = (single_precision(numbers[feasible]) for numbers in (scores, tilts, bounds))
+            plans[feasible] = self._search(Problems(self.curvature, self.gain, reached, tilted, bounded, *weights))
         points = np.empty((n_applicants, self.n_options, judge.dimension))
         deliver_options(origins, judge.mean, *box, plans, points)
         return points, feasible
