@@ -10,7 +10,6 @@ import pytest
 import skops.io
 
 from copa._core.formats import digest_of
-from copa.models.storage import DATA_TYPES
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
 from e2e.command_runs import FIT, copa, fit_bank, refused, write_bank
@@ -90,10 +89,6 @@ def test_a_forged_bundle_with_a_foreign_model_runs_nothing(bank, bundle, tmp_pat
     monkeypatch.setattr(Spy, "__init__", lambda _: pytest.fail("made a foreign object"))
     forged = rewritten(tmp_path / "b", content | {"manifest.json": json.dumps(manifest)})
     assert "types that are not trusted" in plan_refused(forged, bank, tmp_path)
-
-
-def test_the_types_that_are_trusted_besides_those_of_skops_are_sklearns_and_numpys_own():
-    assert all(name.split(".")[0] in ("sklearn", "numpy") for name in DATA_TYPES)
 
 
 def test_a_tampered_certificate_is_refused(proofs, tmp_path):

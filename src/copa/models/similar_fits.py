@@ -17,7 +17,7 @@ import numpy as np
 
 from copa._core.archive import Budget, read_arrays, repacked
 from copa.exceptions import DataError
-from copa.models.storage import is_tree, require_sound_trees
+from copa.models.trusted_types import is_tree, require_sound
 
 LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
 TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
@@ -195,7 +195,7 @@ class Pattern:
             own = {int(name.split("/")[1]): array for name, array in arrays.items() if name.startswith("array/")}
             found = Differences(plain, own, unpack_trees(arrays, budget))
             estimator = _walk_both(self.estimator, self.estimator, found.made, {}, count())
-            require_sound_trees(estimator)
+            require_sound(estimator)
         except MemoryError:
             raise
         except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does

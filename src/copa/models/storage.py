@@ -15,82 +15,10 @@ import numpy as np
 from copa._core.archive import ArchiveReader, Budget, repacked, require_arrays
 from copa._core.words import listed
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
+from copa.models.trusted_types import LOADERS, require_sound, untabled_types
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-LEAF = -1  # child of a leaf, as scikit-learn has it
-
-
-def require_sound_trees(estimator: Any) -> None:
-    """Raise if a tree anywhere in an estimator leads out of itself, round in circles, or to a column there is not."""
-    for tree, n_columns in _trees(estimator):
-        sound = _is_sound(tree, n_columns) if is_tree(tree) else _is_sound_histogram_tree(tree, n_columns)
-        if not sound:
-            raise DataError("one of its decision trees leads to nodes or columns that there are not")
-
-
-def _kind(part: Any) -> str:
-    """Name of a tree's type; by name, because loading the types costs more than most models need."""
-    names = {"sklearn.tree._tree": "Tree", "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor"}
-    kind = type(part)
-    return kind.__name__ if names.get(kind.__module__) == kind.__name__ else ""
-
-
-def is_tree(part: Any) -> bool:
-    """Whether something is a tree of scikit-learn's forests."""
-    return _kind(part) == "Tree"
-
-
-def _trees(estimator: Any) -> Iterator[tuple[Any, int | None]]:
-    """Every tree, with the number of columns of the estimator that it belongs to."""
-    seen: dict[int, Any] = {}  # with the objects, so that no number is given twice
-    waiting: list[tuple[Any, int | None]] = [(estimator, None)]
-    while waiting:
-        part, n_columns = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen[id(part)] = part
-        if _kind(part):
-            yield part, n_columns
-        elif isinstance(part, dict):
-            waiting += [(inner, n_columns) for inner in part.values()]
-        elif isinstance(part, (list, tuple)):
-            waiting += [(inner, n_columns) for inner in part]
-        elif isinstance(part, np.ndarray):
-            waiting += [(inner, n_columns) for inner in part.ravel().tolist()] if part.dtype == object else []
-        elif hasattr(part, "__dict__") and not isinstance(part, type):
-            own = vars(part)
-            width = own.get("n_features_in_", own.get("_n_features", n_columns))
-            waiting += [(inner, width) for inner in own.values()]
-
-
-def _is_sound(tree: Any, n_columns: int | None) -> bool:
-    if not 0 < tree.node_count <= tree.capacity:  # what comes next would read beyond the nodes
-        return False
-    left, right = tree.children_left, tree.children_right
-    known = tree.n_features if n_columns is None else min(int(n_columns), tree.n_features)
-    return _leads_downwards(left, right, (left == LEAF) & (right == LEAF), tree.feature, known)
-
-
-def _is_sound_histogram_tree(tree: Any, n_columns: int | None) -> bool:
-    nodes = tree.nodes
-    leaf = nodes["is_leaf"].astype(bool)
-    by_bits = nodes["is_categorical"].astype(bool) & ~leaf
-    known = np.inf if n_columns is None else float(n_columns)
-    bits_known = bool((nodes["bitset_idx"][by_bits] < len(tree.raw_left_cat_bitsets)).all())
-    left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
-    return len(nodes) > 0 and bits_known and _leads_downwards(left, right, leaf, nodes["feature_idx"], known)
-
-
-def _leads_downwards(left: Any, right: Any, leaf: Any, feature: Any, n_columns: float) -> bool:
-    """Whether every inner node leads to two later nodes by a column that there is."""
-    inner = np.flatnonzero(~leaf)
-    ends = np.concatenate([left[inner], right[inner]])
-    starts = np.concatenate([inner, inner])
-    columns = feature[inner]
-    return bool(((ends > starts) & (ends < len(left))).all() and ((columns >= 0) & (columns < n_columns)).all())
 
 
 N_ROWS = 48
@@ -130,25 +58,9 @@ def _typical_places(column: "pd.Series[Any]") -> Any:
 
 
 OLDEST_SKOPS = (0, 14)
-SCHEMA = "schema.json"
+SCHEMA = "schema.json"  # member of a skops file that describes its objects
 MEMBERS = r"schema\.json|[0-9]+\.np[yz]|[0-9a-f-]+\.bin"
-# Parts of scikit-learn's and numpy's own objects that hold data only, and that skops does not trust by itself. Trees
-# are read by compiled code that does not look twice: they are checked before anyone uses them.
-DATA_TYPES = (
-    "numpy.dtype",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.compose._column_transformer._RemainderColsList",
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.StratifiedKFold",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.tree._tree.Tree",
-    "sklearn.utils._bunch.Bunch",
-)
+OLDEST_PROTOCOL = 2  # of skops; before it, entries of a file say elsewhere what is made
 
 
 class UntrustedTypesError(DataError):
@@ -169,9 +81,6 @@ def pack_estimator(estimator: Any) -> bytes:
             f"skops cannot save {type(estimator).__name__} ({type(error).__name__}: {error}); leave out of the model "
             "what holds functions or open resources"
         ) from error
-
-
-SCHEMA = "schema.json"  # member of a skops file that describes its objects
 
 
 def _renumbered(raw: bytes) -> bytes:
@@ -222,11 +131,11 @@ def storable(estimator: Any) -> Any:
 
 
 def unpack_estimator(raw: bytes, trusted: Iterable[str] = (), budget: Budget | None = None) -> Any:
-    """Make an estimator from the bytes of a skops file.
+    """Make an estimator from the bytes of a skops file, and check what its compiled code will read.
 
     Parameters
     ----------
-    trusted : names of types beyond those of scikit-learn that may be made
+    trusted : names of types beyond those of `copa.models.trusted_types` that may be made; what they hold is not checked
     budget : of the file which the bytes are inside of; None for a file of its own
 
     Raises
@@ -237,13 +146,13 @@ def unpack_estimator(raw: bytes, trusted: Iterable[str] = (), budget: Budget | N
         If the bytes are no such file, or it is damaged.
     """
     skops_io = _skops()
-    allowed = {*DATA_TYPES, *trusted}
+    allowed = {*LOADERS, *trusted}
     try:
-        _require_limits(raw, Budget(len(raw)) if budget is None else budget)
-        unknown = sorted(set(untrusted_types(raw)) - allowed)
+        nodes = _read_nodes(raw, Budget(len(raw)) if budget is None else budget)
+        unknown = sorted(_untrusted(raw, nodes) - set(trusted))
         if not unknown:
             estimator = skops_io.loads(raw, trusted=sorted(allowed))
-            require_sound_trees(estimator)
+            require_sound(estimator)
             return estimator
     except MemoryError:
         raise
@@ -253,26 +162,29 @@ def unpack_estimator(raw: bytes, trusted: Iterable[str] = (), budget: Budget | N
 
 
 def untrusted_types(raw: bytes) -> list[str]:
-    """Names of the types in a skops file that are neither skops's own choice nor known to hold data only."""
-    return sorted(set(_skops().get_untrusted_types(file=io.BytesIO(raw))) - set(DATA_TYPES))
+    """Names of the types in a skops file whose parts are not checked, so that they are made only if someone asks."""
+    return sorted(_untrusted(raw, _read_nodes(raw, Budget(len(raw)))))
 
 
-def _require_limits(raw: bytes, budget: Budget) -> None:
-    """Raise if skops would read more from its file than the budget has; it reads a member each time it is named."""
+def _untrusted(raw: bytes, nodes: list[dict[str, Any]]) -> set[str]:
+    return untabled_types(nodes) | (set(_skops().get_untrusted_types(data=raw)) - set(LOADERS))
+
+
+def _read_nodes(raw: bytes, budget: Budget) -> list[dict[str, Any]]:
+    """Return the entries that say how something is made, once everything that skops would read is within the budget."""
     with ArchiveReader(raw, MEMBERS, budget) as archive:
-        named = Counter[str]()
-        archive.read_json(SCHEMA, object_hook=lambda entry: named.update(_named(entry)) or entry)
+        entries: list[dict[str, Any]] = []
+        schema = archive.read_json(SCHEMA, object_hook=lambda entry: entries.append(entry) or entry)
+        if schema["protocol"] < OLDEST_PROTOCOL:
+            raise DataError("it was written by an old version of skops; save the model again")
+        named = Counter(file for entry in entries if isinstance(file := entry.get("file"), str))
         for name in archive.names:
-            budget.take(archive.size(name) * max(1, named[name]), name)
+            budget.take(archive.size(name) * max(1, named[name]), name)  # skops reads a member each time it is named
             if name.endswith(".npy"):
                 archive.require_array(name)
             elif name.endswith(".npz"):
                 require_arrays(archive.read(name), budget)
-
-
-def _named(entry: dict[str, Any]) -> list[str]:
-    """The member that an entry of the schema names, if it names one."""
-    return [entry["file"]] if isinstance(entry.get("file"), str) else []
+    return [entry for entry in entries if "__loader__" in entry]
 
 
 def _skops() -> Any:

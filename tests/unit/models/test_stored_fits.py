@@ -27,11 +27,11 @@ from copa.models.similar_fits import NotAlikeError, Pattern
 from copa.models.storage import (
     UntrustedTypesError,
     pack_estimator,
-    require_sound_trees,
     typical_rows,
     unpack_estimator,
     untrusted_types,
 )
+from copa.models.trusted_types import require_sound
 
 ALIKE = [
     RandomForestClassifier(6, max_depth=4),
@@ -170,10 +170,10 @@ def test_half_of_the_bytes_are_refused(packed):
 @pytest.mark.parametrize(("name", "value"), [("left", 500), ("right", 0), ("feature_idx", 9)])
 def test_histogram_trees_that_lead_astray_are_refused(fitted, name, value):
     model = fitted(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5), 1)
-    require_sound_trees(model)
+    require_sound(model)
     model[-1]._predictors[1][0].nodes[name][0] = value
     with pytest.raises(DataError, match="decision trees"):
-        require_sound_trees(model)
+        require_sound(model)
 
 
 def test_foreign_types_are_named_before_any_is_made_and_made_only_for_who_trusts_them():
