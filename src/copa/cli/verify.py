@@ -13,7 +13,11 @@ from copa.cli.options import AsJson, open_bundle
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import (
+    BY_FORMULA,
+    COVERED_BY_DIGEST,
+    RECOMPUTED_BY_BUNDLE,
     Claim,
+    Findings,
     claims_of_batch,
     document_faults,
     name_violation,
@@ -33,7 +37,10 @@ def verify(
     *,
     bundle: Annotated[
         Path | None,
-        typer.Option(help="Also check rows, schema, model and moments against a bundle.", metavar="BUNDLE"),
+        typer.Option(
+            help="Also check rows, schema, model and moments, and all other numbers that a bundle can recompute.",
+            metavar="BUNDLE",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -41,30 +48,33 @@ def verify(
     if not file.is_file():
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
     opened = None if bundle is None else open_bundle(bundle)
-    n_plans, n_options, violations, proven_for = 0, 0, list[str](), ""
-    for claim, violation in counting(_checked(file, opened), "checking proofs", None, "claims"):
-        if claim is not None:
-            n_plans += len(claim.option_lower) > 0
-            n_options += len(claim.option_lower)
-            proven_for = proven_for or claim.proven_for
-        violations += [] if violation is None else [violation]
+    findings = Findings() if bundle is None else Findings(digest_only=COVERED_BY_DIGEST)
+    findings.add(counting(_checked(file, opened), "checking proofs", None, "claims"))
+    violations = findings.violations
     if as_json:
-        counts = {"file": str(file), "plans": n_plans, "options": n_options}
-        show_json(counts | {"proven": not violations, "proven_for": proven_for, "faults": violations})
+        show_json({"file": str(file)} | findings.to_json())
     elif not violations:
-        scope = (
-            ""
-            if bundle is None
-            else " The rows are those that the certificates are about, the bundle's schema allows what is offered, and "
-            "the model accepts them as said."
-        )
-        found = f"{counted(n_plans, 'plan')} with {counted(n_options, 'option')}"
-        show(f"{file}: {found}; every bound is proven{f', for {proven_for}' if proven_for else ''}.{scope}")
+        show(f"{file}: {_verdict(findings)}")
+        if bundle is not None:
+            show(
+                "The rows are those that the certificates are about, the bundle's schema allows what is offered, the "
+                "model accepts them as said, and the bundle gives the same "
+                f"{', '.join(RECOMPUTED_BY_BUNDLE[2:])}."
+            )
+        show(f"Covered by the digest only: {', '.join(findings.digest_only)}.")
     for violation in violations[:SHOWN]:
         say(f"error: {violation}")
     if violations:
         say(f"error: {file}: {counted(len(violations), 'claim')} not proven.")
     return FAILED if violations else FINE
+
+
+def _verdict(findings: Findings) -> str:
+    """Say what was found where nothing contradicts it."""
+    whom = f", for {findings.proven_for}" if findings.proven_for else ""
+    found = f"{counted(findings.n_plans, 'plan')} with {counted(findings.n_options, 'option')}"
+    how = f"every bound holds{whom}: {BY_FORMULA}" if findings.by_formula else f"every bound is proven{whom}"
+    return f"{found}; {how}."
 
 
 def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:

@@ -22,6 +22,9 @@ from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.planner.persistence import ForeignTypeError, pack_planner
 from copa.planner.recourse_planner import RecoursePlanner
+from copa.planner.settings import Execution
+from copa.planner.strategies.applicants import Applicants
+from copa.planner.strategies.options import Options, read_options
 from copa.plans import PlanBatch
 from copa.plans.frames import option_numbers
 from copa.tables.casting import KINDS, kinds_of, template_of
@@ -36,6 +39,8 @@ ENCODING = 1e-9  # relative difference of an entry of an encoded row that is rou
 WITHDRAWN = ("infeasible", "error")  # statuses of options that are not offered: their message says what is wrong
 ACCEPTED = ("ok", "fragile")  # statuses that say that today's model accepts all options
 ANOTHER_SET = "the ambiguity set is another one than that of the bundle"
+TRUSTED_ARE = "those of scikit-learn that the page on models lists are"
+INSTEAD = "Use copa.RecoursePlanner from Python, whose `save` and `load` take the types of your model"
 PLANNER, MODEL = "planner.zip", "model.skops"
 
 
@@ -179,8 +184,7 @@ def unpack_model(raw: bytes, name: str, budget: Budget | None = None) -> Any:
         return unpack_estimator(raw, budget=budget)
     except UntrustedTypesError as error:
         raise InvalidInputError(
-            f"the model {name} holds types that are not trusted: {listed(error.types)}; those of the usual models and "
-            "transformers of scikit-learn are"
+            f"the model {name} holds types that are not trusted: {listed(error.types)}; {TRUSTED_ARE}. {INSTEAD}"
         ) from error
     except DataError as error:
         raise DataError(f"the model {name} cannot be loaded: {error}") from error
@@ -197,15 +201,16 @@ def pack_model(model: Any) -> bytes:
         ) from error
     if untrusted:
         raise ForeignTypeError(
-            f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others; "
-            "bundles hold scikit-learn's own parts only. Use copa.RecoursePlanner from Python, whose `save` and `load` "
-            "take the types of your model"
+            f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others, "
+            f"or read what nobody has checked; {TRUSTED_ARE}. {INSTEAD}"
         )
     return raw
 
 
 def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
-    """Yield what contradicts a bundle in saved plans: its ambiguity set, its terms, its model and its schema.
+    """Yield what contradicts a bundle in saved plans: its ambiguity set, terms, model, schema, and what it recomputes.
+
+    Recomputed are the rows' points, acceptance, efforts, plausibility, rates of held-out refits and intervals.
 
     Parameters
     ----------
@@ -219,7 +224,7 @@ def bundle_violations(batch: PlanBatch, bundle: Bundle) -> Iterator[str]:
         return
     yield from _applicant_violations(batch, fitted)
     if len(batch.options):
-        yield from _option_violations(batch, fitted, bundle.planner.n_jobs)
+        yield from _option_violations(batch, fitted, Execution.of(bundle.planner, len(fitted.space.columns)))
 
 
 def terms_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]:
@@ -248,15 +253,19 @@ def _applicant_violations(batch: PlanBatch, fitted: "Strategy") -> Iterator[str]
             yield f"{_applicant(batch, i)}: the model does not accept the row, and the status is already_valid"
 
 
-def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None) -> Iterator[str]:
-    encoded = fitted.points(batch.options, batch.owner, _n_options(batch), n_jobs)
+def _option_violations(batch: PlanBatch, fitted: "Strategy", run: Execution) -> Iterator[str]:
+    whose, owner = np.unique(batch.owner, return_inverse=True)
+    origins = batch.applicants.iloc[whose]
+    options = read_options(fitted, origins, batch.options, owner, _n_options(batch), run.n_jobs)
+    encoded = options.points
     # Entry by entry: a column of large numbers would hide what differs in the others.
     near = np.abs(encoded - batch.points) <= ENCODING * np.maximum(1.0, np.abs(encoded))
     far = np.count_nonzero(near, axis=1) < encoded.shape[1]
-    accepted = fitted.model.accepts(batch.options)
+    accepted = options.accepted
     violations = fitted.schema.violations(batch.applicants.iloc[batch.owner], batch.options)
     numbers, statuses = option_numbers(batch), batch.status[batch.owner]
-    for k, (owner, status) in enumerate(zip(batch.owner.tolist(), statuses.tolist(), strict=True)):
+    different = _different_numbers(batch, fitted, whose, options, run)
+    for k, (place, status) in enumerate(zip(batch.owner.tolist(), statuses.tolist(), strict=True)):
         found = ["its row is not the one that the certificate is about"] if far[k] else []
         if accepted[k] != batch.accepted[k]:
             found.append("the model answers otherwise")
@@ -264,7 +273,41 @@ def _option_violations(batch: PlanBatch, fitted: "Strategy", n_jobs: int | None)
             found.append(f"the model does not accept it, and the status is {status}")
         if status not in WITHDRAWN:
             found += [f"breaks the schema: {violation}" for violation in violations[k]]
-        yield from (f"{_applicant(batch, owner)}, option {numbers[k]}: {violation}" for violation in found)
+        found += [f"the bundle gives another {name}" for name, other in different.items() if other[k]]
+        yield from (f"{_applicant(batch, place)}, option {numbers[k]}: {violation}" for violation in found)
+
+
+def _different_numbers(
+    batch: PlanBatch, fitted: "Strategy", whose: Any, options: Options, run: Execution
+) -> dict[str, Any]:
+    """Flag the options (M,) of which a planner gives other numbers than a batch says, by what they are about."""
+    found = {
+        "effort": _other(batch.effort, options.effort) | _other(batch.change_effort, options.change_effort).any(axis=1),
+        "plausibility": _other(batch.plausibility, options.plausibility),
+    }
+    everyone = np.ones(len(batch.options), dtype=bool)
+    if batch.held_out is not None:
+        told, rates = batch.held_out, fitted.expected_rates(options, len(whose), run.n_jobs)
+        found["expected rate"] = everyone
+        if rates is not None:
+            plans = _other(told.all_share[whose], rates.all_share) | _other(told.any_share[whose], rates.any_share)
+            shares = _other(told.option_share, rates.option_share) | (told.n_models != rates.n_models)
+            found["expected rate"] = shares | plans[options.owner]
+    if batch.intervals is not None:
+        searched = fitted if batch.request.aim == "guarantee" else fitted.expecting()
+        applicants = Applicants.read(fitted, batch.applicants.iloc[whose])
+        ends, known = batch.intervals, searched.intervals(applicants, options, batch.request, run)
+        found["interval"] = everyone
+        if known is not None and known.columns == ends.columns:
+            others = [_other(getattr(ends, side), getattr(known, side)).any(axis=1) for side in ("lower", "upper")]
+            claimed = ~np.isnan(ends.lower).all(axis=1)
+            found["interval"] = others[0] | others[1] | (claimed & _other(ends.levels, known.levels))
+    return found
+
+
+def _other(claimed: Any, right: Any) -> Any:
+    """Flag numbers that differ by more than rounding; NaN claims nothing."""
+    return ~np.isclose(claimed, right, rtol=ENCODING, atol=ENCODING) & ~np.isnan(claimed)
 
 
 def _applicant(batch: PlanBatch, i: int) -> str:

@@ -2,8 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from copa.plans.frames import option_numbers
 from copa.plans.intervals import Intervals
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, as_text, cells_of
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
 from copa.uncertainty.set_files import MOMENTS, describe_set, set_from_json, set_to_json
 
 if TYPE_CHECKING:
@@ -309,6 +309,11 @@ class Claim:
         """The distributions that the proof is about, in words: those of the certificate, whatever else a file says."""
         return "" if self.certificate is None else f"every distribution {self.certificate.ambiguity.in_words()}"
 
+    @property
+    def by_formula(self) -> bool:
+        """Whether guarantees are recomputed with the formula of their set, where the paper's set has dual proofs."""
+        return self.certificate is not None and not is_exact(self.certificate.ambiguity)
+
     def violations(self) -> list[str]:
         """Say which numbers are not proven; an empty list where all are."""
         if len(self.option_lower) == 0:
@@ -405,3 +410,69 @@ def document_faults(content: Mapping[str, Any]) -> Iterator[tuple[Claim | None, 
 def name_violation(claim: Claim, violation: str) -> str:
     """Return a violation as a line that says whose it is."""
     return f"applicant {as_text(claim.label)}: {violation}"
+
+
+# What a file says beside its bounds. Some of it a bundle recomputes; of the rest there is only the digest.
+RECOMPUTED_BY_BUNDLE = ("rows", "acceptance today", "efforts", "plausibility", "expected rates", "intervals")
+COVERED_BY_DIGEST = ("messages", "highest levels", "fidelity of surrogates", "times")
+BY_FORMULA = "recomputed with the formula of their set, which is no independent proof"
+
+
+@dataclass
+class Findings:
+    """What was found in plans with certificates.
+
+    Attributes
+    ----------
+    n_plans, n_options : int
+        Plans with options, and options.
+    proven_for : str
+        The distributions that the proofs are about, in words.
+    by_formula : bool
+        Whether bounds were recomputed with the formula of a set, which is not an independent proof.
+    violations : list of str
+        Claims that do not hold.
+    digest_only : tuple of str
+        What nothing but the digest covers.
+    """
+
+    n_plans: int = 0
+    n_options: int = 0
+    proven_for: str = ""
+    by_formula: bool = False
+    violations: list[str] = field(default_factory=list)
+    digest_only: tuple[str, ...] = (*RECOMPUTED_BY_BUNDLE, *COVERED_BY_DIGEST)
+
+    def add(self, checked: Iterable[tuple[Claim | None, str | None]]) -> "Findings":
+        """Count claims and violations, as `document_faults` yields them; return the same findings."""
+        for claim, violation in checked:
+            if claim is not None:
+                self.n_plans += len(claim.option_lower) > 0
+                self.n_options += len(claim.option_lower)
+                self.proven_for = self.proven_for or claim.proven_for
+                self.by_formula |= claim.by_formula
+            self.violations += [] if violation is None else [violation]
+        return self
+
+    def to_json(self, most: int | None = None) -> dict[str, Any]:
+        """Return the answer of `copa verify --json` and `/v1/verify`, with at most so many violations."""
+        return {
+            "plans": self.n_plans,
+            "options": self.n_options,
+            "proven": not self.violations,
+            "proven_for": self.proven_for,
+            "by_formula": self.by_formula,
+            "digest_only": list(self.digest_only),
+            "faults": self.violations[:most],
+        }
+
+
+def check_document(content: Mapping[str, Any]) -> Findings:
+    """Check every bound of a JSON document with certificates, and the document against its digest.
+
+    Raises
+    ------
+    DataError
+        If it is no such document, is damaged, or was changed after it was written.
+    """
+    return Findings().add(document_faults(content))

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
 from copa.planner.bundle import Bundle, bundle_violations
+from unit.planner import loans
 
 OTHER_ROW = "its row is not the one that the certificate is about"
 SCHEMA = FeatureSchema(
@@ -60,3 +62,61 @@ def test_rounding_of_large_numbers_is_no_forgery(batch, planner):
     points = batch.points.copy()
     points[:, 1] *= 1.0 + 1e-12
     assert faults(replace(batch, points=points), planner) == []
+
+
+def with_other(batch, part, change):
+    """The batch with one column, or one of its intervals or rates, changed."""
+    holder, _, name = part.rpartition(".")
+    inner = getattr(batch, holder) if holder else batch
+    changed = replace(inner, **{name: change(getattr(inner, name))})
+    return replace(batch, **{holder: changed}) if holder else changed
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "what"),
+    [
+        ("effort", lambda effort: 0.5 * effort, "effort"),
+        ("change_effort", lambda effort: effort + 1e-6, "effort"),
+        ("plausibility", lambda share: np.minimum(share + 0.1, 1.0), "plausibility"),
+        ("intervals.upper", lambda ends: ends + 0.5, "interval"),
+        ("intervals.lower", lambda ends: ends - 0.5, "interval"),
+        ("intervals.levels", lambda levels: levels + 0.05, "interval"),
+    ],
+)
+def test_a_forged_number_beside_the_bounds_is_found(batch, planner, part, change, what):
+    found = faults(with_other(batch, part, change), planner)
+    assert len(found) == len(batch.options)
+    assert all(fault.endswith(f": the bundle gives another {what}") for fault in found)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    settings = {"n_models": 4, "n_options": 2, "n_starts": 8}
+    return loans.planner(loans.fitted_pipeline(RandomForestClassifier(8, random_state=0)), **settings)
+
+
+@pytest.fixture(scope="module")
+def forest_batch(forest):
+    people = loans.people(60, 5)
+    declined = people[~forest.model.predict(people).astype(bool)].iloc[:6]
+    return forest.plan(declined)
+
+
+def test_plans_of_refits_have_no_faults(forest_batch, forest):
+    assert forest_batch.held_out is not None
+    assert len(forest_batch.options) >= 2
+    assert faults(forest_batch, forest) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("held_out.option_share", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
+        ("held_out.all_share", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
+        ("held_out.n_models", lambda n_models: 10 * n_models),
+    ],
+)
+def test_a_forged_rate_or_number_of_refits_is_found(forest_batch, forest, part, change):
+    found = faults(with_other(forest_batch, part, change), forest)
+    assert len(found) == len(forest_batch.options)
+    assert all(fault.endswith(": the bundle gives another expected rate") for fault in found)

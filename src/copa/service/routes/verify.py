@@ -6,7 +6,7 @@ from fastapi import Response
 from pydantic import Field
 
 from copa.exceptions import CopaError
-from copa.plans.document import document_faults
+from copa.plans.document import Findings, check_document
 from copa.service.answers import encoded
 from copa.service.routes.answer_models import Answer, Body
 from copa.service.routes.resources import Running, answer_of, json_response, new_router
@@ -30,6 +30,10 @@ class VerifyAnswer(Answer):
     plans: int = Field(description="Plans with options.")
     options: int
     proven_for: str = Field(description="The distributions that the proofs are about, in words.")
+    by_formula: bool = Field(
+        description="Whether bounds were recomputed with the formula of their set, which is no independent proof."
+    )
+    digest_only: list[str] = Field(description="What the document also says, and nothing but its digest covers.")
     faults: list[str] = Field(description="Claims that are not proven, the first hundred.")
 
 
@@ -41,15 +45,8 @@ async def verify(body: VerifyBody, service: Running) -> Response:
 
 
 def _verified(document: dict[str, Any]) -> bytes:
-    n_plans, n_options, faults, proven_for = 0, 0, list[str](), ""
     try:
-        for claim, fault in document_faults(document):
-            if claim is not None:
-                n_plans += len(claim.option_lower) > 0
-                n_options += len(claim.option_lower)
-                proven_for = proven_for or claim.proven_for
-            faults += [] if fault is None else [fault]
+        findings = check_document(document)
     except CopaError as error:
-        faults.append(str(error))
-    told = {"proven": not faults, "plans": n_plans, "options": n_options}
-    return encoded(told | {"proven_for": proven_for, "faults": faults[:MOST_FAULTS]})
+        findings = Findings(violations=[str(error)])
+    return encoded(findings.to_json(MOST_FAULTS))
