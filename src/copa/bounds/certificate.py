@@ -103,7 +103,9 @@ class Certificate:
         return f"Certificate({n_options} options, {dimension} parameters, radius {self.ambiguity.radius:g})"
 
     def verify(self) -> Verification:
-        """Recompute from the data what this certificate proves.
+        """Recompute from the data what this certificate claims, with the formula of its set.
+
+        This is the formula that made the numbers: it finds changed ones, and is no independent proof.
 
         Returns
         -------
@@ -320,7 +322,8 @@ class BallCertificate(Certificate):
         Uses eigenvalues of small matrices and closed forms only, nothing of the solver. Where a matrix misses
         feasibility by some amount, rounding included, the bound pays for the amount: M + d I and g + d add at least
         d to every eigenvalue of every block. So the values returned are proven whatever the certificate says; a poor
-        or damaged certificate proves less.
+        or damaged certificate proves less. In another set than the paper's ball, what is said of single options and
+        of mixtures is recomputed with the formula of the set instead: no independent proof.
         """
         self._require_sound_numbers()
         any_lower = self._mixture_holds(self.any_mixture, sign=1.0)

@@ -549,7 +549,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def load(cls, path: "str | Path", model: Any) -> "RecoursePlanner":
         """Load a saved planner for the model that it was fitted with; nothing in the file is executed.
 
-        Of refits in the file no other types are made than scikit-learn's own and those of `model`.
+        Of refits in the file no other types are made than those of `copa.models.trusted_types`, whose arrays are
+        checked, and those of `model`, which are not: a file for such a model must come from whom you trust.
 
         Parameters
         ----------
