@@ -174,7 +174,12 @@ def _read_nodes(raw: bytes, budget: Budget) -> list[dict[str, Any]]:
     """Return the entries that say how something is made, once everything that skops would read is within the budget."""
     with ArchiveReader(raw, MEMBERS, budget) as archive:
         entries: list[dict[str, Any]] = []
-        schema = archive.read_json(SCHEMA, object_hook=lambda entry: entries.append(entry) or entry)
+
+        def keep(entry: dict[str, Any]) -> dict[str, Any]:
+            entries.append(entry)
+            return entry
+
+        schema = archive.read_json(SCHEMA, object_hook=keep)
         if schema["protocol"] < OLDEST_PROTOCOL:
             raise DataError("it was written by an old version of skops; save the model again")
         named = Counter(file for entry in entries if isinstance(file := entry.get("file"), str))

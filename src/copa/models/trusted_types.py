@@ -55,14 +55,14 @@ def _width(model: Any) -> int:
     """Return the number of columns that a model takes: without it scikit-learn lets any number pass."""
     width = vars(model).get("n_features_in_")
     _require(type(width) is int and width > 0, f"its {type(model).__name__} does not say how many columns it takes")
-    return int(width)  # type: ignore[arg-type]
+    return int(width)
 
 
 def _n_classes(model: Any) -> int:
     classes = vars(model).get("classes_")
     known = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
     _require(known, f"its {type(model).__name__} does not say what classes there are")
-    return len(classes)  # type: ignore[arg-type]
+    return len(classes)
 
 
 def _require_tree(model: Any) -> None:
@@ -78,11 +78,11 @@ def _require_histogram_tree(predictor: Any, width: int) -> None:
     nodes = vars(predictor).get("nodes")
     known = type_name(predictor) == HISTOGRAM_TREE and type(nodes) is np.ndarray and nodes.ndim == 1 and len(nodes)
     _require(known, "one of its decision trees has no nodes")
-    leaf = nodes["is_leaf"].astype(bool)  # type: ignore[index]
-    left, right = (nodes[side].astype(np.int64) for side in ("left", "right"))  # type: ignore[index]
-    by_category = nodes["is_categorical"].astype(bool) & ~leaf  # type: ignore[index]
+    leaf = nodes["is_leaf"].astype(bool)
+    left, right = (nodes[side].astype(np.int64) for side in ("left", "right"))
+    by_category = nodes["is_categorical"].astype(bool) & ~leaf
     _require(not by_category.any(), "its HistGradientBoostingClassifier has categorical columns, which are not loaded")
-    sound = _leads_downwards(left, right, leaf, nodes["feature_idx"], width)  # type: ignore[index]
+    sound = _leads_downwards(left, right, leaf, nodes["feature_idx"], width)
     _require(sound, "one of its decision trees leads to nodes or columns that there are not")
 
 
@@ -108,12 +108,12 @@ def _require_gradient_boosting(model: Any) -> None:
     n_columns = 1 if n_classes == 2 else n_classes  # one score for two classes
     trees = vars(model).get("estimators_")
     shaped = type(trees) is np.ndarray and trees.dtype == object and trees.ndim == 2
-    shaped = shaped and trees.shape[1] == n_columns and len(trees) > 0  # type: ignore[union-attr, arg-type]
+    shaped = shaped and trees.shape[1] == n_columns and len(trees) > 0
     _require(
         shaped and vars(model).get("n_trees_per_iteration_") == n_columns,
         f"estimators_ of its {type(model).__name__} does not have {n_columns} tree(s) in each iteration",
     )
-    for tree in trees.ravel():  # type: ignore[union-attr]
+    for tree in trees.ravel():
         sound = type_name(tree) == BOOSTED_TREE and _width(tree) == width and is_tree(vars(tree).get("tree_"))
         _require(
             sound and tree.tree_.value.shape[1:] == (1, 1),
@@ -153,7 +153,7 @@ def _require_histogram_boosting(model: Any) -> None:
         type(iterations) is list and all(type(trees) is list for trees in iterations),
         f"the trees of its {type(model).__name__} are not listed by iteration",
     )
-    for trees in iterations:  # type: ignore[union-attr]
+    for trees in iterations:
         for tree in trees:
             _require_histogram_tree(tree, width)
 
@@ -186,7 +186,7 @@ def _require_one_hot(encoder: Any) -> None:
     _require(listed, "its OneHotEncoder does not list the categories of each column")
     dropped = told.get("_drop_idx_after_grouping")
     _require(dropped is None or np.shape(dropped) == (width,), wrong)
-    for i, (values, n_own) in enumerate(zip(categories, n_columns, strict=True)):  # type: ignore[arg-type]
+    for i, (values, n_own) in enumerate(zip(categories, n_columns, strict=True)):
         _require(type(values) is np.ndarray and values.ndim == 1 and type(n_own) is int, wrong)
         if values.dtype.kind not in "OUS":  # found by bisection, which may end anywhere in numbers without an order
             _require(np.array_equal(np.sort(values), values, equal_nan=values.dtype.kind == "f"), wrong)
