@@ -50,15 +50,6 @@ def filled(ledger, loan_plans):
     return ledger
 
 
-def test_a_file_is_checked_on_systems_without_positioned_reads(tmp_path, loan_plans, monkeypatch):
-    with Ledger.open(f"sqlite:///{tmp_path}/promises.db") as ledger:
-        ledger.record(loan_plans[:4], **TERMS)
-    monkeypatch.delattr("os.pread")
-    with Ledger.open(f"sqlite:///{tmp_path}/promises.db") as ledger:
-        assert ledger.verify().ok
-        assert ledger.checkpoint(KEY)
-
-
 def test_every_change_is_found_and_named(filled):
     tables = {name: query(filled, f"SELECT * FROM {name}") for name in TABLES}
     for what, (statement, first_bad) in CHANGES.items():
