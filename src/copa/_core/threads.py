@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
 from threading import Event, Lock, current_thread, main_thread
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -22,6 +22,7 @@ from copa._core.progress import Advance, stage
 from copa._core.reading import is_whole
 from copa.exceptions import InvalidInputError
 
+Result = TypeVar("Result")
 POLL = 0.2  # seconds between two looks for Ctrl-C, on systems where waiting for a lock cannot be interrupted
 
 
@@ -72,6 +73,46 @@ def interruption() -> Flag:
     """Return the flag that becomes 1 when the work that this thread is part of is interrupted."""
     work = _under_way.get()
     return np.zeros(1, dtype=np.int64) if work is None else work.interrupted
+
+
+def stop_if_interrupted() -> None:
+    """Raise KeyboardInterrupt where the work that this thread is part of is interrupted."""
+    if interruption()[0] != 0:
+        raise KeyboardInterrupt
+
+
+class Stoppable(Generic[Result]):
+    """A call that another thread can stop.
+
+    Parameters
+    ----------
+    call : callable without arguments
+
+    Examples
+    --------
+    >>> from copa._core.threads import Stoppable, stop_if_interrupted
+    >>> work = Stoppable(stop_if_interrupted)
+    >>> work()
+    >>> work.stop()
+    >>> work()
+    Traceback (most recent call last):
+    KeyboardInterrupt
+    """
+
+    def __init__(self, call: Callable[[], Result]) -> None:
+        self._call, self._work = call, _Work()
+
+    def __call__(self) -> Result:
+        """Make the call; raise KeyboardInterrupt where it was stopped."""
+        token = _under_way.set(self._work)
+        try:
+            return self._call()
+        finally:
+            _under_way.reset(token)
+
+    def stop(self) -> None:
+        """Stop the call at the next step of a kernel, chunk of work or `stop_if_interrupted`."""
+        self._work.interrupt()
 
 
 def count_threads(n_jobs: int | None) -> int:

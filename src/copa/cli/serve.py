@@ -1,9 +1,13 @@
 """`copa serve`: a bundle as a service."""
 
+import json
+import os
 from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,11 +20,13 @@ from copa.exceptions import DataError
 from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from fastapi import FastAPI
 
     from copa.analysis.backtest_record import Backtest
+    from copa.service.settings import ServiceSettings
 
 NEEDED = ("fastapi", "uvicorn")
+WORKERS_VARIABLE = "COPA_SERVE_OPTIONS"  # from the command to its workers
 
 
 def serve(  # noqa: PLR0913, PLR0917 - the options of the command
@@ -33,7 +39,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None,
         typer.Option(help="File with the token that requests must bring; only you may read it.", metavar="FILE"),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes, each with the bundle.", metavar="N", min=1)] = 1,
+    workers: Annotated[
+        int, typer.Option(help="Processes, each with the bundle; not on Windows.", metavar="N", min=1)
+    ] = 1,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,35 +85,84 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise MisuseError(f"copa serve needs {', '.join(missing)}: pip install 'copa-recourse[serve]'")
-    from copa.service.run import Address
+    from copa.service.run import Address, make_app
     from copa.service.run import serve as run
-    from copa.service.settings import LOCAL, ServiceSettings, is_loopback, read_token, require_token_elsewhere
+    from copa.service.settings import LOCAL, is_loopback, read_token, require_token_elsewhere
 
+    if (applicants is None) != (label is None):
+        raise MisuseError("--applicants and --id go together: applicants are searched by their names")
     with misuse():
         digest = None if token_file is None else read_token(token_file)
         require_token_elsewhere(host, digest)
-    people = _read_people(bundle, applicants, label, delimiter)
-    local = LOCAL if is_loopback(host) else ()
+    open_bundle(bundle)  # to say what is wrong with it
+    given = _Given(
+        bundle=str(bundle),
+        applicants=None if applicants is None else str(applicants),
+        label=label,
+        delimiter=delimiter,
+        backtest=None if backtest is None else str(backtest),
+        token_digest=None if digest is None else digest.hex(),
+        settings={
+            "hosts": (*(LOCAL if is_loopback(host) else ()), *(allowed_host or ())),
+            "max_body": max_body,
+            "max_applicants": max_applicants,
+            "max_options": max_options,
+            "max_requests": max_requests,
+            "time_limit": time_limit,
+            "ledger": ledger,
+            "model_version": model_version,
+        },
+    )
+    settings = given.read()
     with misuse():
-        settings = ServiceSettings(
-            token_digest=digest,
-            hosts=(*local, *(allowed_host or ())),
-            max_body=max_body,
-            max_applicants=max_applicants,
-            max_options=max_options,
-            max_requests=max_requests,
-            time_limit=time_limit,
-            applicants=people,
-            backtest=None if backtest is None else _read_backtest(backtest),
-            ledger=ledger,
-            model_version=model_version,
-        )
         if ledger is not None:
             _open_ledger(ledger, create=create)
+    app: Any = partial(make_app, bundle, settings)
+    if workers > 1:
+        os.environ[WORKERS_VARIABLE] = json.dumps(asdict(given))
+        app = "copa.cli.serve:make_worker_app"
     with misuse(), suppress(KeyboardInterrupt):  # the server has finished what was under way, and passes the signal on
-        run(bundle, settings, Address(host, port), workers=workers, announce=_announce)
+        run(app, settings, Address(host, port), workers=workers, announce=_announce)
     say("stopped.")
     return FINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Given:
+    """Options of the command, as JSON has them: workers read the same files again."""
+
+    bundle: str
+    applicants: str | None
+    label: str | None
+    delimiter: str
+    backtest: str | None
+    token_digest: str | None
+    settings: dict[str, Any]
+
+    def read(self) -> "ServiceSettings":
+        """Read the files that are named, and check the settings."""
+        from copa.service.settings import ServiceSettings
+
+        people = None
+        if self.applicants is not None:
+            template = open_bundle(Path(self.bundle)).template
+            people = read_applicants(open_data(Path(self.applicants), self.delimiter), template, label=self.label)
+        with misuse():
+            return ServiceSettings(
+                token_digest=None if self.token_digest is None else bytes.fromhex(self.token_digest),
+                applicants=people,
+                backtest=None if self.backtest is None else _read_backtest(Path(self.backtest)),
+                **self.settings | {"hosts": tuple(self.settings["hosts"])},
+            )
+
+
+def make_worker_app() -> "FastAPI":
+    """Make the application of one of several workers, with the options of the command that started it."""
+    from copa.service.run import end_with_parent, make_app
+
+    end_with_parent()
+    given = _Given(**json.loads(os.environ[WORKERS_VARIABLE]))
+    return make_app(Path(given.bundle), given.read())
 
 
 def _open_ledger(url: str, *, create: bool) -> None:
@@ -129,13 +186,3 @@ def _read_backtest(path: Path) -> "Backtest":
         raise DataError(f"the backtest {path} cannot be read: {error}") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _read_people(bundle: Path, applicants: Path | None, label: str | None, delimiter: str) -> "pd.DataFrame | None":
-    """Applicants that may be searched for; the bundle is opened in any case, to say what is wrong with it."""
-    if (applicants is None) != (label is None):
-        raise MisuseError("--applicants and --id go together: applicants are searched by their names")
-    opened = open_bundle(bundle)
-    if applicants is None:
-        return None
-    return read_applicants(open_data(applicants, delimiter), opened.template, label=label)

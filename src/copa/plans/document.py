@@ -10,6 +10,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.formats import Digest
+from copa._core.threads import stop_if_interrupted
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
 from copa.plans.changes import as_number
@@ -446,6 +447,7 @@ class Findings:
     def add(self, checked: Iterable[tuple[Claim | None, str | None]]) -> "Findings":
         """Count claims and violations, as `document_faults` yields them; return the same findings."""
         for claim, violation in checked:
+            stop_if_interrupted()
             if claim is not None:
                 self.n_plans += len(claim.option_lower) > 0
                 self.n_options += len(claim.option_lower)

@@ -18,6 +18,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from copa import __version__
 from copa._core.html import render
+from copa._core.threads import stop_if_interrupted
 from copa._core.words import hint, shown
 from copa.plans.units import heading
 from copa.service.answers import encoded
@@ -122,6 +123,7 @@ class Explorer:
         order, end = np.random.default_rng(0).permutation(some), perf_counter() + SHARE_OF_TIME * seconds
         found = []
         for first in range(0, len(order), BLOCK):
+            stop_if_interrupted()
             batch = self._service.planner.plan(people.iloc[order[first : first + BLOCK]])
             if (batch.status == "time_limit").any():
                 break

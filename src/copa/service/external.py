@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from copa._core.threads import stop_if_interrupted
 from copa._core.words import ERROR
 from copa.analysis.attribution import Attributor
 from copa.exceptions import CopaError
@@ -90,6 +91,7 @@ def _each(
     """
     batch: PlanBatch | None
     for group in groups:
+        stop_if_interrupted()
         several = len(group.positions) > 1
         try:
             batch = work(group)

@@ -1,4 +1,4 @@
-"""What every request meets before it is read: who asks, from where, how much, how many at once; and a line of log."""
+"""Checks before a request is read (host, token, room, size), limits while its body is read, and the access log."""
 
 import asyncio
 import hmac
@@ -94,7 +94,10 @@ def _with_headers(given: Any, name: str) -> list[tuple[bytes, bytes]]:
 
 
 class Guard:
-    """Refuses, before anything is read, what is not for this host, brings no token, is too much or one too many.
+    """Refuses requests for another host, without the token, too large or too many, before their bodies are read.
+
+    The application reads a body only after it has found the route, so that an unknown path or a wrong method is
+    answered without one. Limits of size and time apply while it reads.
 
     Parameters
     ----------
@@ -117,27 +120,29 @@ class Guard:
         if scope["type"] != "http":
             return  # there are no sockets here
         headers = {key.lower(): value for key, value in scope["headers"]}
-        most = self._settings.max_body
+        body = LimitedBody(receive, self._settings.max_body, is_read=not _has_body(headers))
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and not body.is_read:
+                # The server would read what is left of the body, however slowly it comes, before the next request.
+                message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+            await send(message)
+
+        is_open = scope["path"] in self._open
         try:
             self._require_host(headers)
-            if scope["path"] not in self._open:
+            if not is_open:
                 self._require_token(headers)
                 self._require_room()
-            self._require_size(headers, most)
+            self._require_size(headers)
         except ProblemError as problem:
-            answer = problem.response()
-            if _has_body(headers):
-                answer.headers["connection"] = "close"  # or else it would have to be read first
-            await answer(scope, receive, send)
+            await problem.response()(scope, receive, sending)
             return
-        self._running += 1
+        self._running += not is_open
         try:
-            body = await self._read(receive, most)
-            await self._app(scope, _replayed(body, receive), send)
-        except ProblemError as problem:
-            await problem.response()(scope, receive, send)
+            await self._app(scope, body.receive, sending)
         finally:
-            self._running -= 1
+            self._running -= not is_open
 
     def _require_host(self, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -167,53 +172,50 @@ class Guard:
                 headers={"retry-after": RETRY_SECONDS},
             )
 
-    def _require_size(self, headers: dict[bytes, bytes], most: int) -> None:
-        """Look at what the request says of its body."""
-        told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or len(told) > 18 or int(told) > most:
+    def _require_size(self, headers: dict[bytes, bytes]) -> None:
+        """Check the size that the request states."""
+        stated, most = headers.get(b"content-length", b"0"), self._settings.max_body
+        if not stated.isdigit() or len(stated) > 18 or int(stated) > most:
             raise _too_large(most)
 
-    async def _read(self, receive: Receive, most: int) -> bytes:
-        """The body, as long as it is no larger than it may be and arrives in time, whatever was said of it."""
-        parts, size = [], 0
+
+class LimitedBody:
+    """A body that is received up to a size and for a time, whatever its headers state.
+
+    Parameters
+    ----------
+    receive : ASGI receive
+    most : int
+        Most bytes.
+    is_read : bool
+        Whether nothing of the body is left to read.
+    """
+
+    def __init__(self, receive: Receive, most: int, *, is_read: bool) -> None:
+        self._receive, self._most, self.is_read = receive, most, is_read
+        self._size, self._deadline = 0, 0.0
+
+    async def receive(self) -> Message:
+        """Receive the next message; raise for a body that is too large or too slow."""
+        if self.is_read:
+            return await self._receive()
+        loop = asyncio.get_running_loop()
+        self._deadline = self._deadline or loop.time() + BODY_SECONDS
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        break
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        raise _too_large(most)
-                    if not message.get("more_body", False):
-                        break
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
         except TimeoutError:
-            raise ProblemError(
-                "slow-request", f"the body did not arrive within {BODY_SECONDS:g} s", headers={"connection": "close"}
-            ) from None
-        return b"".join(parts)
+            raise ProblemError("slow-request", f"the body did not arrive within {BODY_SECONDS:g} s") from None
+        self._size += len(message.get("body", b""))
+        if self._size > self._most:
+            raise _too_large(self._most)
+        self.is_read = not message.get("more_body", False)
+        return message
 
 
 def _too_large(most: int) -> ProblemError:
-    return ProblemError(
-        "too-large", f"a body may have at most {most:,} bytes; send fewer applicants", headers={"connection": "close"}
-    )
+    return ProblemError("too-large", f"a body may have at most {most:,} bytes; send fewer applicants")
 
 
 def _has_body(headers: dict[bytes, bytes]) -> bool:
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body that was read, then whatever comes."""
-    told = False
-
-    async def replay() -> Message:
-        nonlocal told
-        if not told:
-            told = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return replay

@@ -1,6 +1,5 @@
-"""A service that runs: its socket, its processes, its log, and how it stops."""
+"""Running a service: its socket, its processes and its log."""
 
-import contextlib
 import logging
 import multiprocessing
 import os
@@ -8,20 +7,22 @@ import signal
 import socket
 import sys
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa.exceptions import InvalidInputError
-from copa.service.settings import ServiceSettings, require_token_elsewhere
+from copa.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from pathlib import Path
+
+    from fastapi import FastAPI
 
 BACKLOG = 1024
-RESTART_SECONDS = 1.0  # before a process that has died is begun anew
-ENDING = (signal.SIGTERM, signal.SIGINT)
+KEEP_ALIVE_SECONDS = 5  # that a connection is kept after an answer
+SPARE_CONNECTIONS = 256  # beyond those of requests under way: idle ones, and those that are being refused
+HEALTH_SECONDS = 60  # in which a worker must show that it is alive, also while it loads the bundle on a busy machine
 
 
 @dataclass(frozen=True)
@@ -53,59 +54,80 @@ def url_of(bound: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(path: Path, settings: ServiceSettings, address: Address, *, workers: int = 1, announce: Any = None) -> None:
-    """Serve a bundle until a signal ends it; requests under way are finished first.
+def make_app(path: "Path", settings: ServiceSettings) -> "FastAPI":
+    """Make the application of this process, and set the process up for it."""
+    import threadpoolctl
+
+    from copa.service import create_app
+
+    log_to_stderr()
+    threadpoolctl.threadpool_limits(1)  # requests are what runs side by side
+    return create_app(path, settings)
+
+
+def serve(
+    app: "Callable[[], FastAPI] | str",
+    settings: ServiceSettings,
+    address: Address,
+    *,
+    workers: int = 1,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve an application until a signal ends it; requests under way are finished first.
 
     Parameters
     ----------
-    path : Path
-        The bundle.
+    app : callable or str
+        Makes the application; for several workers the place it is imported from, such as "package.module:function".
     settings : ServiceSettings
     address : Address
     workers : int
-        Processes, each of which loads the bundle.
-    announce : callable, optional
+        Processes, each of which makes the application.
+    announce : callable
         Told the address when the socket is there.
     """
-    require_token_elsewhere(address.host, settings.token_digest)
-    with address.bound() as bound:
-        if announce is not None:
-            announce(url_of(bound))
-        if workers == 1:
-            _run_one(path, settings, bound)
-        else:
-            _run_many(path, settings, bound, workers)
-
-
-def _run_one(path: Path, settings: ServiceSettings, bound: socket.socket) -> None:
-    """Answer requests in this process."""
-    import threadpoolctl
     import uvicorn
 
-    from copa.service import create_app
-    from copa.service.connections import IDLE_SECONDS, Connection
+    log_to_stderr()
+    options: dict[str, Any] = {
+        "factory": True,
+        "log_config": None,
+        "log_level": logging.WARNING if workers == 1 else logging.INFO,  # which says what becomes of workers
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "http": "h11",
+        "ws": "none",
+        "lifespan": "on",
+        "backlog": BACKLOG,
+        "limit_concurrency": settings.max_requests + SPARE_CONNECTIONS,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": int(settings.time_limit) + 5,
+    }
+    with address.bound() as bound:
+        announce(url_of(bound))
+        if workers == 1:
+            uvicorn.Server(uvicorn.Config(app, **options)).run(sockets=[bound])
+        else:
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # uvicorn takes it for a socket of a file
+            options |= {"workers": workers, "fd": bound.fileno(), "timeout_worker_healthcheck": HEALTH_SECONDS}
+            uvicorn.run(app, **options)
 
-    _log_to_stderr()
-    with threadpoolctl.threadpool_limits(1):  # requests are what runs side by side
-        app = create_app(path, settings)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            log_level=logging.WARNING,
-            access_log=False,
-            server_header=False,
-            date_header=True,
-            proxy_headers=False,
-            http=Connection,
-            ws="none",
-            lifespan="on",
-            timeout_keep_alive=int(IDLE_SECONDS),
-            timeout_graceful_shutdown=int(settings.time_limit) + 5,
-        )
-        uvicorn.Server(config).run(sockets=[bound])
+
+def end_with_parent() -> None:
+    """End this worker when the process that started it ends, also by `kill -9`."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def follow() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, name="copa-parent", daemon=True).start()
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """Lines of JSON for requests; plain ones for what goes wrong."""
     access = logging.getLogger("copa.service.access")
     plain = logging.StreamHandler(sys.stderr)
@@ -117,50 +139,3 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-
-
-def _run_worker(path: Path, settings: ServiceSettings, bound: socket.socket) -> None:
-    """Answer requests in a process of several, which ends with the one that began it, however that ends."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101 - begun by `_run_many`
-
-    def follow() -> None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=follow, name="copa-parent", daemon=True).start()
-    with contextlib.suppress(KeyboardInterrupt):  # the server has finished what was under way
-        _run_one(path, settings, bound)
-
-
-def _run_many(path: Path, settings: ServiceSettings, bound: socket.socket, workers: int) -> None:
-    """Answer requests in several processes; one that dies is begun anew."""
-    context = multiprocessing.get_context("spawn")
-    ending = False
-
-    def end(_: int, __: "FrameType | None") -> None:
-        nonlocal ending
-        ending = True
-
-    def begin() -> Any:
-        process = context.Process(target=_run_worker, args=(path, settings, bound), daemon=True)
-        process.start()
-        return process
-
-    before = {number: signal.signal(number, end) for number in ENDING}
-    try:
-        processes = [begin() for _ in range(workers)]
-        while not ending:
-            time.sleep(0.1)
-            for k, process in enumerate(processes):
-                if not process.is_alive() and not ending:
-                    logging.getLogger("copa.service").error("a process ended (%s) and is begun anew", process.exitcode)
-                    time.sleep(RESTART_SECONDS)
-                    processes[k] = begin()
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join(settings.time_limit + 10.0)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

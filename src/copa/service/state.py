@@ -1,40 +1,38 @@
-"""What a running service holds: a planner that nobody changes, planners for wishes, and threads that plan."""
+"""State of a running service: a planner that nobody changes, planners for wishes, and threads that plan."""
 
 import io
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from copa._core.threads import Stoppable, stop_if_interrupted
 from copa.exceptions import InvalidInputError
 from copa.planner import RecoursePlanner, Wishes
 from copa.planner.bundle import Bundle, load_bundle
 from copa.plans.document import DocumentWriter
 from copa.service.answers import asked_of, card_of, encoded, error_entry, plan_entries
-from copa.service.lanes import Lane
 from copa.service.problems import invalid
 from copa.service.rows import RowReader, template_for
 from copa.service.settings import ServiceSettings
 from copa.tables.cells import alone
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from copa.plans import PlanBatch
     from copa.service.promises import PromiseDesk
 
 MOST_PLANNERS = 256  # for wishes, that are kept
-FEW = 4  # applicants of a request that is planned together with others
-TOGETHER = 64  # applicants that are planned together
+FEW = 4  # applicants of a request that does not wait for larger ones
 SHARE = 0.8  # of the time limit of a request that the search may take
 
 
 @dataclass(frozen=True, eq=False)
-class PlanJob:
+class PlanRequest:
     """Applicants of one request.
 
     Attributes
@@ -48,6 +46,21 @@ class PlanJob:
     applicants: Sequence[Mapping[str, Any]]
     cards: bool = False
     certificates: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Work of a request on a thread.
+
+    Attributes
+    ----------
+    result : Future
+    stop : callable
+        Ends the work, which nobody waits for any more.
+    """
+
+    result: "Future[Any]"
+    stop: Callable[[], None]
 
 
 class Service:
@@ -69,9 +82,10 @@ class Service:
         self._lock = threading.Lock()
         people = settings.applicants
         self.names = {} if people is None else {alone(label): i for i, label in enumerate(people.index)}
-        self._few = Lane("copa-few", self._plan_together, TOGETHER)
-        self._many = Lane("copa-many", _call, 1)
-        self._beside = None if settings.ledger is None else Lane("copa-beside", _call, 1)
+        # One thread each: a plan keeps a core busy, and more cores are for more workers.
+        self._few, self._many, self._beside = (
+            ThreadPoolExecutor(1, f"copa-{name}") for name in ("few", "many", "beside")
+        )
         self.desk = None if settings.ledger is None else _open_desk(self, settings.ledger)
 
     @classmethod
@@ -85,10 +99,8 @@ class Service:
 
     def close(self) -> None:
         """Finish what is under way, and end the threads."""
-        self._few.close()
-        self._many.close()
-        if self._beside is not None:
-            self._beside.close()
+        for threads in (self._few, self._many, self._beside):
+            threads.shutdown()
         if self.desk is not None:
             self.desk.close()
 
@@ -121,41 +133,38 @@ class Service:
             raise invalid("/", given, error) from error
         return wishes
 
-    def plan(self, wishes: Wishes, job: PlanJob) -> "Future[bytes]":
+    def plan(self, wishes: Wishes, request: PlanRequest) -> Job:
         """Plan for the applicants of a request; the result is the JSON of the answer."""
-        if len(job.applicants) <= FEW:
-            return self._few.submit(wishes, job, len(job.applicants))
-        return self.call(lambda: self._plan_together(wishes, [job])[0])
+        threads = self._few if len(request.applicants) <= FEW else self._many
+        return _begin(threads, lambda: self._plan(wishes, request))
 
-    def call(self, work: Any) -> "Future[Any]":
-        """Do some other work, in its turn."""
-        return self._many.submit(None, work)
+    def call(self, work: Callable[[], Any]) -> Job:
+        """Do other work, in its turn."""
+        return _begin(self._many, work)
 
-    def call_beside(self, work: Any) -> "Future[Any]":
-        """Do some long work with the ledger, in its turn, beside all other work."""
-        assert self._beside is not None  # noqa: S101 - there is a ledger
-        return self._beside.submit(None, work)
+    def call_beside(self, work: Callable[[], Any]) -> Job:
+        """Do long work with the ledger, in its turn, beside all other work."""
+        return _begin(self._beside, work)
 
-    def _plan_together(self, wishes: Any, jobs: Sequence[PlanJob]) -> list[bytes]:
+    def _plan(self, wishes: Wishes, request: PlanRequest) -> bytes:
         planner = self.asking(wishes)
-        rows = [applicant for job in jobs for applicant in job.applicants]
-        labels = [i for job in jobs for i in range(len(job.applicants))]  # the same in any company
-        tables, messages = self.reader.tables(rows, labels)
-        found: dict[int, Planned] = {}
+        n = len(request.applicants)
+        tables, messages = self.reader.tables(request.applicants, range(n))
+        found = {i: Planned(error_entry(i, message)) for i, message in messages.items()}
         asked = None
         for table in tables:
+            stop_if_interrupted()
             batch = planner.plan(table.frame)
             asked = asked or asked_of(batch)
             for k, (position, entry) in enumerate(zip(table.positions, plan_entries(batch), strict=True)):
                 found[position] = Planned(entry, batch, k)
         asked = asked or asked_of(planner.plan(self.bundle.template.iloc[:0]))
-        answers, first = [], 0
-        for job in jobs:
-            mine = range(first, first + len(job.applicants))
-            planned = [found.get(i) or Planned(error_entry(labels[i], messages[i])) for i in mine]
-            answers.append(encoded(_answer(job, planned, asked, wishes)))
-            first += len(job.applicants)
-        return answers
+        return encoded(_answer(request, [found[i] for i in range(n)], asked, wishes))
+
+
+def _begin(threads: ThreadPoolExecutor, work: Callable[[], Any]) -> Job:
+    call = Stoppable(work)
+    return Job(threads.submit(call), call.stop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,12 +176,12 @@ class Planned:
     row: int = 0
 
 
-def _answer(job: PlanJob, planned: Sequence[Planned], asked: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
-    if job.cards:
+def _answer(request: PlanRequest, planned: Sequence[Planned], asked: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+    if request.cards:
         for plan in planned:
             plan.entry["card"] = None if plan.batch is None else card_of(plan.batch, plan.row)
     answer = {"plans": [plan.entry for plan in planned], "asked": asked, "wishes": wishes.to_dict()}
-    if job.certificates:
+    if request.certificates:
         answer["document"] = _document(planned)
     return answer
 
@@ -195,7 +204,3 @@ def _open_desk(service: Service, url: str) -> "PromiseDesk":
     from copa.service.promises import PromiseDesk  # which needs the packages of the ledger
 
     return PromiseDesk(service, url)
-
-
-def _call(_: Any, items: Sequence[Any]) -> list[Any]:
-    return [work() for work in items]

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 
+from copa._core.threads import for_each_chunk
 from copa.service import ServiceSettings, create_app, guard
 from unit.service import banks
 from unit.service.test_problems import problem
@@ -70,7 +71,7 @@ def test_tokens_are_compared_by_digests_of_equal_length_in_constant_time(guarded
     assert "==" not in source.replace('== "bearer"', "")
 
 
-async def refused(client, headers, messages):
+async def refused(client, headers, messages, method="POST", path="/v1/plan"):
     """Ask with a body that comes in pieces; returns the answer, and how many of them were taken."""
     sent, taken = [], 0
 
@@ -82,7 +83,7 @@ async def refused(client, headers, messages):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/v1/plan", "query_string": b"", "root_path": ""}
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "root_path": ""}
     named = [(b"host", b"localhost"), (b"content-type", b"application/json"), *headers]
     await client.app(scope | {"headers": named, "http_version": "1.1", "scheme": "http"}, receive, send)
     return sent[0]["status"], dict(sent[0]["headers"]), taken
@@ -111,24 +112,66 @@ def test_a_body_that_is_not_waited_for_ends_the_connection(guarded):
     assert "connection" not in guarded.get("/v1/model").headers
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/healthz", 405),
+        ("POST", "/", 405),
+        ("PUT", "/v1/plan", 405),
+        ("POST", "/v1/model", 405),
+        ("POST", "/v1/nothing", 404),
+        ("POST", "/v1/gate", 404),
+        ("GET", "/healthz", 200),
+        ("GET", "/v1/model", 200),
+    ],
+)
+def test_a_body_is_read_only_by_a_route_that_takes_one(client, method, path, status):
+    chunked = [(b"transfer-encoding", b"chunked")]
+    found, headers, taken = asyncio.run(refused(client, chunked, pieces(10), method, path))
+    assert (found, taken, headers[b"connection"]) == (status, 0, b"close")
+
+
+def test_bodies_that_stall_without_a_token_take_nobodys_place(bundle):
+    settings = ServiceSettings(token_digest=banks.digest_of(banks.TOKEN), max_requests=2)
+    paths = 3 * ["/v1/plan", "/healthz", "/", "/v1/nothing"]
+
+    async def ask(client):
+        stalled = [asyncio.create_task(stalling(client, path, b"")) for path in paths]
+        for _ in range(100):  # until each waits for its body, or is answered
+            await asyncio.sleep(0)
+        right = f"Bearer {banks.TOKEN}".encode()
+        found, _, _ = await refused(client, [(b"authorization", right)], pieces(0), "GET", "/v1/model")
+        answered = [task.result() if task.done() else None for task in stalled]
+        for task in stalled:
+            task.cancel()
+        return found, answered
+
+    with banks.Client(create_app(bundle, settings)) as client:
+        found, answered = asyncio.run(ask(client))
+    assert found == 200
+    assert answered == 3 * [401, 405, 405, 401]
+
+
+async def stalling(client, path, authorization):
+    """Status of the answer to a request whose body never comes."""
+    never, sent = asyncio.Event(), []
+
+    async def receive():
+        await never.wait()
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"10"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "root_path": ""}
+    headers.append((b"authorization", authorization))
+    await client.app(scope | {"headers": headers, "http_version": "1.1", "scheme": "http"}, receive, send)
+    return sent[0]["status"]
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(client, monkeypatch):
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.02)
-
-    async def ask():
-        async def receive():
-            await asyncio.Event().wait()
-
-        sent = []
-
-        async def send(message):
-            sent.append(message)
-
-        headers = [(b"host", b"localhost"), (b"content-length", b"10")]
-        scope = {"type": "http", "method": "POST", "path": "/v1/plan", "query_string": b"", "headers": headers}
-        await client.app(scope, receive, send)
-        return sent[0]["status"]
-
-    assert asyncio.run(ask()) == 408
+    assert asyncio.run(stalling(client, "/v1/plan", b"")) == 408
 
 
 @pytest.fixture
@@ -136,14 +179,14 @@ def stuck(bundle):
     """A service with room for two that has one second, and plans nothing before it is let go."""
     free, begun = threading.Event(), threading.Semaphore(0)
     with banks.client_of(bundle, max_requests=2, time_limit=1.0) as client:
-        work = client.service._few._work
+        work = client.service._plan
 
-        def slowly(key, items):
+        def slowly(*asked):
             begun.release()
             free.wait(10)
-            return work(key, items)
+            return work(*asked)
 
-        client.service._few._work = slowly
+        client.service._plan = slowly
         yield client, free, begun
         free.set()
 
@@ -186,6 +229,32 @@ def test_a_request_has_a_time_limit(stuck, people):
     assert "no answer within 1 s" in found["detail"]
     free.set()
     assert client.post("/v1/plan", json={"applicants": people[:1]}).status_code == 200
+
+
+def test_work_ends_when_its_request_has_timed_out(bundle, people, monkeypatch):
+    ended = threading.Event()
+
+    def endless(*_):
+        try:
+            while True:
+                for_each_chunk(lambda _: None, 1, 1, 1)
+        finally:
+            ended.set()
+
+    with banks.client_of(bundle, time_limit=0.1) as client:
+        monkeypatch.setattr(client.service, "_plan", endless)
+        problem(client.post("/v1/plan", json={"applicants": people[:1]}), 504)
+        assert ended.wait(10)
+
+
+def test_work_that_waits_when_its_request_has_timed_out_never_begins(stuck, people):
+    client, free, begun = stuck
+    for _ in range(2):
+        problem(client.post("/v1/plan", json={"applicants": people[:1]}), 504)
+    free.set()
+    client.service.close()
+    assert begun.acquire(blocking=False)
+    assert not begun.acquire(blocking=False)
 
 
 def test_the_log_has_a_line_of_json_for_each_request_and_nobodys_data(bundle, people, caplog):

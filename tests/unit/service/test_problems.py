@@ -85,7 +85,7 @@ def test_other_types_methods_paths_and_hosts(client):
 
 def test_a_failure_inside_says_nothing_of_the_request(bundle, people, caplog):
     with banks.client_of(bundle) as client:
-        client.service._few._work = lambda *_: 1 / 0
+        client.service._plan = lambda *_: 1 / 0
         answer = client.post("/v1/plan", json={"applicants": [{**people[0], "job": "SECRET"}]})
     found = problem(answer, 500)
     assert answer.headers["x-request-id"] in found["detail"]
@@ -100,7 +100,7 @@ def test_a_message_that_holds_data_is_not_logged(bundle, people, caplog):
         raise RuntimeError(message)
 
     with banks.client_of(bundle) as client:
-        client.service._few._work = fail
+        client.service._plan = fail
         problem(client.post("/v1/plan", json={"applicants": people[:1]}), 500)
     assert "RuntimeError" in caplog.text
     assert message not in caplog.text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sqlalchemy as sa
 
+from copa._core.threads import stop_if_interrupted
 from copa.promises._storage.layouts import unpack_cells, unpack_layout
 from copa.promises._storage.tables import (
     ALL,
@@ -95,6 +96,7 @@ def read_blocks(
         query = with_status(wanted, status, as_of).where(terms.c.layout == place).order_by(events.c.seq)
         with connection.execution_options(yield_per=size).execute(query) as result:
             for rows in result.partitions(size):
+                stop_if_interrupted()
                 yield as_table(rows, known, unpack_layout(raw), as_of)
 
 

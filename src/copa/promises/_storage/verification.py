@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from copa._core.threads import stop_if_interrupted
 from copa._core.words import counted, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.promises._storage.database import Database
@@ -177,7 +178,9 @@ def _rows(connection: sa.Connection) -> Generator[Any]:
         .order_by(events.c.seq)
     )
     with connection.execution_options(yield_per=BLOCK).execute(query) as result:
-        yield from result
+        for block in result.partitions():
+            stop_if_interrupted()
+            yield from block
 
 
 class _Purge(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Request, Response
 from pydantic import Field, StrictBool, StrictStr
 
+from copa._core.threads import stop_if_interrupted
 from copa.exceptions import InvalidInputError
 from copa.letters import Letter, LetterSettings, LetterWriter
 from copa.letters.writer import UNREADABLE, WHY_NONE
@@ -86,6 +87,7 @@ def _letters(
     tables, messages = reader.tables(body.applicants, names)
     found = {i: _entry(i, message=WHY_NONE[UNREADABLE].format(message)) for i, message in messages.items()}
     for table in tables:
+        stop_if_interrupted()
         batch = planner.plan(table.frame)
         written = LetterWriter(planner.fitted_, settings).write(batch)
         for i, told, made in zip(table.positions, batch.message.tolist(), written, strict=True):

@@ -10,7 +10,7 @@ from copa.planner.wishes import LEAST_WEIGHT, MOST_WEIGHT
 from copa.service.problems import invalid
 from copa.service.routes.answer_models import Body, PlanAnswer
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
-from copa.service.state import PlanJob, Service
+from copa.service.state import PlanRequest, Service
 
 router = new_router("plan")
 
@@ -86,8 +86,8 @@ async def plan(body: PlanBody, request: Request, service: Running) -> Response:
     require_few(service, body.applicants, "/applicants")
     count_applicants(request, len(body.applicants))
     wishes = read_wishes(service, body)
-    job = PlanJob(body.applicants, cards=body.cards, certificates=body.certificates)
-    return json_response(await answer_of(service.plan(wishes, job), service.settings.time_limit))
+    asked = PlanRequest(body.applicants, cards=body.cards, certificates=body.certificates)
+    return json_response(await answer_of(service.plan(wishes, asked), service.settings.time_limit))
 
 
 def require_few(service: Service, applicants: Sequence[Any], field: str) -> None:

@@ -10,11 +10,9 @@ from copa.exceptions import CopaError
 from copa.service.answers import encoded
 from copa.service.bodies import JSON, StrictRoute
 from copa.service.problems import ProblemError, invalid
-from copa.service.state import Service
+from copa.service.state import Job, Service
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from copa.service.promises import PromiseDesk
 
 
@@ -51,18 +49,20 @@ FEWER = "ask for fewer applicants or options"
 ELSEWHERE = "give the service more time (--time-limit), or use `copa promises` beside it"
 
 
-async def answer_of(work: "Future[Any]", seconds: float, advice: str = FEWER) -> Any:
-    """Wait for work in a thread, up to the time limit of a request."""
+async def answer_of(job: Job, seconds: float, advice: str = FEWER) -> Any:
+    """Wait for work on a thread, up to the time limit of a request; work that nobody waits for any more is stopped."""
     try:
-        return await asyncio.wait_for(asyncio.wrap_future(work), seconds)
+        return await asyncio.wait_for(asyncio.wrap_future(job.result), seconds)
     except CopaError as error:
         raise invalid("/", "this request", error) from error
     except TimeoutError:
         raise ProblemError("timeout", f"there was no answer within {seconds:g} s; {advice}") from None
+    finally:
+        job.stop()
 
 
 async def whole_ledger(service: Service, work: Callable[[], Any]) -> Response:
-    """Answer what needs all promises: in a lane of its own, so that nobody who records one waits for it."""
+    """Answer what needs all promises: on a thread of its own, so that nobody who records one waits for it."""
     seconds = service.settings.time_limit
     return json_response(await answer_of(service.call_beside(lambda: encoded(work())), seconds, ELSEWHERE))
 
