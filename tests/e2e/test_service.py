@@ -4,6 +4,8 @@ import json
 import signal
 import socket
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pandas as pd
@@ -89,6 +91,49 @@ def test_a_gigabyte_in_chunks_is_refused_after_two_megabytes(server):
         pass
     assert sent < 50_000_000  # what the sockets hold, and little more
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def guarded(bundle, tmp_path_factory):
+    """A service with a token, which tests share."""
+    folder = tmp_path_factory.mktemp("guarded")
+    token = folder / "token"
+    token.write_text(f"{banks.TOKEN}\n", encoding="utf-8")
+    token.chmod(0o600)
+    with serving(bundle, folder, "--token-file", token) as found:
+        yield found
+
+
+RIGHT = {"authorization": f"Bearer {banks.TOKEN}"}
+
+
+def test_260_bodies_that_stall_without_a_token_stop_nobody(guarded, people):
+    stalled = HEAD + b"Content-Length: 1000\r\n\r\n{"
+    paths = (b"/", b"/healthz", b"/v1/plan", b"/v1/nothing")
+    connections = [guarded.raw(stalled.replace(b"/v1/plan", paths[k % 4])) for k in range(260)]
+    answer = guarded.post("/v1/plan", {"applicants": people[:1]}, headers=RIGHT)
+    statuses = [answered(connection)[0] for connection in connections]
+    assert answer.status_code == 200
+    assert statuses == 65 * [405, 405, 401, 401]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory of a process is read from /proc")
+@pytest.mark.parametrize("path", [b"/v1/gate", b"/v1/nothing", b"/"])
+def test_fifty_megabytes_to_a_path_that_is_not_served_are_not_held(guarded, people, path):
+    guarded.post("/v1/plan", {"applicants": people[:1]}, headers=RIGHT)
+    before = peak_megabytes(guarded)
+    token = b"Authorization: Bearer %s\r\n" % banks.TOKEN.encode()
+    connection = guarded.raw(HEAD.replace(b"/v1/plan", path) + token + b"Transfer-Encoding: chunked\r\n\r\n")
+    with connection, suppress(BrokenPipeError, ConnectionResetError):
+        for _ in range(500):
+            connection.sendall(b"%x\r\n" % 100_000 + bytes(100_000) + b"\r\n")
+    assert peak_megabytes(guarded) - before < 10.0
+
+
+def peak_megabytes(server):
+    """Largest memory that the process of a service has had."""
+    lines = Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(float(line.split()[1]) / 1000.0 for line in lines if line.startswith("VmHWM"))
 
 
 def test_answers_come_on_connections_that_stay(server, people):
