@@ -8,7 +8,7 @@ they have returned, within a step of their method.
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
 from threading import Event, Lock, current_thread, main_thread
@@ -55,18 +55,19 @@ _under_way: ContextVar[_Work | None] = ContextVar("_under_way", default=None)
 
 
 @contextmanager
-def _work() -> Iterator[_Work]:
-    """The work under way, or new work for the time of the block."""
-    work = _under_way.get()
-    if work is not None:
-        yield work
-        return
-    work = _Work()
+def _entered(work: _Work) -> Iterator[_Work]:
+    """Make it the work under way for the time of the block."""
     token = _under_way.set(work)
     try:
         yield work
     finally:
         _under_way.reset(token)
+
+
+def _work() -> AbstractContextManager[_Work]:
+    """The work under way, or new work for the time of the block."""
+    work = _under_way.get()
+    return _entered(_Work()) if work is None else nullcontext(work)
 
 
 def interruption() -> Flag:
@@ -104,11 +105,8 @@ class Stoppable(Generic[Result]):
 
     def __call__(self) -> Result:
         """Make the call; raise KeyboardInterrupt where it was stopped."""
-        token = _under_way.set(self._work)
-        try:
+        with _entered(self._work):
             return self._call()
-        finally:
-            _under_way.reset(token)
 
     def stop(self) -> None:
         """Stop the call at the next step of a kernel, chunk of work or `stop_if_interrupted`."""

@@ -9,8 +9,10 @@ from datetime import datetime
 
 import pytest
 
-from copa._core.threads import for_each_chunk
+import copa
+from copa._core.threads import for_each_chunk, stop_if_interrupted
 from copa.service import ServiceSettings, create_app, guard
+from copa.service.state import PlanRequest
 from unit.service import banks
 from unit.service.test_problems import problem
 
@@ -232,11 +234,11 @@ def test_a_request_has_a_time_limit(stuck, people):
 
 
 def test_work_ends_when_its_request_has_timed_out(bundle, people, monkeypatch):
-    ended = threading.Event()
+    ended, over = threading.Event(), threading.Event()
 
     def endless(*_):
         try:
-            while True:
+            while not over.is_set():
                 for_each_chunk(lambda _: None, 1, 1, 1)
         finally:
             ended.set()
@@ -244,7 +246,37 @@ def test_work_ends_when_its_request_has_timed_out(bundle, people, monkeypatch):
     with banks.client_of(bundle, time_limit=0.1) as client:
         monkeypatch.setattr(client.service, "_plan", endless)
         problem(client.post("/v1/plan", json={"applicants": people[:1]}), 504)
-        assert ended.wait(10)
+        in_time = ended.wait(10)
+        over.set()
+    assert in_time
+
+
+def test_work_for_several_requests_ends_when_none_of_them_waits(bundle, people):
+    """The first two requests wait for each other's company; then one of them goes, then the other."""
+    free, begun, looked = threading.Event(), threading.Event(), threading.Event()
+
+    def endless(_, requests):
+        begun.set()
+        assert free.wait(10)
+        while len(requests) == 2:
+            stop_if_interrupted()
+            looked.set()
+        return [b"alone"] * len(requests)
+
+    with banks.client_of(bundle) as client:
+        client.service._plan = endless
+        wishes, asked = copa.Wishes(), PlanRequest(people[:1])
+        client.service.plan(wishes, asked)
+        assert begun.wait(10)
+        first, second = (client.service.plan(wishes, asked) for _ in range(2))
+        free.set()
+        assert looked.wait(10)
+        first.stop()
+        for _ in range(3):  # it goes on for the other one, also after the look at the time of the stop
+            looked.clear()
+            assert looked.wait(10)
+        second.stop()
+        assert first.result.result(10) == second.result.result(10) == b"alone"
 
 
 def test_work_that_waits_when_its_request_has_timed_out_never_begins(stuck, people):

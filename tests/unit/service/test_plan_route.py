@@ -1,6 +1,7 @@
 """Plans over HTTP: those of the planner, whatever the company, and for what one person asks for."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import copa
 from copa import Wishes
 from copa.report.card_data import card_data
+from copa.service.state import PlanRequest
 from unit.planner import loans
 from unit.service import banks
 
@@ -105,15 +107,42 @@ def test_a_missing_value_changes_no_other_answer(client, people):
 
 
 def test_company_changes_no_byte(bundle, people):
-    """Each of many requests at once gets what it would have got alone."""
+    """Requests at once are planned together, and each gets what it would have got alone."""
     odd = [[{**people[4], "debt": None}], [{"x": 1}], [{**people[5], "job": "pilot"}]]
     asked = [{"applicants": some} for some in [*[[person] for person in people], *odd, people[:3]]]
     asked += [{**body, "fixed": ["job"]} for body in asked[:4]]
     with banks.client_of(bundle) as client:
         alone = [client.post("/v1/plan", json=body).content for body in asked]
+        sizes, work = [], client.service._plan
+        client.service._plan = lambda wishes, requests: (sizes.append(len(requests)), work(wishes, requests))[1]
         with ThreadPoolExecutor(16) as pool:
             together = list(pool.map(lambda body: client.post("/v1/plan", json=body).content, 3 * asked))
     assert together == 3 * alone
+    assert max(sizes) > 1  # some were planned together
+
+
+def test_a_request_that_fails_fails_no_other_that_is_planned_together_with_it(bundle, people):
+    free, begun = threading.Event(), threading.Event()
+    with banks.client_of(bundle) as client:
+        work = client.service._plan
+
+        def fail_for_a_card(wishes, requests):
+            begun.set()
+            assert free.wait(10)
+            if any(request.cards for request in requests):
+                raise ZeroDivisionError
+            return work(wishes, requests)
+
+        client.service._plan = fail_for_a_card
+        wishes = Wishes()
+        first = client.service.plan(wishes, PlanRequest(people[:1]))
+        assert begun.wait(10)
+        asked = [PlanRequest(people[:1]), PlanRequest(people[:1], cards=True), PlanRequest(people[:1])]
+        jobs = [client.service.plan(wishes, request) for request in asked]
+        free.set()
+        assert jobs[0].result.result(10) == jobs[2].result.result(10) == first.result.result(10)
+        with pytest.raises(ZeroDivisionError):
+            jobs[1].result.result(10)
 
 
 def test_cards_are_those_of_the_report(bank, client, declined, people):
