@@ -1,4 +1,4 @@
-"""COPA: counterfactual plans that keep their promise when the model is retrained."""
+"""COPA: counterfactual plans with certified lower bounds on their validity when the model is retrained."""
 
 import typing
 from importlib import import_module as _import_module

@@ -43,7 +43,7 @@ def root(
         bool, typer.Option("--version", callback=_show_version, help="Show the version.")
     ] = False,
 ) -> None:
-    """Counterfactual plans that keep their promise when the model is retrained.
+    """Counterfactual plans with certified lower bounds on their validity when the model is retrained.
 
     Exit codes: 0 fine; 1 bad data, nothing planned, a proof that fails or too many promises broken; 2 wrong use, or a
     candidate that could not be tried; 130 stopped by Ctrl-C, 143 by SIGTERM. A pipe that closes early changes none.

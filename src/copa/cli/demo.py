@@ -51,7 +51,7 @@ def demo(
         show_json({"applicants": batch.summary().to_dict("records"), "written": [str(path) for path in written]})
         return
     show(batch[0].explain())
-    show("\nAll ten; probabilities are lower bounds, each with a proof:\n")
+    show("\nAll ten; probabilities are lower bounds, proven under this assumption:\n")
     rows = []
     for plan in batch:
         numbers = [plan.option_lower.min(), plan.any_lower, plan.lower] if plan.n_options else []

@@ -87,6 +87,13 @@ class PlanRequest:
         return self.guarantee if self.objective == "level" and self.aim == "guarantee" else None
 
 
+KINDS = (
+    ("schema", FeatureSchema, "a FeatureSchema"),
+    ("radius_source", str, "text"),
+    ("tested", bool, "true or false"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanBasis:
     """The facts that the guarantees of plans rest on, beside the ambiguity set.
@@ -111,6 +118,8 @@ class PlanBasis:
         Share of today's scores that another sample is expected to find; None where it was not estimated.
     n_rows, n_columns : int, optional
         Size of the training data: rows, and columns as the model encodes them.
+    tested : bool
+        Whether the benchmark behind `copa.uncertainty.tested` covers this kind of model, data and constraints.
 
     Examples
     --------
@@ -132,13 +141,12 @@ class PlanBasis:
     reliability: float | None = None
     n_rows: int | None = None
     n_columns: int | None = None
+    tested: bool = False
 
     def __post_init__(self) -> None:
         for name in ("favourable", "threshold", "confidence", "reliability", "n_rows", "n_columns"):
             object.__setattr__(self, name, plain(getattr(self, name)))
         read_word(self.subject, SUBJECTS, "subject")
-        if not isinstance(self.schema, FeatureSchema):
-            raise InvalidInputError(f"schema must be a FeatureSchema, got {shown(self.schema)}")
         if not isinstance(self.favourable, (str, int, float)):
             raise InvalidInputError(f"favourable must be a label, text or a number, got {shown(self.favourable)}")
         if not (self.threshold is None or isinstance(self.threshold, (int, float))):
@@ -151,8 +159,9 @@ class PlanBasis:
             value = getattr(self, name)
             if not (value is None or (is_whole(value) and value >= 0)):
                 raise InvalidInputError(f"{name} must be a whole number, or None, got {shown(value)}")
-        if not isinstance(self.radius_source, str):
-            raise InvalidInputError(f"radius_source must be text, got {shown(self.radius_source)}")
+        for name, kind, words in KINDS:
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidInputError(f"{name} must be {words}, got {shown(getattr(self, name))}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +176,7 @@ class PlanTerms(PlanBasis, PlanRequest):
         See `PlanRequest`.
     plausibility : float
         See `PlanRequest`.
-    favourable, threshold, radius_source, schema, subject, confidence, reliability, n_rows, n_columns : object
+    favourable, threshold, radius_source, schema, subject, confidence, reliability, n_rows, n_columns, tested : object
         See `PlanBasis`.
 
     Examples

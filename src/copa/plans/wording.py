@@ -14,7 +14,7 @@ from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
-from copa.uncertainty.tested import is_tested, tested_rule
+from copa.uncertainty.tested import TESTED_LEVELS, is_tested, tested_rule
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord
@@ -333,25 +333,35 @@ def assumption(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest |
     return (
         f"Assumption: {SUBJECTS[basis.subject]} come from a distribution {ambiguity.in_words()} "
         f"(radius: {basis.radius_source}). The probabilities are proven for every such distribution, "
-        f"and say nothing about others. {expectation(ambiguity, basis) if asked else ''}{answer}{rule}. "
+        f"and say nothing about others. {expectation(ambiguity, basis, request) if asked else ''}{answer}{rule}. "
         "Effort is in units of the features' spreads."
     )
 
 
-def expectation(ambiguity: AmbiguitySet, basis: PlanBasis) -> str:
+def expectation(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest | None) -> str:
     """Say what to expect of guarantees that follow from a confidence, and how that was tested; "" for others."""
     if basis.confidence is None:
         return ""
     if basis.reliability is not None and basis.reliability < LEAST_RELIABILITY:
         return "The training data are too few for these probabilities to be relied on. "
-    tested = tested_rule(basis.confidence) if is_tested(ambiguity) else None
-    if tested is None:
-        return "How well later models keep guarantees by this rule was not tested. "
+    tested = tested_rule(basis.confidence) if basis.tested and is_tested(ambiguity) else None
+    if tested is None or not _is_tested_request(request):
+        return "How well later models keep guarantees of this kind of request was not tested. "
     return (
-        "What to expect: a model that is trained the same way on as many new rows from the same population accepts an "
+        "What we expect: a model that is trained the same way on as many new rows from the same population accepts an "
         f"option with probability at least its guarantee. {tested.in_words()} It is the training sample that is lucky "
         "or not: where it is not, its options fail together. "
     )
+
+
+def _is_tested_request(request: PlanRequest | None) -> bool:
+    """Whether plans were asked for as in the benchmark: a level for each option, at the default cost."""
+    if request is None or request.level is None:
+        return False
+    low, high = TESTED_LEVELS
+    by_default = request.guarantee_for == "each" and request.cost == "l1"
+    # Nothing is asked of the plausibility of plans that others made.
+    return by_default and low <= request.level <= high and request.plausibility > 0.0
 
 
 def shortened(text: str, length: int) -> str:

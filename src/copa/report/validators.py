@@ -11,7 +11,7 @@ from copa._core.words import rounded_down, rounded_up
 from copa.analysis.attribution import Attribution, Attributor
 from copa.analysis.curves import RadiusCurves, ShelfLife, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier
-from copa.plans import Plan, PlanBasis, PlanBatch
+from copa.plans import Plan, PlanBasis, PlanBatch, PlanRequest
 from copa.plans.wording import WHOM, around_radius, condition, expectation, rounded_radius
 from copa.report import figures
 from copa.tables.cells import as_text
@@ -57,7 +57,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
         found = None if attributor is None else attributor.attribute(plan)
         people.append(_applicant(i, plan, curve, lives, found, efforts.get(i)))
     return {
-        "assumption": assumption_sentences(ambiguity, basis, level),
+        "assumption": assumption_sentences(ambiguity, basis, kept.request),
         "radius": f"{ambiguity.radius:.3g}",
         "radius_source": basis.radius_source,
         "applicants": people,
@@ -68,15 +68,15 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
     }
 
 
-def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, level: float | None) -> list[str]:
+def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest) -> list[str]:
     """What every guarantee rests on, in full: the condition, what lies outside of it, and what to expect.
 
     Parameters
     ----------
     ambiguity : AmbiguitySet
     basis : PlanBasis
-    level : float or None
-        The guarantee asked for, where one is.
+    request : PlanRequest
+        What was asked for.
     """
     outside = "About other distributions nothing is promised."
     if is_exact(ambiguity):
@@ -84,7 +84,7 @@ def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, level: float
             f"The ball holds every distribution of the {DRAWN_FROM[basis.subject]} whose mean and covariance are that "
             "close, whatever its shape; about models outside it nothing is promised."
         )
-    expected = expectation(ambiguity, basis).strip() if level is not None else ""
+    expected = expectation(ambiguity, basis, request).strip() if request.level is not None else ""
     first = (
         "Every guarantee on this page is conditional: a proven lower bound on the probability that an option still "
         f"gets the favourable answer, {condition(ambiguity, basis)}."

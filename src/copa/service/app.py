@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from copa.planner.bundle import Bundle
 
 ABOUT = (
-    "Recourse that keeps its promise: plans for declined applicants, each option with a proven lower bound on the "
-    "probability that the next model accepts it."
+    "Plans for declined applicants, each option with a lower bound on the probability that the next model accepts it, "
+    "proven under a stated assumption about that model."
 )
 
 

@@ -66,7 +66,7 @@ def _assumed(bundle: "Bundle") -> View:
     if basis.n_rows is not None:
         columns = "" if basis.n_columns is None else f"{counted(basis.n_columns, 'column')} as the model encodes them"
         lines.append(("Training rows", f"{basis.n_rows:,}", columns))
-    sentences = assumption_sentences(ambiguity, basis, request.level)
+    sentences = assumption_sentences(ambiguity, basis, request)
     sentences.append(f"What the radius rests on: {basis.radius_source}.")
     return {"sentences": sentences, "facts": lines}
 

@@ -8,6 +8,9 @@ from importlib.resources import files
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.location_set import LocationSet
 
+TESTED_LEVELS = (0.8, 0.95)
+TESTED_ROWS = (300, 3000)
+
 
 @dataclass(frozen=True)
 class TestedRule:
@@ -39,8 +42,8 @@ class TestedRule:
     def in_words(self) -> str:
         """Say it as a sentence; a share is rounded towards the less flattering side."""
         return (
-            f"Tested at confidence {self.confidence:g} and levels from 0.8 to 0.95 on {self.n_samples} training "
-            f"samples of {self.n_populations} generated populations: "
+            f"Tested for logistic regressions at confidence {self.confidence:g} and levels from 0.8 to 0.95 on "
+            f"{self.n_samples} training samples of {self.n_populations} generated populations: on average "
             f"{int(1000 * self.kept) / 10:g} % of the options delivered met this; in "
             f"{-int(-1000 * self.samples_below // 1) / 10:g} % of the samples fewer than 95 % did, at worst "
             f"{int(100 * self.worst)} %."

@@ -64,6 +64,8 @@ class Strategy(ABC):
         applicants with it. None where no training row is accepted, or it comes from a file that has none.
     past : Past or None
         What a history has shown. None without one, and in files of earlier versions.
+    wished : bool
+        Whether one person's wishes have changed columns since the planner was fitted.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Strategy(ABC):
     n_rows: int | None = None
     accepted_row: "pd.DataFrame | None" = None
     past: "Past | None" = None
+    wished: bool = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kind}, {counted(len(self.space.columns), 'column')}, {self.model!r})"
@@ -202,7 +205,7 @@ class Strategy(ABC):
         """
         schema = self.schema.replace(changes)
         columns = tuple(schema[feature.name] for feature in self.space.columns)
-        return replace(self, space=replace(self.space, schema=schema, columns=columns))
+        return replace(self, space=replace(self.space, schema=schema, columns=columns), wished=True)
 
     def moments(self, n_options: int) -> WeightMoments:
         """Nominal moments of the ambiguity set, towards the favourable label and cut off."""
@@ -353,7 +356,13 @@ class Strategy(ABC):
             reliability=self.reliability,
             n_rows=self.n_rows,
             n_columns=self.n_columns,
+            tested=self.tested,
         )
+
+    @property
+    def tested(self) -> bool:
+        """Whether the benchmark of `copa.uncertainty.tested` covers this kind of model, data and constraints."""
+        return False
 
     @property
     def n_columns(self) -> int | None:

@@ -137,7 +137,7 @@ class BlackBoxStrategy(Strategy):
         """The same state for another schema: columns that became immutable are none of the space any more."""
         known = self.space
         space = local_space(self.schema.replace(changes), known.cost, known.typical)
-        return replace(self, space=replace(space, plausibility=known.plausibility))
+        return replace(self, space=replace(space, plausibility=known.plausibility), wished=True)
 
     def with_radius(self, radius: float, source: str) -> Self:
         """The same state with another radius."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from copa._core.arrays import Array, Indices
 from copa.bounds import bound_plans
@@ -28,6 +29,7 @@ from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
 from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.tested import TESTED_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +73,16 @@ class Linear(Parametric):
     def probe(cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame") -> Encoding:
         """What each column does, the same at every row."""
         return Encoding.probe(model, schema, X)
+
+    @property
+    def tested(self) -> bool:
+        """Whether this is a logistic regression on as many rows as were tested, without a history or wishes.
+
+        With wishes the reliability is still that of all columns, which says nothing of those that are left.
+        """
+        like = isinstance(self.model.classifier, LogisticRegression) and self.model.threshold is None
+        few, many = TESTED_ROWS
+        return like and not self.wished and self.past is None and few <= (self.n_rows or 0) <= many
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans whose options each reach the level, or which reach a joint guarantee."""
