@@ -236,7 +236,7 @@ def test_no_number_is_shown_that_nothing_accounts_for(plans):
     for plan in plans:
         page = Tree(plan._repr_html_()).top.text
         for text in (page, plan.explain()):
-            own = re.sub(r"What to expect: .*? fail together\.", "", text, flags=re.DOTALL)
+            own = re.sub(r"What we expect: .*? fail together\.", "", text, flags=re.DOTALL)
             assert set(NUMBER.findall(own)) - accounted(plan) == set()
 
 
