@@ -119,7 +119,7 @@ def _card(schema, option):
 def _change(schema, change):
     name, before, least = change["column"], change["from"], change["at_least"]
     interval = None if least is None else (float(least), float(change["at_most"]))
-    words = range_words(schema[name], before, interval)
+    words = range_words(interval)
     values = [value_text(schema, name, before), value_text(schema, name, change["to"])]
     return [heading(schema, name), " → ".join(values), *([words] if words else [])]
 

@@ -121,8 +121,8 @@ def _promised_label(promised: Any) -> Any:
 
 def _show(kept: "KeptModel", output: Path) -> None:
     show(
-        f"Promises: {kept.n_promises:,}; the plain refit breaks {kept.n_broken_before:,}, this model "
-        f"{kept.n_broken_after:,} ({kept.method})."
+        f"Promises: {kept.n_promises:,}, each tried at its promised row only; the plain refit breaks "
+        f"{kept.n_broken_before:,}, this model {kept.n_broken_after:,} ({kept.method})."
     )
     rows = [[name, *(f"{value:.4f}" for value in kept.metrics.loc[name])] for name in kept.metrics.index]
     show_table(["on held-out rows", *(name.replace("_", " ") for name in kept.metrics.columns)], rows)

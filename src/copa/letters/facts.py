@@ -7,14 +7,12 @@ from copa.analysis.reasons import Reason
 from copa.letters.chance import LEAST_TOLD, chance, out_of, tenths
 from copa.letters.letter import LetterSettings
 from copa.plans import Change, Plan
-from copa.plans.intervals import SEARCH
 from copa.plans.units import amount_text, name_and_unit
 from copa.schema import Feature
 from copa.tables.cells import alone, as_text, is_missing, plain
 
 Facts = dict[str, Any]
 NOT_STATED, NO_AMOUNT = "not stated", "no amount"
-PROBABLY = "probably also"
 
 
 def letter_facts(
@@ -45,11 +43,10 @@ def letter_facts(
     told_once = len({None if p is None else tenths(p) for p in chances.values()}) == 1
     lowest = min((p for p in chances.values() if p is not None), default=None)
     average = plan.request.aim == "expected"
-    sampled = plan.intervals is not None and plan.intervals.found_by == SEARCH
     options: list[Facts] = [
         {
             "number": str(number),
-            "changes": [_change(change, sampled=sampled) for change in plan.changes(number)],
+            "changes": [_change(change) for change in plan.changes(number)],
             "chance": "" if told_once else _chance_words(chances[number], average=average),
         }
         for number in offered
@@ -69,8 +66,6 @@ def letter_facts(
         "chances_known": lowest is not None,
         "chances_missing": None in chances.values(),
         "chance_is_average": average,
-        "ranges_are_sampled": sampled
-        and any(PROBABLY in change["target"] for option in options for change in option["changes"]),
     }
 
 
@@ -92,11 +87,11 @@ def _reason(feature: Feature | None, reason: Reason) -> Facts:
     }
 
 
-def _change(change: Change, *, sampled: bool) -> Facts:
+def _change(change: Change) -> Facts:
     return {
         "title": _title(change.feature, change.column),
         "today": cell_words(change.feature, change.before),
-        "target": target_words(change, sampled=sampled),
+        "target": target_words(change),
     }
 
 
@@ -122,30 +117,11 @@ def cell_words(feature: Feature | None, value: Any) -> str:
     return amount_text(feature, value)
 
 
-def target_words(change: Change, *, sampled: bool = False) -> str:
-    """What a change asks for: its range where that is known, else its value.
-
-    Parameters
-    ----------
-    change : Change
-    sampled : bool
-        Whether its range was checked at some values only: then the value comes first, which was checked itself.
-    """
-    value, words = cell_words(change.feature, change.after), _range_words(change)
-    if not words:
-        return value
-    return f"{value}, {PROBABLY} {words}" if sampled else words
-
-
-def _range_words(change: Change) -> str:
-    """The range of a change, "" where it is not known or is its value alone."""
+def target_words(change: Change) -> str:
+    """What a change asks for: its range where that is known, else its value."""
     least, most = change.at_least, change.at_most
-    if (least is None and most is None) or least == most:
-        return ""
-    low, high = (None if end is None else cell_words(change.feature, end) for end in (least, most))
-    if low is None:
-        return f"at most {high}"
-    if high is None:
-        return f"at least {low}"
+    if least == most:
+        return cell_words(change.feature, change.after)
+    low, high = cell_words(change.feature, least), cell_words(change.feature, most)
     unit = name_and_unit(change.title)[1]
     return f"between {low.removesuffix(f' {unit}') if unit else low} and {high}"

@@ -24,7 +24,6 @@ from copa.planner import settings
 from copa.planner.checks import check_settings
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
-from copa.planner.intervals import with_intervals
 from copa.planner.labels import read_favourable, warn_if_weak
 from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
@@ -380,28 +379,6 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 for first in range(0, max(len(table), 1), BLOCK)
             ]
         return _like(PlanBatch.concat(blocks), X)
-
-    def with_intervals(self, batch: PlanBatch) -> PlanBatch:
-        """Find out how far the changed numbers of options may be off, however long that takes.
-
-        `plan` does so by itself where the model is linear or linear in features. A black box must be queried about
-        hundreds of rows for each option, and so must its held-out refits.
-
-        Parameters
-        ----------
-        batch : PlanBatch
-            Plans of this planner, or some of them.
-
-        Returns
-        -------
-        PlanBatch
-            The same plans, with intervals. Of a black box they are checked at a number of rows, which they state, and
-            not proven for the others.
-        """
-        self._current()
-        check_settings(self)
-        with showing(self.progress), stage("finding intervals"):
-            return with_intervals(self._strategy(), batch, self._execution())
 
     def audit(self, plans: Any, applicants: "pd.DataFrame | None" = None) -> PlanBatch:
         """Bound plans that someone else made, as they are.

@@ -1,8 +1,6 @@
 """What an option changes in an applicant's row."""
 
-import math
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +8,7 @@ import numpy.typing as npt
 from copa._core.arrays import Indices
 from copa._core.words import visible
 from copa.schema import Feature
-from copa.schema.region import change_ends
-from copa.tables.cells import alone, as_text, is_missing, plain, snap
+from copa.tables.cells import alone, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +56,7 @@ class Change(_Cells):
     ('duration (months)', '18')
     >>> shorter = Change("months", 48, 18, Feature("months", "integer", lower=4, upper=72), interval=(4.0, 21.0))
     >>> shorter.at_least, shorter.at_most, shorter.range_text
-    (None, 21, 'at most 21')
+    (4, 21, 'between 4 and 21')
     """
 
     feature: Feature | None = None
@@ -80,18 +77,18 @@ class Change(_Cells):
 
     @property
     def at_least(self) -> float | None:
-        """Least value with which the option stays as sure; None where none below is allowed, or it is not known."""
-        return named_ends(self.feature, self.before, self.interval)[0]
+        """Least value with which the option stays as sure, None where it is not known."""
+        return None if self.interval is None else as_number(self.feature, self.interval[0])
 
     @property
     def at_most(self) -> float | None:
-        """Greatest value with which the option stays as sure; None where none above is allowed, or it is not known."""
-        return named_ends(self.feature, self.before, self.interval)[1]
+        """Greatest value with which the option stays as sure, None where it is not known."""
+        return None if self.interval is None else as_number(self.feature, self.interval[1])
 
     @property
     def range_text(self) -> str:
         """The interval in words, "" where it is not known."""
-        return range_words(self.feature, self.before, self.interval)
+        return range_words(self.interval)
 
     @property
     def title(self) -> str:
@@ -119,52 +116,12 @@ def as_number(feature: Feature | None, value: float) -> float:
     return int(value) if feature is not None and feature.kind == "integer" and value.is_integer() else value
 
 
-def named_ends(feature: Feature | None, before: Any, interval: Interval | None) -> tuple[float | None, float | None]:
-    """Ends of an interval that say something: not that on the far side, where it is the last allowed value."""
-    if interval is None:
-        return None, None
-    low, high = interval
-    ends = as_number(feature, low), as_number(feature, high)
-    if feature is None or low == high:
-        return ends
-    own = plain(before)
-    regular = isinstance(own, (int, float)) and not is_missing(own) and not feature.is_special(own)
-    first, last = _allowed_ends(feature, own if regular else None)
-    if high >= last and not (regular and own > high):
-        return ends[0], None
-    if low <= first and not (regular and own < low):
-        return None, ends[1]
-    return ends
-
-
-def _allowed_ends(feature: Feature, own: float | None) -> tuple[float, float]:
-    """First and last value on the steps of a column that an applicant may take, infinite where nothing says so."""
-    first = -math.inf if feature.lower is None else feature.lower
-    last = math.inf if feature.upper is None else feature.upper
-    if own is not None and feature.max_change is not None:
-        nearest, farthest = change_ends(feature.max_change, own)
-        first, last = max(first, nearest), min(last, farthest)
-    if feature.step is not None:
-        first, last = _on_steps(first, feature.step, "up"), _on_steps(last, feature.step, "down")
-    return first, last
-
-
-@lru_cache(maxsize=2**14)
-def _on_steps(end: float, step: float, rounding: Literal["up", "down"]) -> float:
-    """An end of a range on the steps of a column; tables of plans ask for the same ones again and again."""
-    return float(snap(end, step, rounding)) if math.isfinite(end) else end
-
-
-def range_words(feature: Feature | None, before: Any, interval: Interval | None) -> str:
-    """Say an interval: "at least 2400", "at most 31", "between 5 and 8", "exactly 3"; "" for none."""
+def range_words(interval: Interval | None) -> str:
+    """Say an interval, with both ends: "between 5 and 8", "exactly 3"; "" for none."""
     if interval is None:
         return ""
-    least, most = named_ends(feature, before, interval)
-    if least is None:
-        return f"at most {as_text(most)}"
-    if most is None:
-        return f"at least {as_text(least)}"
-    return f"exactly {as_text(least)}" if least == most else f"between {as_text(least)} and {as_text(most)}"
+    least, most = map(as_text, interval)
+    return f"exactly {least}" if least == most else f"between {least} and {most}"
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | None = None) -> Flags:

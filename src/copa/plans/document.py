@@ -262,12 +262,8 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
 
 
 def _ranges(intervals: Intervals, option: int) -> dict[str, Any]:
-    """What holds from `at_least` to `at_most` in all changes of an option, in any combination, and how it was found."""
-    return {
-        "guarantee": float(intervals.levels[option]),
-        "found_by": intervals.found_by,
-        "n_points": int(intervals.n_points[option]),
-    }
+    """What holds from `at_least` to `at_most` in all changes of an option, in any combination."""
+    return {"guarantee": float(intervals.levels[option])}
 
 
 def table_columns(table: "pd.DataFrame") -> dict[str, list[Any]]:

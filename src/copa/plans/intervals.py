@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa._core.reading import read_word
 from copa._core.records import Positions
 from copa._core.representation import short_repr
 from copa._core.words import listed
 from copa.exceptions import InvalidInputError
 from copa.plans.columns import OPTION, Columns, per_option, read_numbers
-
-CORNERS, SEARCH = "corners", "search"
-FOUND_BY = (CORNERS, SEARCH)
 
 
 def _read_ends(value: Any, name: str, length: int, per: str) -> Any:
@@ -31,7 +27,8 @@ class Intervals(Columns):
     """For each of M options an interval of every changed numeric column: together they are a box around the option.
 
     Any combination of values in the box, on the steps of the columns and with the option's other cells, obeys the
-    schema, is accepted by today's model and has a guarantee of at least `levels`.
+    schema, is accepted by today's model and has a guarantee of at least `levels`. This is proven, for models that are
+    linear in the columns: the rows that will do are a convex set, and all corners of the box are in it.
 
     Parameters
     ----------
@@ -42,16 +39,11 @@ class Intervals(Columns):
         where an option does not change the column, or nothing is known.
     levels : ndarray of shape (M,)
         Guarantee that holds everywhere in the box; an expected rate where that was asked for.
-    n_points : ndarray of shape (M,)
-        Rows of the box that were evaluated.
-    found_by : {"corners", "search"}
-        "corners": all corners of the box were evaluated, and they decide, because the rows that will do are a convex
-        set. "search": rows drawn inside the box were evaluated, which proves nothing of the others.
 
     Examples
     --------
     >>> from copa.plans.intervals import Intervals
-    >>> found = Intervals(("income", "debt"), [[2400.0, None]], [[9000.0, None]], [0.9], [2], "corners")
+    >>> found = Intervals(("income", "debt"), [[2400.0, None]], [[9000.0, None]], [0.9])
     >>> found.of(0)
     {'income': (2400.0, 9000.0)}
     """
@@ -62,12 +54,9 @@ class Intervals(Columns):
     lower: Array = field(metadata=per_option(_read_ends))
     upper: Array = field(metadata=per_option(_read_ends))
     levels: Array = field(metadata=per_option(read_numbers))
-    n_points: Array = field(metadata=per_option(read_numbers))
-    found_by: str
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(str(name) for name in self.columns))
-        read_word(self.found_by, FOUND_BY, "found_by")
         self.read_columns(0, len(self.levels))
         shape = (len(self.levels), len(self.columns))
         if self.lower.shape != shape or self.upper.shape != shape:
@@ -102,28 +91,26 @@ class Intervals(Columns):
         if not known:
             return None
         first = known[0]
-        if any(part.columns != first.columns or part.found_by != first.found_by for part in known):
-            raise InvalidInputError("only intervals of the same columns, found alike, go into one batch")
+        if any(part.columns != first.columns for part in known):
+            raise InvalidInputError("only intervals of the same columns go into one batch")
         filled = [first.unknown(size) if part is None else part for part, size in zip(parts, sizes, strict=True)]
         return replace(first, **cls.joined(filled))
 
     def unknown(self, n_options: int) -> "Intervals":
         """Intervals of so many options of which nothing is known."""
         ends, none = np.full((n_options, len(self.columns)), np.nan), np.zeros(n_options)
-        return replace(self, lower=ends, upper=ends.copy(), levels=none, n_points=none)
+        return replace(self, lower=ends, upper=ends.copy(), levels=none)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what JSON holds of them, and the arrays by name."""
-        words = {"columns": list(self.columns), "found_by": self.found_by}
-        return words, {name: getattr(self, name) for name in self.names(OPTION)}
+        return {"columns": list(self.columns)}, {name: getattr(self, name) for name in self.names(OPTION)}
 
     @classmethod
     def unpack(cls, words: Mapping[str, Any] | None, arrays: Mapping[str, Any], n_options: int) -> "Intervals | None":
         """Read what `pack` returned, for M options; None where nothing was packed."""
         if words is None:
             return None
-        numbers = {name: arrays[name] for name in cls.names(OPTION)}
-        found = cls(tuple(words["columns"]), found_by=words["found_by"], **numbers)
+        found = cls(tuple(words["columns"]), **{name: arrays[name] for name in cls.names(OPTION)})
         found.require_options(n_options)
         return found
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
-from copa.plans.intervals import CORNERS, Intervals
+from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import as_text, is_missing, plain
@@ -197,13 +197,9 @@ def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
     if len(some.levels) == 0:
         return ""
     holds = f"accepted today and {_kept_words(plan, some)}"
-    shown = "Effort, guarantee and plausibility are those of the values shown."
-    if some.found_by == CORNERS:
-        return f"With any values in these ranges that the schema allows, also together, an option is {holds}. {shown}"
-    drawn = counted(int(some.n_points.max()), "row")
     return (
-        f"Up to {drawn} were drawn from the ranges of an option, and each is {holds}: likely, but not certain, for the "
-        f"other values. {shown}"
+        f"With any values in these ranges that the schema allows, also together, an option is {holds}. Effort, "
+        "guarantee and plausibility are those of the values shown."
     )
 
 

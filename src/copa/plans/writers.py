@@ -164,7 +164,7 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 
 
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
-    frame, features = changes_table(batch), {feature.name: feature for feature in batch.basis.schema.features}
+    frame = changes_table(batch)
     words: dict[int, list[str]] = {}
     known: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
     changes = zip(*(frame[name].tolist() for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
@@ -173,7 +173,7 @@ def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
         if key not in known:
             feature, before, after, least, most = change
             interval = None if np.isnan(least) else (least, most)
-            also = range_words(features.get(feature), before, interval)
+            also = range_words(interval)
             known[key] = f"{feature}: {before} -> {after}{f' ({also})' if also else ''}"
         words.setdefault(row, []).append(known[key])
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]

@@ -25,6 +25,7 @@ BROKEN_COLUMNS = ("applicant", "option", "option_guarantee", "model_version", "m
 MOST_LISTED = 10_000  # broken promises in a JSON document; the table has them all
 SHARE = "promises_broken_share"
 
+ROWS_ONLY = "Each promise is tried at its promised row; the other values that its ranges accept are not tried."
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateReport:
@@ -138,7 +139,7 @@ class GateReport:
             "confidence; the promises of one person count together). Nothing is said of other candidates: one model "
             "hits all promises together."
         )
-        sentences = [result, meaning]
+        sentences = [result, meaning, ROWS_ONLY]
         if self.n_purged:
             sentences.append(
                 f"Another {counted(self.n_purged, 'outstanding promise')} could not be tried: their personal data were "

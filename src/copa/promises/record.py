@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,17 @@ from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.models.storage import pack_estimator
 from copa.plans import PlanBatch
-from copa.plans.changes import named_ends
 from copa.plans.frames import labels, option_numbers
 from copa.promises._storage.digests import canonical
 from copa.promises._storage.layouts import pack_cells, pack_layout
 from copa.promises.days import read_day, read_end
 from copa.schema.yaml_files import with_text_keys
-from copa.tables.cells import alone, cells_of, plain
+from copa.tables.cells import alone, plain
 from copa.tables.packing import pack_entry
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.set_files import pack_set
 
 OK, FRAGILE = "ok", "fragile"  # statuses of plans whose options are promised: always, and when asked to
-ABOVE, BELOW = "above", "below"  # the side of an interval that the option leaves open
 LONGEST_TEXT = 200
 
 
@@ -190,7 +187,7 @@ def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool 
     numbers, people = option_numbers(batch)[rows].tolist(), people_of(batch)
     guarantees, owners = batch.option_lower[rows].tolist(), batch.owner[rows].tolist()
     ambiguity, proofs = set_digest(batch.ambiguity), dict[int, str]()
-    regions = _regions(batch, rows)
+    intervals = batch.intervals
     for k, owner in enumerate(owners):
         if owner not in proofs:
             proofs = {owner: certificate_digest(batch.certificates[owner], ambiguity)}
@@ -200,7 +197,7 @@ def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool 
             {
                 "certificate": proofs[owner],
                 "changed": np.flatnonzero(batch.changed[rows[k]]).tolist(),
-                "region": regions[k],
+                "region": {} if intervals is None else intervals.of(int(rows[k])),
                 "row": cells[k],
             },
         )
@@ -217,30 +214,6 @@ def people_of(batch: PlanBatch) -> list[str]:
                 f"applicants {seen[person]!r} and {label!r} would both be called {shown(person)}; give other labels"
             )
     return people
-
-
-def _regions(batch: PlanBatch, rows: Any) -> list[dict[str, list[Any]]]:
-    """For each option the interval of every column that has one, and the side that the option leaves open.
-
-    An option that is worded "at least 2400" is fulfilled by any more, also beyond what the schema lets an applicant
-    change: such a side is open.
-    """
-    intervals = batch.intervals
-    if intervals is None:
-        return [{} for _ in rows]
-    features = {feature.name: feature for feature in batch.basis.schema.features}
-    own = {name: cells_of(batch.applicants[name]) for name in intervals.columns}
-
-    @lru_cache(maxsize=10_000)
-    def ends(name: str, before: Any, low: float, high: float) -> list[Any]:
-        least, most = named_ends(features.get(name), before, (low, high))
-        return [low, high, ABOVE if most is None else BELOW if least is None else ""]
-
-    owners = batch.owner.tolist()
-    return [
-        {name: ends(name, own[name][owners[row]], *interval) for name, interval in intervals.of(row).items()}
-        for row in rows.tolist()
-    ]
 
 
 def n_fragile(batch: PlanBatch, options: Any = None) -> int:

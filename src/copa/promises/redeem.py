@@ -12,7 +12,7 @@ from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.plans.changes import changed_cells
-from copa.promises.record import ABOVE, BELOW, read_columns, read_text
+from copa.promises.record import read_columns, read_text
 from copa.promises.todays_model import model_accepts, todays_model
 from copa.tables.casting import cast_like
 from copa.tables.cells import as_text, is_missing, plain
@@ -117,14 +117,14 @@ class Promise:
         return tuple(found)
 
 
-def _outside(name: str, cell: Any, low: float, high: float, open_side: str) -> list[str]:
-    """Say that a number is outside of its interval; an open side has no end."""
+def _outside(name: str, cell: Any, low: float, high: float) -> list[str]:
+    """Say that a number is outside of its interval, whose ends belong to it."""
     value = plain(cell)
     if isinstance(value, str) or is_missing(value):
         return [f"{name} is {as_text(cell)}, the option asks for a number from {as_text(low)} to {as_text(high)}"]
-    if value < low and open_side != BELOW:
+    if value < low:
         return [f"{name} is {as_text(cell)}, the option asks for at least {as_text(low)}"]
-    if value > high and open_side != ABOVE:
+    if value > high:
         return [f"{name} is {as_text(cell)}, the option asks for at most {as_text(high)}"]
     return []
 

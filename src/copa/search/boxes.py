@@ -144,18 +144,6 @@ class Boxes:
             corners.append(block.reshape(-1, lower.shape[1]))
         return np.concatenate(options), np.concatenate(corners)
 
-    def counts_inside(self, which: Indices, shares: Array) -> Counts:
-        """Units from the options to rows in the boxes of `which` (...), at shares (..., L) from 0 to 1, (..., L)."""
-        down, up = self.down[which], self.up[which]
-        counts: Counts = np.minimum(np.floor(shares * (down + up + 1.0)).astype(np.int64), down + up) - down
-        return counts
-
-    def numbers_at(self, which: Indices, counts: Counts) -> Array:
-        """Numbers (P, L) so many units (P, L) from the options of `which` (P,)."""
-        picked = replace(self, values=self.values[which], first=self.first[which], last=self.last[which])
-        picked = picked.reaching(np.maximum(-counts, 0), np.maximum(counts, 0))
-        return np.where(counts < 0, picked.lower, picked.upper)
-
 
 def fine_unit(feature: Feature) -> float:
     """The grid of ends in a column without a step: a power of ten, about a hundredth of a unit of effort."""

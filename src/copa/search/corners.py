@@ -14,6 +14,8 @@ from copa.search._kernels.arguments import GoalArrays
 from copa.search.boxes import Boxes, Counts, Flags
 from copa.search.problem import ActionSpace
 
+HALVINGS = 24  # of the share of its room that a box takes
+
 
 class _Norm(NamedTuple):
     """A squared norm of rows around K options: at the option, its slope in m columns, and its curvature."""
@@ -31,10 +33,6 @@ class _Norm(NamedTuple):
                 total += 2.0 * moves[:, :, i] * moves[:, :, j] * self.gram[:, i, j, None]
         return np.sqrt(np.maximum(total, 0.0))
 
-    def take(self, rows: Indices) -> "_Norm":
-        """Those of some options."""
-        return _Norm(*(part[rows] for part in self))
-
 
 class _Lines(NamedTuple):
     """Linear functions of rows around K options, not negative where a row will do."""
@@ -48,10 +46,6 @@ class _Lines(NamedTuple):
         for i in range(moves.shape[2]):
             total += moves[:, None, :, i] * self.slope[:, :, i, None]
         return total
-
-    def take(self, rows: Indices) -> "_Lines":
-        """Those of some options."""
-        return _Lines(*(part[rows] for part in self))
 
 
 class _Conditions(NamedTuple):
@@ -72,16 +66,12 @@ class _Conditions(NamedTuple):
             level -= self.c[:, None] * self.reach.at(moves)
         return np.asarray((level >= 0.0).all(axis=1) & (self.lines.at(moves) >= 0.0).all(axis=(1, 2)))
 
-    def take(self, rows: Indices) -> "_Conditions":
-        """Those of some options."""
-        mean, std, reach, b, c, lines = self
-        return _Conditions(mean.take(rows), std.take(rows), reach.take(rows), b[rows], c[rows], lines.take(rows))
-
 
 def grow_to_level(space: ActionSpace, boxes: Boxes, points: Array, slack: Array, goals: GoalArrays) -> Boxes:
     """Boxes as large as the goals of their options let them be, and as the feasible regions do.
 
-    All columns grow in turn by halving shares of their room, first away from the applicants, then towards them.
+    One share of their room is found for all columns of an option, first away from the applicant, then towards it. As a
+    smaller box lies in a larger one, the share can be found by halving.
 
     Parameters
     ----------
@@ -141,27 +131,19 @@ def _conditions(
 
 def _grow(conditions: _Conditions, units: Array, below: Counts, above: Counts, rises: Flags) -> tuple[Counts, Counts]:
     """How many units the boxes of K options reach below and above them in m columns, (K, m) both."""
-    m = units.shape[1]
-    everything = conditions.hold(_corners(units, np.where(rises, 0, below), np.where(rises, above, 0)))[:, None]
-    down, up = np.where(everything & ~rises, below, 0), np.where(everything & rises, above, 0)
-    for outward in (True, False):
-        room = np.where(rises == outward, above, below)
-        share = np.minimum(room, 1)  # what fails by one unit is done with: boxes only grow
-        for turn in range(int(room.max(initial=0)).bit_length() + 2):
-            for j in range(m):
-                upwards = rises[:, j] == outward
-                now = np.where(upwards, up[:, j], down[:, j])
-                new = np.minimum(now + share[:, j], room[:, j])
-                tried = np.flatnonzero(new > now)
-                if len(tried) == 0:
-                    continue
-                ends = np.where(upwards, new, -new) * units[:, j]
-                held = conditions.take(tried).hold(_face(units[tried], down[tried], up[tried], j, ends[tried]))
-                bad, good = tried[~held], tried[held]
-                room[bad, j] = np.minimum(room[bad, j], new[bad] - 1)
-                higher, lower = good[upwards[good]], good[~upwards[good]]
-                up[higher, j], down[lower, j] = new[higher], new[lower]
-            share = ((share if turn else room) + 1) // 2
+    down, up = np.zeros_like(below), np.zeros_like(above)
+    for upwards in (rises, ~rises):  # away from the applicants, then towards them
+
+        def taking(share: Array) -> tuple[Counts, Counts]:
+            lower, upper = (np.floor(share[:, None] * room).astype(np.int64) for room in (below, above))
+            return np.where(upwards, down, lower), np.where(upwards, upper, up)  # noqa: B023 - called in this turn only
+
+        share, step = np.zeros(len(units)), 1.0
+        for _ in range(HALVINGS):
+            tried = np.minimum(share + step, 1.0)
+            share = np.where(conditions.hold(_corners(units, *taking(tried))), tried, share)
+            step *= 0.5
+        down, up = taking(share)
     return down, up
 
 
@@ -169,13 +151,3 @@ def _corners(units: Array, down: Counts, up: Counts) -> Array:
     """Moves (K, C, m) from options to the corners of their boxes."""
     sides = np.array(list(product((False, True), repeat=units.shape[1])), dtype=np.bool_)
     return np.where(sides, (up * units)[:, None], (-down * units)[:, None])
-
-
-def _face(units: Array, down: Counts, up: Counts, column: int, ends: Array) -> Array:
-    """The same to the corners at which a column is at a given end (K,)."""
-    others = [j for j in range(units.shape[1]) if j != column]
-    corners = _corners(units[:, others], down[:, others], up[:, others])
-    moves = np.empty((*corners.shape[:2], units.shape[1]))
-    moves[:, :, others] = corners
-    moves[:, :, column] = ends[:, None]
-    return moves

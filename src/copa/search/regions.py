@@ -1,7 +1,7 @@
 """Where applicants stand and may go, as the compiled search sees it: numbers, levels, and what these cost."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,16 +126,8 @@ def as_written(space: ActionSpace, regions: Regions, table: "pd.DataFrame") -> t
     return regions._replace(level_prices=prices), rows
 
 
-class OwnBins(NamedTuple):
-    """The bins of a binned column, for M rows."""
-
-    low: Array  # (M, B) least value in each bin that is allowed to the applicant of a row
-    high: Array  # (M, B) greatest one; below the least where none is allowed
-    own: Indices  # (M,) bin of the row
-
-
-def bins_of_rows(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFrame") -> dict[str, OwnBins]:
-    """The bins of binned columns, by name.
+def ends_of_bins(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFrame") -> dict[str, tuple[Array, Array]]:
+    """First and last values, (M,) each, that applicants may take in the bins of M rows, by binned column.
 
     Parameters
     ----------
@@ -143,12 +135,13 @@ def bins_of_rows(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFram
     origins, rows : DataFrame
         M applicants, and a row of each.
     """
-    limits, found = space.schema.limits(origins), {}
+    limits, everyone, found = space.schema.limits(origins), np.arange(len(rows)), {}
     for name, edges in space.edges.items():
         feature = space.schema[name]
         cells = read_cells(feature, origins[name], limits.numeric[name], space.typical_of(feature), released=False)
         low, high = limits_in_bins(feature, edges, cells)
-        found[name] = OwnBins(low, high, bin_of(edges, np.nan_to_num(column_numbers(rows[name])[0])))
+        own = bin_of(edges, np.nan_to_num(column_numbers(rows[name])[0]))
+        found[name] = low[everyone, own], high[everyone, own]
     return found
 
 

@@ -215,8 +215,6 @@ def accounted(plan):
         shares = [*held_out.option_share, *held_out.all_share, *held_out.fidelity]
         known |= {str(held_out.n_models), *(down(share) for share in shares if not np.isnan(share))}
         known |= {f"{100 * float(down(share)):.4g}" for share in shares if not np.isnan(share)}
-    if plan.intervals is not None:
-        known |= {str(int(count)) for count in plan.intervals.n_points}
     texts = [
         str(plan.label),
         plan.message,

@@ -19,56 +19,43 @@ MONTHS = Feature("months", "integer", lower=4, upper=72)
 PRICE = Feature("price", "numeric", lower=0.0, upper=1000.0, step=250.0, special=(-9.0,), missing="may_change")
 
 
-def intervals(found_by="corners", level=0.6, **changes):
+def intervals(level=0.6, **changes):
     """Of the six options of the German batch, two of which change the amount."""
     ends = {
         "lower": np.array([[10, NAN], [NAN, 1500], [20, NAN], [20, 10000], [12, 11000], [18, 2000]], dtype=float),
         "upper": np.array([[18, NAN], [NAN, 2000], [24, NAN], [22, 10500], [12, 12000], [18, 3000]], dtype=float),
         "levels": np.full(6, level),
-        "n_points": np.array([2.0, 2.0, 2.0, 4.0, 2.0, 2.0]),
     }
-    return Intervals(("duration", "amount"), found_by=found_by, **(ends | changes))
+    return Intervals(("duration", "amount"), **(ends | changes))
 
 
 @pytest.fixture(scope="module")
 def batch():
-    bare = german_batch()
-    free = bare.basis.schema.replace({name: {"max_change": None} for name in ("duration", "amount")})
-    return replace(bare, basis=replace(bare.basis, schema=free), intervals=intervals())
+    return replace(german_batch(), intervals=intervals())
 
 
 @pytest.mark.parametrize(
-    ("feature", "before", "after", "interval", "ends", "words"),
+    ("feature", "interval", "ends", "words"),
     [
-        (MONTHS, 48, 18, (4.0, 21.0), (None, 21), "at most 21"),
-        (MONTHS, 48, 18, (10.0, 21.0), (10, 21), "between 10 and 21"),
-        (MONTHS, 10, 18, (18.0, 72.0), (18, None), "at least 18"),
-        (MONTHS, 10, 4, (4.0, 4.0), (4, 4), "exactly 4"),
-        (MONTHS, 80, 40, (4.0, 72.0), (None, 72), "at most 72"),  # from above the range: its lower end is the far one
-        (MONTHS, 1, 40, (4.0, 72.0), (4, None), "at least 4"),
-        (PRICE, 100.0, 500.0, (500.0, 1000.0), (500.0, None), "at least 500"),
-        (PRICE, -9.0, 500.0, (0.0, 750.0), (None, 750.0), "at most 750"),  # a code is neither above nor below
-        (PRICE, NAN, 500.0, (250.0, 1000.0), (250.0, None), "at least 250"),
-        (None, 1.0, 0.25, (0.125, 0.5), (0.125, 0.5), "between 0.125 and 0.5"),
-        (MONTHS.replace(max_change={"down": 20.0}), 48, 30, (28.0, 30.0), (None, 30), "at most 30"),
-        (MONTHS.replace(max_change=0.5), 48, 30, (25.0, 30.0), (25, 30), "between 25 and 30"),
-        (MONTHS, 48, 18, None, (None, None), ""),
+        (MONTHS, (4.0, 21.0), (4, 21), "between 4 and 21"),  # also where an end is the last value allowed
+        (MONTHS, (18.0, 72.0), (18, 72), "between 18 and 72"),
+        (MONTHS, (4.0, 4.0), (4, 4), "exactly 4"),
+        (PRICE, (500.0, 1000.0), (500.0, 1000.0), "between 500 and 1000"),
+        (None, (0.125, 0.5), (0.125, 0.5), "between 0.125 and 0.5"),
+        (MONTHS, None, (None, None), ""),
     ],
 )
-def test_the_ends_that_say_something_are_named(feature, before, after, interval, ends, words):
-    change = Change("column", before, after, feature, interval)
+def test_both_ends_are_said(feature, interval, ends, words):
+    change = Change("column", 48, 18, feature, interval)
     assert (change.at_least, change.at_most) == ends
     assert [type(end) for end in (change.at_least, change.at_most)] == [type(end) for end in ends]
     assert change.range_text == words
 
 
-def test_a_range_that_no_step_reaches_ends_at_its_last_step():
-    feature = Feature("price", "numeric", lower=0.0, upper=900.0, step=250.0)
-    assert Change("price", 0.0, 500.0, feature, (500.0, 750.0)).range_text == "at least 500"
-
-
 def test_a_sentence_ends_with_the_range():
-    assert change_words(Change("months", 48, 18, MONTHS, (4.0, 21.0))) == "Lower months from 48 to 18 (at most 21)."
+    assert (
+        change_words(Change("months", 48, 18, MONTHS, (4.0, 21.0))) == "Lower months from 48 to 18 (between 4 and 21)."
+    )
     missing = Change("price", None, 500.0, PRICE, (500.0, 500.0))
     assert change_words(missing) == "Set price to 500 (it is missing today; exactly 500)."
     assert change_words(Change("months", 48, 18, MONTHS)) == "Lower months from 48 to 18."
@@ -90,15 +77,6 @@ def test_a_plan_says_what_holds_in_its_ranges(batch):
     assert words.count(said) == 1
     assert "Effort, guarantee and plausibility are those of the values shown." in words
     assert said in batch[0].explain(1)
-
-
-def test_ranges_that_were_searched_are_not_called_certain(batch):
-    plan = replace(batch, intervals=intervals("search"))[2]
-    assert ranges_words(plan) == (
-        "Up to 4 rows were drawn from the ranges of an option, and each is accepted today and keeps a guarantee of at "
-        "least 0.6: likely, but not certain, for the other values. Effort, guarantee and plausibility are those of the "
-        "values shown."
-    )
 
 
 @pytest.mark.parametrize(
@@ -145,10 +123,10 @@ def test_the_table_of_changes_has_both_ends(batch):
     assert german_batch().to_frame()[["at_least", "at_most"]].isna().all(axis=None)
 
 
-def test_json_has_both_ends_as_numbers_and_how_they_were_found(batch):
+def test_json_has_both_ends_as_numbers_and_what_holds_between_them(batch):
     option = json.loads(batch.to_json())["applicants"][0]["options"][0]
     assert option["changes"] == [{"feature": "duration", "from": 48, "to": 18, "at_least": 10, "at_most": 18}]
-    assert option["ranges"] == {"guarantee": 0.6, "found_by": "corners", "n_points": 2}
+    assert option["ranges"] == {"guarantee": 0.6}
     bare = json.loads(german_batch().to_json())["applicants"][0]["options"][0]
     assert "ranges" not in bare
     assert set(bare["changes"][0]) == {"feature", "from", "to"}
@@ -164,7 +142,7 @@ def test_parts_of_a_batch_keep_their_intervals(batch):
     chosen = batch.select([2, 0])
     assert chosen.intervals.of(2) == batch.intervals.of(0) == {"duration": (10.0, 18.0)}
     again = PlanBatch.concat([batch[:2], batch[2:]])
-    for name in ("lower", "upper", "levels", "n_points"):
+    for name in ("lower", "upper", "levels"):
         np.testing.assert_array_equal(getattr(again.intervals, name), getattr(batch.intervals, name))
 
 
@@ -184,8 +162,8 @@ def test_intervals_of_other_columns_do_not_go_into_one_batch(batch):
 def test_a_file_holds_the_intervals(tmp_path, batch):
     batch.save(tmp_path / "plans.copa")
     read = PlanBatch.load(tmp_path / "plans.copa").intervals
-    assert (read.columns, read.found_by) == (("duration", "amount"), "corners")
-    for name in ("lower", "upper", "levels", "n_points"):
+    assert read.columns == ("duration", "amount")
+    for name in ("lower", "upper", "levels"):
         np.testing.assert_array_equal(getattr(read, name), getattr(batch.intervals, name))
     german_batch().save(tmp_path / "none.copa")
     assert PlanBatch.load(tmp_path / "none.copa").intervals is None
@@ -193,9 +171,8 @@ def test_a_file_holds_the_intervals(tmp_path, batch):
 
 def test_a_file_with_too_few_intervals_is_damaged(monkeypatch, tmp_path, batch):
     path = tmp_path / "plans.copa"
-    short = {name: getattr(batch.intervals, name)[:3] for name in ("lower", "upper", "levels", "n_points")}
-    words = {"columns": ["duration", "amount"], "found_by": "corners"}
-    monkeypatch.setattr(Intervals, "pack", lambda _: (words, short))
+    short = {name: getattr(batch.intervals, name)[:3] for name in ("lower", "upper", "levels")}
+    monkeypatch.setattr(Intervals, "pack", lambda _: ({"columns": ["duration", "amount"]}, short))
     batch.save(path)
     with pytest.raises(DataError, match="one row per option, 6, got 3"):
         PlanBatch.load(path)
@@ -204,7 +181,6 @@ def test_a_file_with_too_few_intervals_is_damaged(monkeypatch, tmp_path, batch):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"found_by": "guess"}, "found_by"),
         ({"lower": np.zeros((6, 3))}, "must have shape"),
         ({"lower": np.zeros(6)}, "one row of ends"),
         ({"lower": np.full((6, 2), 1e9)}, "must not be above"),

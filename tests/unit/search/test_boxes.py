@@ -1,11 +1,10 @@
-"""Boxes around options: the room they have, the numbers at their ends, and the search where nothing is linear."""
+"""Boxes around options: the room they have, and the numbers at their ends."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from copa.schema import Feature, FeatureSchema
-from copa.search.box_search import search_boxes
 from copa.search.boxes import MOST_COLUMNS, Boxes, fine_unit
 from copa.search.cost import L1
 from copa.search.problem import ActionSpace
@@ -98,40 +97,3 @@ def test_a_smaller_box_loses_at_least_a_step_on_each_side_and_never_the_option()
     assert (once.down.item(), once.up.item()) == (0, 8)
     assert (half.down.item(), half.up.item()) == (0, 4)
     assert boxes.shrunk(some, 1.0).up.item() == 0
-
-
-class TestSearch:
-    """Two columns, from 0 to 20; the applicant is at (2, 2), the option at (8, 6)."""
-
-    @staticmethod
-    def found(holds, **settings):
-        space = space_of(Feature("a", "numeric", **BASE), Feature("b", "numeric", **BASE))
-        own, values = np.array([[2.0, 2.0]]), np.array([[8.0, 6.0]])
-        regions = read_regions(space, pd.DataFrame(own, columns=["a", "b"]))
-        around = Boxes.around(space, regions, values, values != own)
-
-        def of_rows(which, rows):
-            assert (which == 0).all()
-            return holds(*rows.T)
-
-        boxes, n_points = search_boxes(around, of_rows, n_draws=40, **settings)
-        return boxes.lower[0].tolist(), boxes.upper[0].tolist(), n_points[0]
-
-    def test_the_whole_room_is_taken_where_everything_holds(self):
-        assert self.found(lambda a, b: a + b > 0.0) == ([3.0, 3.0], [20.0, 20.0], 44)
-
-    def test_a_box_stays_clear_of_a_hole(self):
-        def holds(a, b):
-            return ~((a > 13.0) & (b < 11.0))
-
-        lower, upper, _ = self.found(holds)
-        a, b = np.meshgrid(np.arange(lower[0], upper[0] + 1.0), np.arange(lower[1], upper[1] + 1.0))
-        assert holds(a, b).all()
-        assert lower[0] <= 8.0 < upper[0] <= 13.0
-        assert lower[1] <= 6.0 < upper[1]
-
-    def test_an_option_that_holds_by_itself_only_gets_a_point(self):
-        assert self.found(lambda a, b: (a == 8.0) & (b == 6.0)) == ([8.0, 6.0], [8.0, 6.0], 1)
-
-    def test_nothing_is_said_once_the_time_is_up(self):
-        assert self.found(lambda a, b: a + b > 0.0, deadline=-np.inf) == ([8.0, 6.0], [8.0, 6.0], 1)

@@ -278,12 +278,6 @@ class Strategy(ABC):
         """
         return None
 
-    def thorough_intervals(
-        self, applicants: "Applicants", options: "Options", request: PlanRequest, run: "Execution"
-    ) -> Intervals | None:
-        """The same for who asks for it, however long it takes; see `intervals`."""
-        return self.intervals(applicants, options, request, run)
-
     def nearest_rows(
         self,
         applicants: "Applicants",

@@ -24,11 +24,9 @@ from copa.planner.strategies.black_box import (
 )
 from copa.planner.strategies.boundary_exploration import BoundaryExploration, sparing
 from copa.planner.strategies.exploration import build_in_turns
-from copa.planner.strategies.option_intervals import find_by_search
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
 from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
-from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
@@ -60,7 +58,6 @@ CERTIFYING = 1.5  # refits that certify, as a multiple of those
 # are certified by the others (benchmarks/black_boxes_fresh.py).
 MARGIN = 0.5
 ALIKE = 1.96  # standard deviations: 95 % of the moves between two fits to different rows
-N_CHECKED = 500  # rows of an option's box that all models are queried about in the end, or all of them
 BATCH_SIZE = 256  # applicants whose rows the models are queried about in one call
 
 
@@ -213,12 +210,6 @@ class Boundary(BlackBoxStrategy):
             return np.ones(len(lower), dtype=np.bool_)
         some = np.bincount(options.owner[reached], minlength=options.owner.max(initial=-1) + 1) > 0
         return np.asarray(reached | ~some[options.owner])
-
-    def thorough_intervals(
-        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
-    ) -> Intervals | None:
-        """Intervals in which no row was found that the model refuses or its held-out refits do not certify."""
-        return find_by_search(self, applicants, options, request, run, n_checked=N_CHECKED)
 
     def expected_rates(
         self,

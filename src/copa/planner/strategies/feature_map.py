@@ -14,11 +14,9 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.exploration import Exploration, build_in_turns, level_of_each, search_one
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.option_intervals import find_by_search
-from copa.planner.strategies.options import Found, Options, write_options
+from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
-from copa.plans.intervals import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
@@ -65,12 +63,6 @@ class FeatureMap(Parametric):
 
         plans = build_in_turns(self.space, len(applicants), BATCH_SIZE, build, request.n_options, run)
         return Found(plans, write_options(self, applicants, plans, run.n_jobs))
-
-    def intervals(
-        self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
-    ) -> Intervals | None:
-        """Intervals in which no drawn row was found that does not hold: phi is curved, and corners do not decide."""
-        return find_by_search(self, applicants, options, request, run)
 
     def chooser(self, applicants: Applicants) -> Chooser:
         """The cheapest row at the level among rows drawn around each applicant, or the surest of them."""

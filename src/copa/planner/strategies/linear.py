@@ -16,7 +16,7 @@ from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.obstacles import out_of_reach
-from copa.planner.strategies.option_intervals import find_by_corners, find_by_search
+from copa.planner.strategies.option_intervals import find_intervals
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans
@@ -104,10 +104,10 @@ class Linear(Parametric):
     def intervals(
         self, applicants: Applicants, options: Options, request: PlanRequest, run: Execution
     ) -> Intervals | None:
-        """Intervals that all corners of their box were checked for; by search where acceptance is not linear."""
+        """Intervals that are proven by the corners of their boxes; None where acceptance is not linear."""
         if not self.model.accepts_linearly:
-            return find_by_search(self, applicants, options, request, run)
-        return find_by_corners(self, applicants, options, request, run, self.floor)
+            return None
+        return find_intervals(self, applicants, options, request, run, self.floor)
 
     def nearest_rows(
         self,

@@ -1,4 +1,4 @@
-"""Intervals of the options that are delivered: grown or searched, and checked on real rows."""
+"""Intervals of the options that are delivered: grown from the corners of boxes, and checked on real rows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,16 +7,13 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.planner.strategies.base import ROUNDING
-from copa.planner.strategies.bin_intervals import BinnedOptions
 from copa.plans.changes import differs
-from copa.plans.intervals import CORNERS, SEARCH, Intervals
+from copa.plans.intervals import Intervals
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
-from copa.search.box_checks import check_boxes
-from copa.search.box_search import search_boxes
 from copa.search.boxes import Boxes, Flags
 from copa.search.corners import grow_to_level
-from copa.search.regions import bins_of_rows
+from copa.search.regions import ends_of_bins
 from copa.search.rows import with_numbers
 from copa.search.run import Goals
 
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 # Corners must have this much more than the level, so that rounding takes it from no row between them.
 SPARE = 1e-12
 SMALLER = (0.0, 0.0, 0.5, 0.5)  # shares that a box gives up, and at least one step, where rows of it do not hold
-N_DRAWS = 48  # rows drawn from a box in a turn of the search
 
 
 def levels_to_keep(ambiguity: "AmbiguitySet", options: "Options", request: "PlanRequest") -> Array:
@@ -49,7 +45,7 @@ def levels_to_keep(ambiguity: "AmbiguitySet", options: "Options", request: "Plan
     return np.where(own >= request.guarantee, request.guarantee, kept)
 
 
-def find_by_corners(
+def find_intervals(
     strategy: "Strategy",
     applicants: "Applicants",
     options: "Options",
@@ -78,42 +74,7 @@ def find_by_corners(
     asked = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
     goals = Goals(ambiguity, asked, np.full(len(levels), floor)).arrays()
     boxes = grow_to_level(space, boxes, options.points, space.slack(options.table), goals)
-    boxes = _checked(judge, boxes)
-    n_points = 2.0 ** ((boxes.down + boxes.up) > 0).sum(axis=1)
-    return _intervals(judge, boxes, levels, n_points, CORNERS)
-
-
-def find_by_search(
-    strategy: "Strategy",
-    applicants: "Applicants",
-    options: "Options",
-    request: "PlanRequest",
-    run: "Execution",
-    n_draws: int = N_DRAWS,
-    n_checked: int = 0,
-) -> Intervals | None:
-    """Intervals in which no row was found that does not hold, for any model; see `Strategy.intervals`.
-
-    Parameters
-    ----------
-    strategy : Strategy
-    applicants : Applicants
-    options : Options
-    request : PlanRequest
-    run : Execution
-    n_draws : int
-        Rows drawn from a box in each turn.
-    n_checked : int
-        Rows of each box that are checked in the end; 0 where those drawn are enough.
-    """
-    if not strategy.space.numeric and not strategy.space.edges:
-        return None
-    levels = levels_to_keep(strategy.ambiguity(request.n_options), options, request)
-    judge = _Judge(strategy, applicants, options, request, run, levels)
-    boxes, n_points = search_boxes(judge.boxes(), judge.holds, n_draws=n_draws, deadline=run.deadline)
-    if n_checked:
-        boxes, n_points = check_boxes(boxes, judge.holds, n_rows=n_checked, deadline=run.deadline)
-    return _intervals(judge, boxes, levels, n_points.astype(np.float64), SEARCH)
+    return _intervals(judge, _checked(judge, boxes), levels)
 
 
 class _Judge:
@@ -150,56 +111,51 @@ class _Judge:
             flags[:, k] = self._changed[feature.name]
         return flags
 
-    def bins(self, boxes: Boxes, *, outwards: bool) -> tuple[Array, Array]:
-        """Ends of the intervals of binned columns, (M, B) both; rules are never about such a column."""
+    def bins(self, boxes: Boxes) -> tuple[Array, Array]:
+        """Ends of the intervals of binned columns, (M, B) both: the bin, all over which the model is the same.
+
+        Rules are never about such a column. Where an end does not hold as a real row, it is the value of the option.
+        """
         features, table = _binned(self.strategy), self._options.table
         origins = self._applicants.origins.iloc[self._options.owner]
-        found = bins_of_rows(self.strategy.space, origins, table)
-        values = _numbers(features, table)
-        rises = ~(_numbers(features, origins) > values)
-        bins = [found[feature.name] for feature in features]
-        options = BinnedOptions(boxes, bins, values, rises, self.changed(features), self.bins_hold)
-        return options.intervals(outwards=outwards)
+        values, changed = _numbers(features, table), self.changed(features)
+        found = ends_of_bins(self.strategy.space, origins, table)
+        lower, upper = (
+            np.where(changed, np.stack([found[feature.name][side] for feature in features], axis=1), values)
+            for side in (0, 1)
+        )
+        good = self.bins_hold(boxes.lower, lower) & self.bins_hold(boxes.upper, upper)
+        return np.where(good[:, None], lower, values), np.where(good[:, None], upper, values)
 
-    def holds(self, which: Indices, numbers: Array) -> Flags:
-        """Whether the options of `which` (P,) hold with the given numbers (P, L), (P,)."""
-        rows = with_numbers(self.strategy.space.numeric, self._options.table, which, numbers)
-        good = self.strategy.model.accepts(rows) & self._allowed(which, rows)
-        good[good] = self._certified(which[good], numbers[good])[2]  # what takes longest, of as few as possible
-        return good
-
-    def bins_hold(self, which: Indices, numbers: Array, bins: Array) -> Flags:
-        """The same with other numbers in the binned columns as well, (P, B)."""
-        rows = with_numbers(self.strategy.space.numeric, self._options.table, which, numbers)
-        rows = with_numbers(_binned(self.strategy), rows, np.arange(len(which)), bins)
-        points = self.strategy.points(rows, np.arange(len(which)), self._n_options, self._n_jobs)
-        good = self.strategy.ambiguity(self._n_options).option_guarantees(points) >= self._levels[which]
-        return np.asarray(good & self.strategy.model.accepts(rows) & self._allowed(which, rows))
+    def bins_hold(self, numbers: Array, bins: Array) -> Flags:
+        """Whether the options hold with other numbers (M, L), and others in the binned columns (M, B), (M,)."""
+        everyone = np.arange(len(numbers))
+        rows = with_numbers(self.strategy.space.numeric, self._options.table, everyone, numbers)
+        rows = with_numbers(_binned(self.strategy), rows, everyone, bins)
+        points = self.strategy.points(rows, everyone, self._n_options, self._n_jobs)
+        good = self.strategy.ambiguity(self._n_options).option_guarantees(points) >= self._levels
+        return np.asarray(good & self.strategy.model.accepts(rows) & self._allowed(everyone, rows))
 
     def corners_hold(self, which: Indices, numbers: Array) -> Flags:
-        """The same of the corners of boxes, those of an option side by side, for a model that is linear.
+        """Whether corners of boxes hold, (P,): numbers (P, L) of the options `which` (P,), side by side for each.
 
         The one with the least score says whether today's model accepts them, and the lowest and the highest of them
         whether single columns are allowed; only rules need them all.
         """
-        rows, points, good = self._certified(which, numbers)
-        begins = np.append(True, which[1:] != which[:-1])
-        starts = np.flatnonzero(begins)
-        scores = (points[:, None] @ self.strategy.space.theta)[:, 0]
-        least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
-        good[least] &= self.strategy.model.accepts_directly(rows[least])
-        judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)
-        good[judged] &= self._allowed(which[judged], rows[judged])
-        return good
-
-    def _certified(self, which: Indices, numbers: Array) -> tuple["pd.DataFrame", Array, Flags]:
-        """The rows, their points, and whether they have the levels of their options."""
         strategy = self.strategy
         rows = with_numbers(strategy.space.numeric, self._options.table, which, numbers)
         points = strategy.points(rows, np.arange(len(which)), self._n_options, self._n_jobs)
         moved = (numbers != self._own[which]).any(axis=1)
         needed = self._levels[which] + np.where(moved, SPARE, 0.0)
-        return rows, points, np.asarray(strategy.ambiguity(self._n_options).option_guarantees(points) >= needed)
+        good = np.asarray(strategy.ambiguity(self._n_options).option_guarantees(points) >= needed)
+        begins = np.append(True, which[1:] != which[:-1])
+        starts = np.flatnonzero(begins)
+        scores = (points[:, None] @ strategy.space.theta)[:, 0]
+        least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
+        good[least] &= strategy.model.accepts_directly(rows[least])
+        judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)
+        good[judged] &= self._allowed(which[judged], rows[judged])
+        return good
 
     def _allowed(self, which: Indices, rows: "pd.DataFrame") -> Flags:
         return self._schema.obeys(self._applicants.origins, rows, self._options.owner[which])
@@ -236,13 +192,13 @@ def _numbers(features: Sequence[Feature], table: "pd.DataFrame") -> Array:
     return np.nan_to_num(np.stack(columns, axis=1)) if columns else np.zeros((len(table), 0))
 
 
-def _intervals(judge: _Judge, boxes: Boxes, levels: Array, n_points: Array, found_by: str) -> Intervals:
+def _intervals(judge: _Judge, boxes: Boxes, levels: Array) -> Intervals:
     """The boxes, and the bins, by column."""
     features, ends = judge.strategy.space.numeric, (boxes.lower, boxes.upper)
     if judge.strategy.space.edges:
         features += _binned(judge.strategy)
-        bins = judge.bins(boxes, outwards=found_by == CORNERS)
+        bins = judge.bins(boxes)
         ends = np.hstack([ends[0], bins[0]]), np.hstack([ends[1], bins[1]])
     changed = judge.changed(features)
     lower, upper = (np.where(changed, end, np.nan) for end in ends)
-    return Intervals(tuple(feature.name for feature in features), lower, upper, levels, n_points, found_by)
+    return Intervals(tuple(feature.name for feature in features), lower, upper, levels)

@@ -36,8 +36,6 @@ class Ranges(Answer):
     """What holds from `at_least` to `at_most` in all changes of an option, in any combination."""
 
     guarantee: float
-    found_by: str
-    n_points: int
 
 
 class OptionEntry(Answer):
