@@ -54,8 +54,10 @@ def _faults(schema: Any, own: dict[str, Any], new: dict[str, Any]) -> list[str]:
             fault = _change_fault(described[name], own[name], new[name])
             found += [f"{name} from {own[name]!r} to {new[name]!r}: {fault}"] if fault else []
     for rule in schema.rules:
-        if any(_is_irregular(described[name], new[name]) for name in rule.coefficients):
-            found.append(f"rule {rule.text}: a missing value or a special code")
+        if any(_is_special(described[name], new[name]) for name in rule.coefficients):
+            continue  # a code is no amount: the rule does not apply
+        if any(_is_missing(new[name]) for name in rule.coefficients):
+            found.append(f"rule {rule.text}: a missing value")
             continue
         terms = [
             printed(weight) * printed(_number(described[name], new[name])) for name, weight in rule.coefficients.items()
@@ -71,9 +73,13 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or cell is pd.NA or cell != cell  # noqa: PLR0124 - NaN is not itself
 
 
+def _is_special(feature: Any, cell: Any) -> bool:
+    return not _is_missing(cell) and any(printed(cell) == printed(code) for code in feature.special)
+
+
 def _is_irregular(feature: Any, cell: Any) -> bool:
     """Whether a cell is missing or a special code."""
-    return _is_missing(cell) or any(printed(cell) == printed(code) for code in feature.special)
+    return _is_missing(cell) or _is_special(feature, cell)
 
 
 def _equal(feature: Any, own: Any, new: Any) -> bool:

@@ -1,7 +1,10 @@
 """Missing values, special codes, outliers and bins: an independent exact judge refuses no delivered row."""
 
+from dataclasses import replace
+
 import pytest
 
+from copa.schema import FeatureSchema
 from property.irregular_worlds import CODES, PIPELINES, make_irregular_world
 from property.test_judged_applicants import Tally, planner_of
 
@@ -32,6 +35,20 @@ def test_no_delivered_row_is_refused(name):
     judged(name, 1, 8, tally)
     assert tally.refused == ()
     assert tally.options > 0
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.filterwarnings("ignore:column .* enters the model in bins")
+def test_a_rule_does_not_apply_to_a_special_code(name):
+    world = make_irregular_world(name, 0, 40)
+    world = replace(world, schema=FeatureSchema(world.schema.features, ["lines <= 2 * months + 10"]))
+    coded = world.applicants[["months", "lines"]].isin(CODES).any(axis=1).to_numpy()
+    batch = planner_of(world, n_models=4).plan(world.applicants)
+    assert "error" not in set(batch.status), batch.message
+    assert (batch.counts[coded] > 0).any()
+    tally = Tally()
+    tally.add(world, batch.owner, batch.options, name)
+    assert tally.refused == ()
 
 
 @pytest.mark.slow

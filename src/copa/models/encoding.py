@@ -8,6 +8,7 @@ A number that enters in a straight line does so between its limits. What a speci
 looked at by itself: an imputer may put anything there, and an indicator may say so.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -94,7 +95,7 @@ class Encoding:
                 raise reason
             categorical[name] = probe.codes(probe.vary(probe.spelled_numbers(found[name].inside)))
         edges = {name: bins.edges for name, bins in found.items()}
-        _require_no_rules(schema, edges)
+        _warn_of_rules(schema, edges)
         return cls(numeric, categorical, edges, irregular)
 
     @classmethod
@@ -113,7 +114,7 @@ class Encoding:
                     f"column {probe.feature.name!r} enters the model in steps, without a slope to follow, and no bins "
                     "were found. Make it immutable, or list its possible values as an ordinal in the schema"
                 )
-        _require_no_rules(schema, edges)
+        _warn_of_rules(schema, edges)
         for probe in probes:
             if probe.feature.is_categorical:
                 probe.regular_rows()  # which raises where the model cannot read one
@@ -137,12 +138,14 @@ def _bins(probes: Sequence[Probe]) -> dict[str, Bins]:
     return find_bins(first.model.encode, first.bases, columns, first.model.transformers)
 
 
-def _require_no_rules(schema: "FeatureSchema", edges: Mapping[str, Array]) -> None:
-    """Raise if a binned column stands in a rule: the search knows its bin there, and not the number."""
+def _warn_of_rules(schema: "FeatureSchema", edges: Mapping[str, Array]) -> None:
+    """Warn that a binned column in a rule stays as it is: the search knows its bin, and the rule needs its number."""
     for rule in schema.rules:
         for name in rule.coefficients:
             if name in edges:
-                raise InvalidInputError(
-                    f"column {name!r} enters the model in bins, and the rule {rule.text!r} needs its number. List "
-                    "its possible values as an ordinal in the schema, make it immutable, or take it out of the rule"
+                warnings.warn(
+                    f"column {name!r} enters the model in bins, and the rule {rule.text!r} needs its number: it stays "
+                    "as it is. To let it change, list its possible values as an ordinal in the schema, or take it out "
+                    "of the rule",
+                    stacklevel=2,
                 )

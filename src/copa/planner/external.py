@@ -55,7 +55,10 @@ class ReadablePlans:
         order = np.argsort(given.owner, kind="stable")
         owner, options = given.owner[order], given.options.iloc[order].reset_index(drop=True)
         own, messages = read_rows(strategy, given.factuals)
-        encoded, option_messages = read_rows(strategy, options)
+        # An option between the steps can be read and bounded; that the schema does not allow it is said of it alone.
+        whole = [feature.name for feature in strategy.schema.features if feature.kind == "integer"]
+        schema = strategy.schema.replace({name: {"kind": "numeric"} for name in whole})
+        encoded, option_messages = read_rows(strategy, options, schema)
         errors = {i: f"the applicant's own row: {message}" for i, message in enumerate(messages) if message}
         for i, message in zip(owner.tolist(), option_messages, strict=True):
             if message:

@@ -19,6 +19,7 @@ from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.intervals import Intervals
 from copa.plans.rates import HeldOutRates
+from copa.schema import FeatureSchema
 from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.search._kernels.arguments import Outcome
 from copa.search.problem import as_levels
@@ -291,13 +292,13 @@ def _highest(found: Found, made: Delivered) -> Array:
     return np.where(found.plans.highest == 0.0, best, found.plans.highest)
 
 
-def read_rows(strategy: Strategy, table: "pd.DataFrame") -> tuple[Array, Texts]:
+def read_rows(strategy: Strategy, table: "pd.DataFrame", schema: FeatureSchema | None = None) -> tuple[Array, Texts]:
     """What the model makes of each row, (N, k), and what the schema or the pipeline has against it, "" where nothing.
 
-    Rows that are not good are NaN.
+    Rows that are not good are NaN. The schema is the strategy's, unless another one is given.
     """
     n = len(table)
-    messages = np.array(strategy.schema.check(table) if n else [], dtype=object)
+    messages = np.array((schema or strategy.schema).check(table) if n else [], dtype=object)
     good = np.flatnonzero(messages == "")
     rows = table.iloc[good]
     try:

@@ -27,6 +27,7 @@ SHARE = "promises_broken_share"
 
 ROWS_ONLY = "Each promise is tried at its promised row; the other values that its ranges accept are not tried."
 
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GateReport:
     """Whether a candidate may go live, and which promises it would break.

@@ -140,11 +140,8 @@ class KeptModel:
 
     def _repr_html_(self) -> str:
         rows = [
-            (
-                "Promises",
-                f"{self.n_broken_before} of {self.n_promises:,} broken before, {self.n_broken_after} after, each "
-                "tried at its promised row only",
-            ),
+            ("Promises", f"{self.n_broken_before} of {self.n_promises:,} broken before, {self.n_broken_after} after"),
+            ("Tried", "each promise at its promised row only"),
             (
                 "Price",
                 "not known" if np.isnan(self.price) else f"{self.price:.3g} in the log loss of the training rows",

@@ -168,7 +168,7 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     ----------
     features : tuple of Feature
     needed : frozenset of str
-        Columns of rules: neither a missing value nor a special code has a place in their sums.
+        Columns of rules: a missing value has no place in their sums. A rule does not apply to a special code.
     table : DataFrame
         With all columns of the schema.
 
@@ -201,7 +201,6 @@ def _requirements(
     missing = missing_cells(column)
     if needed:
         yield missing, lambda: f"must not be missing, because a rule needs it ({_allowed(feature)})"
-        yield special_cells(feature, column), lambda: f"must be {_allowed(feature)}, because a rule needs it"
     if feature.is_categorical:
         codes = column_codes(feature, column)
         yield (codes < 0) & ~missing, lambda: f"must be one of {listed(feature.values or ())}"

@@ -277,7 +277,7 @@ class FeatureSchema:
         """Say what is wrong with each row of a table; "" where nothing is.
 
         A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
-        number or not whole although its kind is integer, is missing or a special code although a rule needs it, or is
+        number or not whole although its kind is integer, is missing although a rule needs it, or is
         too large for the multiples of its step to be exact.
 
         Parameters

@@ -27,6 +27,8 @@ HELP = "write it like 'a <= b' or '2*a + 0.5*`monthly income` >= 10', with one <
 class LinearRule:
     """A rule that every option obeys: the sum of coefficient times value is at most `upper`.
 
+    It does not apply to an option that has a special code in one of these columns: a code is no amount.
+
     Parameters
     ----------
     coefficients : mapping of str to float

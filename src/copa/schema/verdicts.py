@@ -115,7 +115,7 @@ def _distinct(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
 
 
 def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataFrame") -> Flags:
-    """Whether options obey a rule, (M,)."""
+    """Whether options obey a rule, (M,); one with a special code in a column of the rule does."""
     total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
     for name, coefficient in rule.coefficients.items():
         term = coefficient * _numbers(features[name], options[name])
@@ -123,7 +123,9 @@ def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataF
         size += np.abs(term)
     holds: Flags = total <= -IN_DOUBT * size
     for name in rule.coefficients:
-        holds &= _is_precise(features[name], options[name]) & ~special_cells(features[name], options[name])
+        holds &= _is_precise(features[name], options[name])
+    for name in rule.coefficients:
+        holds |= special_cells(features[name], options[name])
     doubtful = np.flatnonzero(~holds)
     some = options[list(rule.coefficients)].iloc[doubtful]
     holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]

@@ -314,7 +314,12 @@ def _listed(feature: Feature, values: tuple[Scalar, ...]) -> str:
 
 
 def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: Row) -> list[Violation]:
-    """Say whether an option breaks a rule: the exact sum of the decimals that are printed."""
+    """Say whether an option breaks a rule: the exact sum of the decimals that are printed.
+
+    A rule is about amounts: it does not apply to an option that has a special code in one of its columns.
+    """
+    if any(_is_number(option[name]) and _is_special(features[name], option[name]) for name in rule.coefficients):
+        return []
     total, limit = Fraction(0), exact(rule.upper)
     for name, coefficient in rule.coefficients.items():
         value = option[name]
@@ -323,8 +328,6 @@ def rule_violations(rule: LinearRule, features: Mapping[str, Feature], option: R
             value = None if position is None else (features[name].values or ())[position]
         if not _is_number(value):
             return [Violation("", "rules", f"rule {rule.text}: {name} must be a number", shown(option[name]))]
-        if _is_special(features[name], value):
-            return [Violation("", "rules", f"rule {rule.text}: {name} must not be a special code", shown(value))]
         total += exact(coefficient) * exact(value)
     if total <= limit:
         return []

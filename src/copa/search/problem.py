@@ -14,7 +14,7 @@ from copa.models import Encoding, LinearModel
 from copa.models.bins import bins_within
 from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_codes, column_numbers
+from copa.schema.columns import column_codes, column_numbers, special_cells
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
 from copa.search.cost import Cost, unit_of_effort
 from copa.search.level_prices import per_unit_of, prices_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # Two options are alike if no column differs by more than this share of a unit of effort: a person would do the same.
 ALIKE = 0.25
+NO_RULE = 1e12  # slack that nothing uses up
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +207,11 @@ class ActionSpace:
         return np.full(len(table), np.nan) if self.plausibility is None else self.plausibility.scores(table)
 
     @cached_property
+    def ruled(self) -> frozenset[str]:
+        """Columns of rules."""
+        return frozenset(name for rule in self.schema.rules for name in rule.coefficients)
+
+    @cached_property
     def _rule_scales(self) -> Array:
         """Size of each rule's left side: slack is measured in units of it, so that rules weigh alike, (R,)."""
         scales = []
@@ -228,13 +234,14 @@ class ActionSpace:
         return shares
 
     def slack(self, table: "pd.DataFrame") -> Array:
-        """Slack of every rule at the applicants' own rows, (N, R), not negative where it holds."""
+        """Slack of every rule at the applicants' own rows, (N, R), not negative where it holds or does not apply."""
         slack = np.empty((len(table), len(self.schema.rules)))
         for r, rule in enumerate(self.schema.rules):
             total = np.full(len(table), rule.upper)
             for name, coefficient in rule.coefficients.items():
                 total -= coefficient * self._numbers(self.schema[name], table[name])
-            slack[:, r] = total / self._rule_scales[r]
+            codes = [special_cells(self.schema[name], table[name]) for name in rule.coefficients]
+            slack[:, r] = np.where(np.any(codes, axis=0), NO_RULE, total / self._rule_scales[r])
         return slack
 
     def _numbers(self, feature: Feature, column: "pd.Series[Any]") -> Array:

@@ -44,24 +44,33 @@ def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = 
 
 
 def _fill_numbers(space: ActionSpace, f: int, cells: Cells, regions: Regions) -> None:
-    """Write a numeric column that enters in a straight line."""
+    """Write a numeric column that enters in a straight line.
+
+    A special code in a column of a rule stays: the search knows a rule as one that applies to all options of an
+    applicant, or to none.
+    """
     feature, irregular = space.columns[f], cells.kinds > 0
     regions.own[:, f] = np.where(irregular, stand_in(feature, space.typical_of(feature)), cells.base)
-    regions.lower[:, f], regions.upper[:, f] = cells.lower, cells.upper
+    stays = irregular & (feature.name in space.ruled)
+    regions.lower[:, f] = np.where(stays, regions.own[:, f], cells.lower)
+    regions.upper[:, f] = np.where(stays, regions.own[:, f], cells.upper)
     regions.reference[:, f] = cells.base
     regions.leaving[:, f] = np.where(irregular, unit_of_effort(feature), 0.0)
     regions.kinds[:, f] = cells.kinds
 
 
 def _fill_bins(space: ActionSpace, f: int, cells: Cells, regions: Regions) -> None:
-    """Write a numeric column whose bins are levels: each stands for the value in it that is nearest to the own."""
+    """Write a numeric column whose bins are levels: each stands for the value in it that is nearest to the own.
+
+    One that stands in a rule stays as it is: a bin has no number that is the same for everyone.
+    """
     feature, levels, n_bins = space.columns[f], space.levels(f), len(space.edges[space.columns[f].name]) + 1
     irregular, everyone = cells.kinds > 0, np.arange(len(cells.base))
     own = np.where(irregular, n_bins - 1 + cells.kinds, bin_of(space.edges[feature.name], cells.base))
     regions.own[:, f] = levels[own]
     values, allowed = values_in_bins(feature, space.edges[feature.name], cells)
     regions.allowed[:, levels] = False
-    regions.allowed[:, levels[:n_bins]] = allowed
+    regions.allowed[:, levels[:n_bins]] = allowed & (feature.name not in space.ruled)
     regions.allowed[everyone, levels[own]] = True
     regions.values[:, levels[:n_bins]] = values
     regions.values[everyone, levels[own]] = cells.base

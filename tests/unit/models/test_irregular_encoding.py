@@ -78,7 +78,7 @@ def test_a_missing_value_that_may_change_must_be_read_by_the_pipeline():
         probed((KBinsDiscretizer(3, subsample=None), ["x"]), (SCALED, ["w"]), schema=schema)
 
 
-def test_a_column_of_bins_stands_in_no_rule():
+def test_a_column_of_bins_in_a_rule_is_warned_of():
     schema = FeatureSchema(SCHEMA.features, ["x <= 3 * w"])
-    with pytest.raises(InvalidInputError, match="'x' enters the model in bins"):
+    with pytest.warns(UserWarning, match="'x' enters the model in bins, and the rule .* needs its number"):
         probed((KBinsDiscretizer(3, subsample=None), ["x"]), (SCALED, ["w"]), schema=schema)

@@ -103,6 +103,19 @@ def test_an_option_that_is_not_allowed_is_named_with_its_column(planner, batch, 
     assert "option 1" not in audit.message[0]
 
 
+def test_an_option_between_the_steps_is_named_and_the_others_are_bounded_as_usual(planner, batch, declined):
+    table = as_table(batch[:3]).astype({"debt": float})
+    table.loc[1, "debt"] += 0.5
+    audit = planner.audit(table, declined.iloc[:3])
+    assert audit.status.tolist() == ["infeasible", "ok", "ok"]
+    got = f"{table.loc[1, 'debt']:g}"
+    assert audit.message[0] == f"option 2 violates the schema: debt: may only change to multiples of 1, got {got}"
+    assert audit.counts.tolist() == [3, 3, 3]
+    others = np.arange(9) != 1
+    np.testing.assert_array_equal(audit.option_lower[others], batch[:3].option_lower[others])
+    assert 0.0 < audit.option_lower[1] < 1.0
+
+
 def test_an_option_that_the_model_refuses_is_named(planner, batch, declined):
     table = as_table(batch[:3])
     table.iloc[5, :-1] = declined.iloc[1]

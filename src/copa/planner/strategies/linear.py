@@ -25,6 +25,7 @@ from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
 from copa.search.nearest import find_nearest_rows
+from copa.search.problem import NO_RULE
 from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
 from copa.search.run import Goals, search_plans
@@ -38,7 +39,6 @@ ATTEMPTS = 6  # to find options that the model accepts, requesting more score ea
 RULE_SPARE = 1e-9  # of the size of a rule's terms is required in addition, where rounding breaks it
 FURTHEST = 0.9  # share of the highest level that rows may have where the level is out of reach (see `plans.ROOM`)
 HALVINGS = 5  # of the interval of levels, for a joint guarantee
-NO_RULE = 1e12  # slack that nothing uses up
 NOT_FOUND = {
     Outcome.BELOW: "Even without the constraints no change of these columns is enough",
     Outcome.UNREACHABLE: "Even without the constraints no change of these columns is enough",
