@@ -148,9 +148,15 @@ def guarantee_holds(bounds: Bounds, owner: Indices, request: PlanRequest) -> Fla
 
 
 def status_of_each(
-    strategy: Strategy, applicants: Applicants, found: Found, made: Delivered, request: PlanRequest, run: Execution
+    strategy: Strategy,
+    applicants: Applicants,
+    found: Found,
+    made: Delivered,
+    best: Array,
+    request: PlanRequest,
+    run: Execution,
 ) -> tuple[Texts, Texts]:
-    """Statuses and messages of applicants for whom a plan was sought."""
+    """Statuses and messages of applicants for whom a plan was sought; `best` is of the options delivered, (N,)."""
     n, plans = len(applicants), found.plans
     counts = np.bincount(made.options.owner, minlength=n)
     sought = np.bincount(found.options.owner, minlength=n)  # what is accepted today, but with no guarantee, is left out
@@ -180,6 +186,8 @@ def status_of_each(
     if len(blocked):
         levels = np.where(unreachable, -1.0, request.guarantee)[blocked]
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
+        fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
+        message[fragile] += [_less_sure(best[i], plans.highest[i], made.refused.get(i)) for i in fragile.tolist()]
     if request.aim == "guarantee":
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
@@ -190,6 +198,16 @@ def status_of_each(
             rare = f"with fewer than {LEAST_ROWS} training rows: {counted(count, 'value')}"
             message[i] += f". Not offered, {rare} ({remedy})"
     return status, message
+
+
+def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
+    """Say what the options of a fragile plan have, where that is less than the highest level found."""
+    if rounded_down(best) == rounded_down(highest):
+        return ""
+    return (
+        f". The options of this plan have up to {rounded_down(best)}: they are also chosen for little effort and for "
+        f"being different{_refusals(refused)}"
+    )
 
 
 def _name_obstacles(
@@ -275,21 +293,25 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     searched = strategy if request.aim == "guarantee" else strategy.expecting()
     found = searched.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
-    found = replace(found, plans=found.plans._replace(highest=_highest(found, made)))
+    best = _best_delivered(searched, made, request)
+    highest = np.where(found.plans.highest == 0.0, best, found.plans.highest)  # 0: the strategy has left it to us
+    found = replace(found, plans=found.plans._replace(highest=highest))
     rates = strategy.expected_rates(made.options, len(applicants), run.n_jobs, found.fidelity)
     intervals = searched.intervals(applicants, made.options, request, run)
-    status[declined], message[declined] = status_of_each(searched, applicants, found, made, request, run)
-    highest = _spread(np.where(made.reached, np.nan, found.plans.highest), declined, n, np.nan)
+    status[declined], message[declined] = status_of_each(searched, applicants, found, made, best, request, run)
+    highest = _spread(np.where(made.reached, np.nan, highest), declined, n, np.nan)
     seconds = np.full(n, (perf_counter() - started) / max(n, 1))
     verdicts = (status, message, highest, seconds)
     return assemble(table, declined, made, verdicts, request, strategy.basis, rates, intervals)
 
 
-def _highest(found: Found, made: Delivered) -> Array:
-    """Highest guarantee found for an option, (N,); that of the options delivered where the strategy left it at 0."""
-    best = np.zeros(len(made.reached))
-    np.maximum.at(best, made.options.owner, made.bounds.option_lower)
-    return np.where(found.plans.highest == 0.0, best, found.plans.highest)
+def _best_delivered(searched: Strategy, made: Delivered, request: PlanRequest) -> Array:
+    """Highest guarantee of the options delivered, (N,), or expected rate where that was asked for; 0 without any."""
+    best, lower = np.zeros(len(made.reached)), made.bounds.option_lower
+    if request.aim == "expected":
+        lower = searched.ambiguity(request.n_options).option_guarantees(made.options.points)
+    np.maximum.at(best, made.options.owner, lower)
+    return best
 
 
 def read_rows(strategy: Strategy, table: "pd.DataFrame", schema: FeatureSchema | None = None) -> tuple[Array, Texts]:

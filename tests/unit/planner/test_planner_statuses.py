@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import copa
 from copa import Feature, FeatureSchema, LinearRule, WeightMoments
+from copa._core.words import rounded_down
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -179,6 +180,18 @@ def test_a_fragile_menu_is_delivered_with_the_highest_level_and_just_below_it_is
         again = asking.set_params(guarantee=highest - 1e-4).plan(declined.iloc[[i]])
         asking.set_params(guarantee=0.97)
         assert again.status[0] == "ok"
+
+
+def test_a_fragile_message_says_what_the_options_have_where_a_surer_row_was_found(model, planner, declined):
+    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    batch = loans.planner(model, guarantee=0.97, plausibility=0.0, **ball).plan(declined)
+    said = 0
+    for i in np.flatnonzero(batch.status == "fragile").tolist():
+        highest, best = (rounded_down(value) for value in (batch.highest_level[i], batch[i].option_lower.max()))
+        words = f"The options of this plan have up to {best}: they are also chosen for little effort and for being diff"
+        assert (words in batch.message[i]) == (best != highest), batch.message[i]
+        said += words in batch.message[i]
+    assert said
 
 
 def test_a_tiny_time_limit_ends_the_search_and_says_so(model, declined):
