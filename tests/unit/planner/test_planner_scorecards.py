@@ -123,10 +123,19 @@ def count_fits(monkeypatch, *classes):
     return calls
 
 
+def test_a_binned_column_that_stands_in_a_rule_stays_as_it_is():
+    schema = copa.FeatureSchema([MONTHS, INCOME.replace(immutable=False)], ["months <= 2 * income"])
+    planner = copa.RecoursePlanner(scorecard(FunctionTransformer(cut)), schema=schema, **FAST)
+    with pytest.warns(UserWarning, match="'months' enters the model in bins, and the rule .* it stays as it is"):
+        planner.fit(TABLE, LABELS)
+    batch = planner.plan(pd.DataFrame({"months": [3], "income": [20.3]}))
+    assert len(batch.options)
+    assert set(batch.options["months"]) == {3}
+
+
 @pytest.mark.parametrize(
     ("schema", "transformer", "message"),
     [
-        (copa.FeatureSchema([MONTHS, INCOME], ["months <= 2 * income"]), FunctionTransformer(cut), "rule"),
         (
             copa.FeatureSchema([MONTHS.replace(missing="may_change"), INCOME]),
             KBinsDiscretizer(4, subsample=None),
