@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures, StandardScaler
 
 import copa
+from copa.promises import gate
 from unit.promises.ledgers import IN_TIME, TERMS, query
 
 LIMIT = 40.0
@@ -66,3 +67,9 @@ def test_both_ends_of_a_range_are_said_and_recorded(small, encoder):
 
 def _listed(ends):
     return {name: list(end) for name, end in ends.items()}
+
+
+def test_the_gate_says_that_promises_are_tried_at_their_rows_only():
+    planner, batch = office("line")
+    said = " ".join(gate(planner.model, batch, favourable=True).in_words())
+    assert "tried at its promised row; the other values that its ranges accept are not tried" in said
