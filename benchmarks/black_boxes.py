@@ -1,9 +1,10 @@
 """Menus for models that are only asked: a forest of 100 trees and a boosted model on the three bundled data sets.
 
 The first 167 applicants whom each model declines on each data set, each option asked to hold with 0.8; fitting and
-retraining are not counted. Then the options are tried on 200 further refits of the same rows; this says nothing of models
-of fresh data, which `python -m benchmarks.black_boxes_fresh` asks. dice-ml's genetic method gets the same models on German Credit; its
-rows are what it asks the model about, ours those of the model in force and of its 40 refits together.
+retraining are not counted. Then the options are tried on 200 further refits of the same rows; this says nothing of
+models of fresh data, which `python -m benchmarks.black_boxes_fresh` asks. dice-ml's genetic method gets the same models
+on German Credit; its rows are what it asks the model about, ours those of the model in force and of its 40 refits
+together.
 """
 
 import logging
