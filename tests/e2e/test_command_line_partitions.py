@@ -197,6 +197,7 @@ def test_a_scheduler_that_does_not_answer_is_named(bank, bundle, tmp_path):
         run = ("plan", bundle, bank / "people.parquet", "-o", tmp_path / "plans", "--engine", "dask")
         line = refused(*run, "--scheduler", "tcp://127.0.0.1:9", code=1)
     assert "the scheduler tcp://127.0.0.1:9 does not answer" in line
+    assert dask.config.get("distributed.comm.timeouts.connect") != "0.2s"  # all settings are there again, for others
 
 
 @pytest.mark.slow
