@@ -31,17 +31,16 @@ def demo(
     from copa.letters.folder import LetterFolder
     from copa.report import write_report
 
-    folder = output
-    folder.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     planner, declined = _prepare(n_models, n_jobs)
     batch = planner.plan(declined)
-    written = [folder / name for name in ("report.html", "plans.csv", "plans.copa")]
+    written = [output / name for name in ("report.html", "plans.csv", "plans.copa")]
     with stage("writing the report"):
         write_report(batch, written[0], planner=planner, title="Ten declined loan applicants")
     for path in written[1:]:
         with plans_into(path) as writer:
             writer.add(batch)
-    letters = LetterFolder(folder / "letters", LetterWriter(planner.fitted_), list(batch.applicants.index))
+    letters = LetterFolder(output / "letters", LetterWriter(planner.fitted_), list(batch.applicants.index))
     with letters.opened():
         letters.add(batch)
     say_protected(letters)

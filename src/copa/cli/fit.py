@@ -148,12 +148,11 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     require_outputs({"--output": (output, ())}, data, model, schema)
     if target is None:
         raise MisuseError("missing option --target: the column with the outcome")
-    column = target
     table = open_data(data, delimiter, drop or ())
-    require_columns(table, [column])
+    require_columns(table, [target])
     table.require_distinct()
     known = None if schema is None else _without(FeatureSchema.load(schema), drop or [])
-    wanted = require_favourable(favourable, table, column, known)
+    wanted = require_favourable(favourable, table, target, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(
         RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius)),
@@ -174,12 +173,12 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     _require_storable(fitted)
     _require_threshold(threshold, fitted)
     with stage("reading the training data"):
-        training = read_training_data(table, column, fitted, known)
+        training = read_training_data(table, target, fitted, known)
     for note in training.notes:
         say(f"note: {note}")
     with stage("describing the columns"):
         planner.schema = _describe(training.features, known, immutable or [], fitted)
-    facts = {"label": column} | _learn(planner, training, target=column, favourable=wanted)
+    facts = {"label": target} | _learn(planner, training, target=target, favourable=wanted)
     template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
     with stage("writing the bundle"):
         save_bundle(output, planner, template, facts)

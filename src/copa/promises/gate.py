@@ -13,11 +13,12 @@ from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.promises.breakdown import Breakdown
 from copa.promises.column_effects import find_causes, typical_row
+from copa.promises.days import read_day
 from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel
 from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
 from copa.promises.limit import Limit
 from copa.promises.outstanding import Outstanding
-from copa.promises.promised_rows import PromisedRows, read_day
+from copa.promises.promised_rows import PromisedRows
 from copa.promises.share_interval import share_interval
 from copa.promises.swap_set import SwapCounts, swap_set
 from copa.tables.frames import as_pandas

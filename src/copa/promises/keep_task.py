@@ -12,10 +12,11 @@ from copa._core.words import counted, hint, listed, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
 from copa.models.decisions import accepts
+from copa.promises.days import read_day
 from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
 from copa.promises.plain_refit import Flags, PlainRefit
-from copa.promises.promised_rows import promised_rows, read_day
+from copa.promises.promised_rows import promised_rows
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
 from copa.tables.cells import text_of

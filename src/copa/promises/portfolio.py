@@ -10,9 +10,10 @@ from copa._core.arrays import Array
 from copa._core.words import counted
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
+from copa.promises.days import read_day
 from copa.promises.next_models import NextModels
 from copa.promises.outstanding import Outstanding
-from copa.promises.promised_rows import PromisedRows, read_day
+from copa.promises.promised_rows import PromisedRows
 from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:

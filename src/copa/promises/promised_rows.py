@@ -9,8 +9,7 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
-from copa.promises.days import days_of
-from copa.promises.days import read_day as read_day  # noqa: PLC0414 - others read days from here
+from copa.promises.days import days_of, read_day
 from copa.tables.cells import alone
 from copa.tables.frames import as_pandas, is_table
 
@@ -39,7 +38,7 @@ FACTS = (
 )
 NUMBERS = ("option_guarantee", "confidence")
 OPEN = "open"
-ENDED = ("kept", "broken", "expired", "waived", "superseded")  # statuses of promises that no longer bind
+ENDED = ("kept", "broken", "expired", "waived")  # statuses of promises that no longer bind
 
 
 @dataclass(frozen=True, eq=False)

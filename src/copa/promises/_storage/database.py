@@ -91,7 +91,7 @@ class Database:
         )
 
     def _prepare(self, *, create: bool) -> None:
-        """Make the tables if there are none; refuse those of another program, or of a newer version."""
+        """Make the tables if there are none; refuse those of another program, or of another version."""
         with self.reading() as connection:
             names = sa.inspect(connection).get_table_names()
         if not names and not create:
