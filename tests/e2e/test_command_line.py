@@ -372,7 +372,7 @@ def test_codes_that_the_model_knows_as_text_are_read_as_text(bank, tmp_path):
 
 def test_the_demo_shows_a_menu_and_writes_three_files_and_ten_letters(tmp_path):
     result = copa("demo", "--output", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
-    for words in ("Option 1", "All ten", "10 letters to the applicants", "Check the proofs with: copa verify"):
+    for words in ("Option 1", "All ten", "10 letters to the applicants", "Check the bounds with: copa verify"):
         assert words in result.stdout
     written = ["letters", "plans.copa", "plans.csv", "report.html"]
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == written

@@ -50,7 +50,7 @@ def test_a_candidate_that_breaks_promises_fails_with_exit_code_1(files):
     ).stdout
     assert "The candidate fails: it would break" in words
     assert "broken: " in words
-    assert "The candidate is outside of what the forecast allowed" in words
+    assert "The candidate is outside the forecast" in words
     assert "is expected to break" not in words
     text = page.read_text(encoding="utf-8")
     assert "Failed." in text
@@ -162,7 +162,7 @@ def test_a_listed_file_is_read_in_the_types_of_the_model(tmp_path):
     planner = RecoursePlanner(model, n_options=1, n_models=50, n_starts=2, random_state=0, progress=False)
     planner.fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(5))
-    with Ledger.open(tmp_path / "promises.db") as ledger:
+    with Ledger.open(tmp_path / "promises.db", create=True) as ledger:
         ids = ledger.record(batch, model_version="1", valid_for="24 months", made="2026-01-15")
     (tmp_path / "model.skops").write_bytes(pack_estimator(model))
     save_bundle(tmp_path / "bank.copa", planner, X.head(0), {})

@@ -461,7 +461,8 @@ def _conclusion(result: HorizonResult) -> str:
     if result.verdict == CLEAR:
         return f"{CLEAR}; {supports}"
     if result.verdict == UNKNOWN:
-        return f"{UNKNOWN}: below what was promised, with a p-value of {p_value_text(result)}; not kept takes {ERROR:g}"
+        evidence = f'with a p-value of {p_value_text(result)}; "{NOT_KEPT}" needs {ERROR:g} or less'
+        return f"{UNKNOWN}: below what was promised, {evidence}"
     below = result.accepted is not None and result.accepted < result.promised
     return f"{result.verdict}, {'below' if below else 'not below'} what was promised"
 

@@ -59,7 +59,7 @@ def demo(
     show_table(["applicant", "status", "options", "each at least", "any at least", "all at least"], rows)
     show(f"\n{counted(len(written) - 1, 'file')}: {', '.join(str(path) for path in written[:-1])}")
     show(f"{counted(letters.counts['letters'], 'letter')} to the applicants: {letters.folder}")
-    show(f"Check the proofs with: copa verify {written[2]}")
+    show(f"Check the bounds with: copa verify {written[2]}")
 
 
 def _prepare(n_models: int, n_jobs: int | None) -> tuple[Any, Any]:

@@ -205,8 +205,8 @@ def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
     if rounded_down(best) == rounded_down(highest):
         return ""
     return (
-        f". The options of this plan have up to {rounded_down(best)}: they are also chosen for little effort and for "
-        f"being different{_refusals(refused)}"
+        f". The options of this plan reach {rounded_down(best)} at most, because they are also chosen for little "
+        f"effort and for being different{_refusals(refused)}"
     )
 
 

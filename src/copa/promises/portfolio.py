@@ -183,9 +183,9 @@ class PortfolioRisk:
             ]
         rarely = "at most one in twenty" if np.isfinite(self.quantiles[0.95]) else "none"
         outside = (
-            f"The candidate is outside of what the forecast allowed: it breaks {broken_share:.1%} of the promises, and "
-            f"of {self.source} {rarely} breaks more than {self._upper:.1%}. What the forecast expects of a retrained "
-            "model is not what this candidate does."
+            f"The candidate is outside the forecast: it breaks {broken_share:.1%} of the promises, and of "
+            f"{self.source} {rarely} breaks more than {self._upper:.1%}. What the forecast says of retrained models "
+            "does not hold for this one."
         )
         return [outside]
 

@@ -188,7 +188,7 @@ def test_a_fragile_message_says_what_the_options_have_where_a_surer_row_was_foun
     said = 0
     for i in np.flatnonzero(batch.status == "fragile").tolist():
         highest, best = (rounded_down(value) for value in (batch.highest_level[i], batch[i].option_lower.max()))
-        words = f"The options of this plan have up to {best}: they are also chosen for little effort and for being diff"
+        words = f"The options of this plan reach {best} at most, because they are also chosen for little effort and for"
         assert (words in batch.message[i]) == (best != highest), batch.message[i]
         said += words in batch.message[i]
     assert said

@@ -91,7 +91,7 @@ def test_a_candidate_outside_the_forecast_is_called_so_and_nothing_reassures(ris
     inside, outside = risk.beside(high), risk.beside(high + 0.01)
     assert inside == [f"The candidate's {high:.1%} lies within the forecast for retrained models.", *risk.in_words()]
     (told,) = outside
-    assert told.startswith("The candidate is outside of what the forecast allowed: it breaks")
+    assert told.startswith("The candidate is outside the forecast: it breaks")
     assert f"at most one in twenty breaks more than {high:.1%}" in told
     few = replace(risk, quantiles={0.95: float("nan")}, shares=np.array([0.0, 0.1]))
     assert (few.allows(0.1), few.allows(0.11)) == (True, False)
@@ -99,7 +99,7 @@ def test_a_candidate_outside_the_forecast_is_called_so_and_nothing_reassures(ris
     X = loans.people(50, 0)
     rejects = DummyClassifier(strategy="constant", constant=False).fit(X, loans.outcomes(X))
     page = gate(rejects, loan_plans, current=bank).to_html(portfolio=risk)
-    assert "outside of what the forecast allowed" in page
+    assert "outside the forecast" in page
     assert "is expected to break" not in page
 
 
