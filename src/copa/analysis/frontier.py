@@ -12,7 +12,6 @@ from copa._core.arrays import Array
 from copa._core.progress import counting
 from copa._core.records import reduce_segments
 from copa._core.representation import short_repr
-from copa.planner.settings import EXPECTED, read_guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,6 +136,8 @@ def frontier(
     >>> found.levels.tolist(), found.effort.shape
     ([0.6, 0.8, 0.9], (3, 3))
     """
+    from copa.planner.settings import EXPECTED, read_guarantee
+
     started = perf_counter()
     aim, own = read_guarantee(planner.guarantee)
     wanted = np.unique([*levels, own])

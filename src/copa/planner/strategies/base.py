@@ -61,9 +61,9 @@ class Strategy(ABC):
         Rows of the training data.
     accepted_row : DataFrame or None
         What is typical of the training rows that the model accepts, as one row (`schema.typical`): reasons compare
-        applicants with it. None where no training row is accepted, or it comes from a file that has none.
+        applicants with it. None where no training row is accepted.
     past : Past or None
-        What a history has shown. None without one, and in files of earlier versions.
+        What a history has shown. None without one.
     wished : bool
         Whether one person's wishes have changed columns since the planner was fitted.
 

@@ -64,6 +64,8 @@ class BlackBoxStrategy(Strategy):
         See `Strategy`.
     past : Past or None
         See `Strategy`.
+    wished : bool
+        See `Strategy`.
     confidence, reliability, n_rows : float or None
         See `Strategy`.
     seed : int
