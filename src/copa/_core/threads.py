@@ -95,9 +95,11 @@ class Stoppable(Generic[Result]):
     >>> work = Stoppable(stop_if_interrupted)
     >>> work()
     >>> work.stop()
-    >>> work()
-    Traceback (most recent call last):
-    KeyboardInterrupt
+    >>> try:
+    ...     work()
+    ... except KeyboardInterrupt:
+    ...     print("stopped")
+    stopped
     """
 
     def __init__(self, call: Callable[[], Result]) -> None:

@@ -282,10 +282,15 @@ class Backtest:
         """The verdict on all horizons, and whether the models are worth planning for, as sentences."""
         verdicts = {result.verdict for result in self.horizons if result.n_transitions}
         worst = next((word for word in HEADLINES if word in verdicts), UNKNOWN)
+        unseen = [result.horizon for result in self.horizons if not result.n_transitions]
+        said = HEADLINES[worst]
+        if verdicts and unseen:
+            far = counted(min(unseen), "retraining")
+            said += f" Nothing is known over {far} or more: no two versions are so far apart."
         if not self.weak:
-            return HEADLINES[worst]
+            return said
         return (
-            f"{HEADLINES[worst]} Weak model: on its own rows it is no better than always giving the more frequent "
+            f"{said} Weak model: on its own rows it is no better than always giving the more frequent "
             f"answer in {len(self.weak)} of {counted(len(self.versions), 'version')} ({listed(self.weak)}). Its plans "
             "follow noise, whatever became of them."
         )
