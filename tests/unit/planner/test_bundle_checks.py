@@ -7,9 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
+from copa._core.formats import Archive
+from copa.exceptions import DataError
 from copa.planner.bundle import Bundle, bundle_violations
+from copa.planner.strategies.storage import FORMAT
 from unit.planner import loans
 
 OTHER_ROW = "its row is not the one that the certificate is about"
@@ -120,3 +124,29 @@ def test_a_forged_rate_or_number_of_refits_is_found(forest_batch, forest, part, 
     found = faults(with_other(forest_batch, part, change), forest)
     assert len(found) == len(forest_batch.options)
     assert all(fault.endswith(": the bundle gives another expected rate") for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("directions", lambda array: array[:-1]),
+        ("directions", lambda array: array[:0]),
+        ("directions", lambda array: np.vstack([array, array[:1]])),
+        ("directions", lambda array: array[:, :-1]),
+        ("directions", lambda array: array.T),
+        ("thirds", lambda array: array[:, :-1]),
+        ("thirds", lambda array: array.ravel()),
+    ],
+)
+def test_arrays_of_another_shape_are_found_when_a_planner_is_loaded(tmp_path, name, change):
+    table = loans.people(300, 0)
+    paid = loans.outcomes(table)
+    model = make_pipeline(loans.encoder(), LogisticRegression()).fit(table, paid)
+    planner = RecoursePlanner(model, schema=loans.SCHEMA, n_models=40, progress=False).fit(table, paid)
+    path = tmp_path / "planner.zip"
+    planner.save(path)
+    stored = FORMAT.read(path.read_bytes(), path)
+    arrays = stored.arrays | {name: np.ascontiguousarray(change(stored.arrays[name]))}
+    path.write_bytes(FORMAT.pack(Archive(stored.content, arrays, stored.members)))
+    with pytest.raises(DataError, match="directions|refits on thirds|out of bounds"):
+        RecoursePlanner.load(path, model)

@@ -236,13 +236,16 @@ class Parametric(Strategy):
             )
         ambiguity = unpack_set(content.get("set", {}), dict(arrays) | {"radius": content["radius"]})
         encoding, typical = _stored_encoding(schema, archive, path)
+        thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
+        if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
+            raise damaged(path, "its refits on thirds have other parameters than the model")
         strategy = cls(
             model=linear,
             space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}"), typical),
             parameters=ambiguity,
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
-            thirds=arrays.get("thirds", np.zeros((0, linear.theta.size))),
+            thirds=thirds,
             **_read_evidence(content, path),
         )
         given: dict[str, Any] = {"radius": "auto", "family": ambiguity.family}
@@ -297,6 +300,8 @@ def _stored_encoding(schema: FeatureSchema, archive: Archive, path: "str | Path"
                 end = first + n_irregular(schema[name])
                 irregular[name] = archive.arrays["irregular"][first:end]
                 first = end
-    except (TypeError, ValueError, AttributeError) as error:
+    except (IndexError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, error) from error
+    if directions.shape != (start, archive.arrays["theta"].size):
+        raise damaged(path, "its directions are not one for each number and level of its columns")
     return Encoding(numeric, categorical, edges, irregular), typical
