@@ -163,8 +163,13 @@ def test_verify_proves_plans_from_the_file_alone_and_against_the_bundle(bundle, 
     assert "recomputed with the formula of their set, which is no independent proof" in told
     assert "Covered by the digest only: rows, acceptance today, efforts, plausibility" in told
     against = copa("verify", plans["copa"], "--bundle", bundle).stdout
-    assert "the bundle gives the same efforts, plausibility, expected rates, intervals." in against
-    assert "Covered by the digest only: messages, highest levels, fidelity of surrogates, times." in against
+    terms = "favourable label, threshold, source of the radius"
+    assert f"the bundle gives the same efforts, plausibility, expected rates, intervals, {terms}." in against
+    assert f"intervals, {terms}, names of applicants, statuses other than ok, what was asked for, messages" in told
+    assert (
+        "Covered by the digest only: names of applicants, statuses other than ok, what was asked for, messages, words "
+        "of the assumptions, highest levels, numbers before rounding, fidelity of surrogates, times." in against
+    )
     content = json_of("verify", plans["copa"], "--bundle", bundle)
     assert content["proven"] is True
     assert content["options"] == len(PlanBatch.load(plans["copa"]).options)

@@ -11,6 +11,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa._core.threads import stop_if_interrupted
+from copa._core.words import STATUSES, shown
 from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
 from copa.plans.changes import as_number
@@ -313,6 +314,8 @@ class Claim:
 
     def violations(self) -> list[str]:
         """Say which numbers are not proven; an empty list where all are."""
+        if self.status not in STATUSES:
+            return [f"the status is {shown(self.status)}, which is none of those that plans have"]
         if len(self.option_lower) == 0:
             return []
         if self.certificate is None:
@@ -410,8 +413,14 @@ def name_violation(claim: Claim, violation: str) -> str:
 
 
 # What a file says beside its bounds. Some of it a bundle recomputes; of the rest there is only the digest.
-RECOMPUTED_BY_BUNDLE = ("rows", "acceptance today", "efforts", "plausibility", "expected rates", "intervals")
-COVERED_BY_DIGEST = ("messages", "highest levels", "fidelity of surrogates", "times")
+RECOMPUTED_BY_BUNDLE = (
+    *("rows", "acceptance today", "efforts", "plausibility", "expected rates", "intervals", "favourable label"),
+    *("threshold", "source of the radius"),
+)
+COVERED_BY_DIGEST = (
+    *("names of applicants", "statuses other than ok", "what was asked for", "messages", "words of the assumptions"),
+    *("highest levels", "numbers before rounding", "fidelity of surrogates", "times"),
+)
 BY_FORMULA = "recomputed with the formula of their set, which is no independent proof"
 
 

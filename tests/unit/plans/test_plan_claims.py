@@ -64,6 +64,14 @@ def test_a_status_that_the_numbers_do_not_bear_out_is_a_violation(batch):
     assert any("the status is ok, but each has" in violation for violation in violations(claims_of_batch(asking)))
 
 
+def test_a_status_that_there_is_not_is_a_violation(document):
+    forged = copy.deepcopy(document)
+    forged["applicants"][0]["status"] = "approved"
+    assert violations(claims_of_document(forged)) == [
+        "the status is 'approved', which is none of those that plans have"
+    ]
+
+
 def test_options_without_a_certificate_are_a_violation(batch):
     bare = replace(batch, certificates=[None] * len(batch))
     assert set(violations(claims_of_batch(bare))) == {"there is no certificate for its options"}
