@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -151,6 +152,20 @@ def test_a_closed_pipe_leaves_the_exit_code_of_the_verdict(files):
         )
         os.close(writer)
         assert (ended.returncode, ended.stderr or b"") == (code, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_a_verdict_that_cannot_be_written_is_not_that_the_candidate_breaks_too_much(files, how):
+    arguments = ("--ledger", files / "promises.db", "--as-of", "2026-11-18", "--quiet", *how)
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "copa.cli", "gate", str(files / "current.skops"), *map(str, arguments)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (2, b"error: No space left on device\n")
 
 
 def test_a_listed_file_is_read_in_the_types_of_the_model(tmp_path):

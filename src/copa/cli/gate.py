@@ -1,5 +1,6 @@
 """`copa gate`: a candidate model in, whether it may go live out."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -81,10 +82,11 @@ def gate(  # noqa: PLR0913, PLR0917 - the options of the command
             risk = _portfolio(in_force, given, as_of, model_version)
         if output is not None:
             _write(output, report, risk)
-    if as_json:
-        show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
-    else:
-        _show(report, risk, output)
+        if as_json:
+            show_json(report.to_dict() | ({} if risk is None else {"portfolio": _forecast(report, risk)}))
+        else:
+            _show(report, risk, output)
+        sys.stdout.flush()  # a verdict that nobody can read is none
     return FINE if report.passed else FAILED
 
 

@@ -145,7 +145,7 @@ def guarded(command: Command) -> Command:
 
 def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:
     try:
-        return int(command(*args, **kwargs) or FINE)
+        return _flushed(int(command(*args, **kwargs) or FINE))
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except MisuseError as error:
@@ -162,6 +162,12 @@ def _attempt(command: Callable[..., Any], args: Any, kwargs: Any) -> int:
         hint = "" if debugging.get() else "; rerun with --debug for the traceback"
         told = str(error) if len(str(error)) <= LONGEST else f"{str(error)[:LONGEST]} ..."
         return fail(f"unexpected {type(error).__name__}: {told}{hint}", FAILED)
+
+
+def _flushed(code: int) -> int:
+    """Return an exit code once all results are written: here a full disk is still an error in one line."""
+    sys.stdout.flush()
+    return code
 
 
 def fail(error: object, code: int) -> int:

@@ -24,22 +24,24 @@ class OpenStream:
         """Write text."""
         try:
             self._stream.write(text)
-        except BrokenPipeError:
-            self._throw_away()
+        except OSError as error:
+            self._throw_away(error)
         return len(text)
 
     def flush(self) -> None:
         """Write what is held back."""
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._throw_away()
+        except OSError as error:
+            self._throw_away(error)
 
-    def _throw_away(self) -> None:
-        """Lead the stream to nowhere, also what it still holds."""
+    def _throw_away(self, error: OSError) -> None:
+        """Lead the stream to nowhere, also what it still holds; an error other than a closed pipe is said, once."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            raise error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
