@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down, shown
 from copa.bounds import Bounds, bound_plans
 from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
@@ -346,10 +346,10 @@ def _encode_each(strategy: Strategy, rows: "pd.DataFrame", messages: Texts, wher
         try:
             encoded[k] = strategy.encode(row)[0]
         except Exception as error:  # noqa: BLE001 - as above
-            messages[i] = f"row {row.index[0]!r}: the pipeline refuses it ({type(error).__name__}: {error})"
+            messages[i] = f"row {shown(row.index[0])}: the pipeline refuses it ({type(error).__name__}: {error})"
             continue
         if not np.isfinite(encoded[k]).all():
-            messages[i] = f"row {row.index[0]!r}: a missing or infinite number remains"
+            messages[i] = f"row {shown(row.index[0])}: a missing or infinite number remains"
     return encoded
 
 

@@ -148,5 +148,5 @@ def test_arrays_of_another_shape_are_found_when_a_planner_is_loaded(tmp_path, na
     stored = FORMAT.read(path.read_bytes(), path)
     arrays = stored.arrays | {name: np.ascontiguousarray(change(stored.arrays[name]))}
     path.write_bytes(FORMAT.pack(Archive(stored.content, arrays, stored.members)))
-    with pytest.raises(DataError, match="directions|refits on thirds|out of bounds"):
+    with pytest.raises(DataError, match=r"directions|refits on thirds|out of bounds"):
         RecoursePlanner.load(path, model)
