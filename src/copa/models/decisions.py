@@ -62,7 +62,8 @@ def predicted(model: Any, rows: Any, who: str = "the model") -> npt.NDArray[Any]
         raise _wrong_shape(model, "predict", answers, f"({n_rows},), one label per row", who)
     answers = answers.reshape(n_rows)
     classes = np.asarray(model.classes_).tolist()
-    foreign = [label for label in dict.fromkeys(answers.tolist()) if label not in classes]
+    with refusals(model, "predict", who):  # answers that cannot be compared, such as dictionaries or pandas' NA
+        foreign = [label for label in dict.fromkeys(answers.tolist()) if label not in classes]
     if foreign:
         raise InvalidInputError(
             f"{who} cannot be asked: `predict` of {type(model).__name__} returned {shown(foreign[0])}, which is none "

@@ -85,7 +85,8 @@ class Outstanding:
             if self._version is not None:
                 binds = binds & (versions == self._version).to_numpy(dtype=bool)
             nameless = block.facts["applicant"].isna() | (block.facts["applicant"] == "")  # of a file, of a ledger
-            purged = binds & nameless.to_numpy(dtype=bool) & block.rows.isna().all(axis=1).to_numpy()
+            listed_ones = nameless & block.facts["status"].notna()  # a table of rows alone has nothing that was purged
+            purged = binds & listed_ones.to_numpy(dtype=bool) & block.rows.isna().all(axis=1).to_numpy()
             self.n_purged += int(purged.sum())
             binds = binds & ~purged
             self._note_unknown(block.facts["status"][binds])

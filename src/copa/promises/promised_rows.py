@@ -313,13 +313,18 @@ def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
 
 
 def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A fact that is a number, also from the text of a file; None where it is not known."""
+    """A fact that is a probability, also from the text of a file; None where it is not known."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
     bad = numbers.isna() & column.notna() & (column.astype(str).str.strip() != "")
     if bad.any():
         raise InvalidInputError(f"{column.name} must hold numbers, got {shown(column[bad].iloc[0])}")
+    outside = (numbers < 0.0) | (numbers > 1.0)
+    if outside.any():
+        raise InvalidInputError(
+            f"{column.name} must hold probabilities, from 0 to 1, got {shown(numbers[outside].iloc[0])}"
+        )
     return column if column.isna().all() else numbers
 
 

@@ -113,6 +113,18 @@ def test_promises_whose_rows_were_purged_are_not_tried(harsher, promises):
     assert gate(harsher, InBlocks(typed, 1000), as_of=AS_OF).n_promises == len(table) - 1
 
 
+def test_a_row_of_missing_cells_in_a_table_without_facts_was_not_purged():
+    rows = pd.DataFrame({"x": [1.0, np.nan, 3.0]})
+    report = gate(Odd(lambda rows: (rows["x"] > 0).to_numpy()), rows)
+    assert (report.n_promises, report.n_broken, report.n_purged) == (3, 1, 0)
+
+
+@pytest.mark.parametrize("guarantee", [-1.0, 90.0, np.inf])
+def test_a_guarantee_that_is_no_probability_is_refused(harsher, promises, guarantee):
+    with pytest.raises(InvalidInputError, match="option_guarantee must hold probabilities, from 0 to 1, got"):
+        gate(harsher, promises.assign(option_guarantee=guarantee), as_of=AS_OF)
+
+
 def test_parts_add_up_to_all_promises(report):
     assert list(report.parts) == ["model version", "guarantee", "age of the promise", "job", "income"]
     for parts in report.parts.values():
@@ -312,6 +324,8 @@ ODD = [
     (Odd(lambda rows: np.ones((len(rows), 2))), {}, r"returned an array of shape \(3, 2\); expected is \(3,\)"),
     (Odd(lambda rows: np.ones(len(rows) + 1)), {}, r"returned an array of shape \(4,\); expected is \(3,\)"),
     (Odd(lambda _: None), {}, r"returned an array of shape \(\)"),
+    (Odd(lambda rows: np.array([{} for _ in range(len(rows))])), {}, "`predict` of Odd raised TypeError: unhashable"),
+    (Odd(lambda _: pd.array([True, None, None], dtype="boolean")), {}, "`predict` of Odd raised TypeError: .* NA"),
     (Odd(lambda rows: np.full(len(rows), 0.7)), {}, "returned 0.7, which is none of its labels, False, True"),
     (
         Odd(lambda rows: rows["x"] > 0, predict_proba=lambda rows: np.ones((len(rows), 1))),
