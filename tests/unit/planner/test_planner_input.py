@@ -212,12 +212,12 @@ def test_a_row_that_a_transformer_fails_on_gets_the_status_error_and_the_others_
     encoder = make_column_transformer((FunctionTransformer(decade), ["age"]), (StandardScaler(), ["income", "debt"]))
     model = make_pipeline(encoder, LogisticRegression()).fit(TRAINING, LABELS)
     planner = loans.planner(model, schema=loans.SCHEMA.replace(job={"immutable": True}, grade={"immutable": True}))
-    people = declined[~model.predict(declined)].iloc[:4].reset_index(drop=True)
+    people = declined[~model.predict(declined)].iloc[:4].set_axis([14, 25, 36, 47])
     age = people["age"].to_numpy(copy=True)
     age[1] = 103
     batch = planner.plan(people.assign(age=age))
     assert batch.status[1] == "error"
-    assert batch.message[1] == "row 1: the pipeline refuses it (KeyError: 10)"
+    assert batch.message[1] == "row 25: the pipeline refuses it (KeyError: 10)"
     others = [0, 2, 3]
     assert batch.status[others].tolist() == planner.plan(people).status[others].tolist()
 
