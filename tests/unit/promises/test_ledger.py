@@ -297,6 +297,8 @@ def test_places_that_cannot_hold_a_ledger_are_refused(tmp_path):
         "postgresql:/copa:secret@127.0.0.1:1/nowhere",
         "postgresql://copa:secret@127.0.0.1:port/nowhere",
         "mysql://copa:secret@127.0.0.1/nowhere?password=secret",
+        "host=127.0.0.1 password=secret dbname=nowhere",
+        "postgresql//copa:secret@127.0.0.1/nowhere",
     ],
 )
 def test_a_password_is_never_shown(url):

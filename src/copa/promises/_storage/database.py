@@ -25,7 +25,10 @@ APPLICATION_ID = 0x434F5041  # "COPA", in the header of an SQLite file
 WRITES = "copa_writes"  # option of a connection whose transaction writes
 LOCK = 0x434F5041  # number of PostgreSQL's advisory lock under which tables are made
 NOT_SECRET = ("host", "port", "user", "dbname", "sslmode")  # what a URL's query may say in a message
+SERVER = re.compile(r"\w+\s*=\s*\S|//.*@")  # a server's address, which may hold a password, and not a file
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+]+:")  # of a URL; one letter is a drive
+
+UNREADABLE = "the URL of the ledger cannot be read; write postgresql://user@host/name"
 
 
 class Database:
@@ -202,11 +205,13 @@ def read_url(url: Any) -> sa.URL:
             f"the ledger must be a URL, such as postgresql://host/name, or a file, got {shown(url)}"
         )
     if "://" not in text and not SCHEME.match(text):
+        if SERVER.search(text):
+            raise InvalidInputError(UNREADABLE)
         return sa.URL.create("sqlite", database=text)
     try:
         read = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        raise InvalidInputError("the URL of the ledger cannot be read; write postgresql://user@host/name") from None
+        raise InvalidInputError(UNREADABLE) from None
     backend = read.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return read.set(drivername="postgresql+psycopg")
