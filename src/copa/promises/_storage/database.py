@@ -25,7 +25,7 @@ APPLICATION_ID = 0x434F5041  # "COPA", in the header of an SQLite file
 WRITES = "copa_writes"  # option of a connection whose transaction writes
 LOCK = 0x434F5041  # number of PostgreSQL's advisory lock under which tables are made
 NOT_SECRET = ("host", "port", "user", "dbname", "sslmode")  # what a URL's query may say in a message
-SERVER = re.compile(r"\w+\s*=\s*\S|//.*@")  # a server's address, which may hold a password, and not a file
+SERVER = re.compile(r"passw\w*\s*=|//.*@")  # an address with a password, and not a file
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+]+:")  # of a URL; one letter is a drive
 
 UNREADABLE = "the URL of the ledger cannot be read; write postgresql://user@host/name"
