@@ -10,6 +10,7 @@ package and docs/guarantees.md from it (see `tables`).
 """
 
 import argparse
+import copy
 import json
 import sys
 import time
@@ -131,8 +132,8 @@ def accepting(case: Case, options: pd.DataFrame) -> Array:
 def plan(case: Case, strategy: Linear, level: float) -> copa.PlanBatch:
     """Plans of the applicants by the planner, with another state."""
     own = {field.name: getattr(strategy, field.name) for field in fields(strategy)}
-    planner = copa.RecoursePlanner(**{**case.planner.get_params(deep=False), "guarantee": level})
-    planner.fitted_, planner.fitted_for_ = Wordless(**own), case.planner.fitted_for_
+    planner = copy.copy(case.planner).set_params(guarantee=level)
+    planner.fitted_ = Wordless(**own)
     return planner.plan(case.declined)
 
 

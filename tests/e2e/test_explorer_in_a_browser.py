@@ -98,7 +98,7 @@ def test_each_wish_changes_the_plan_and_every_number_is_the_services(page, asker
         ({}, lambda: choose(page, name)),
         ({"horizon": 3}, lambda: settled(page, lambda: enter(page, "#horizon", "3"))),
         ({"guarantee": 0.6}, lambda: settled(page, lambda: enter(page, "#level", "0.6"))),
-        ({"n_options": 2}, lambda: settled(page, lambda: enter(page, "#options", "2"))),
+        ({"n_options": 1}, lambda: settled(page, lambda: enter(page, "#options", "1"))),
         ({"weights": {"debt": 0.25}}, lambda: settled(page, lambda: click(page, f"{named('debt')} .rather button"))),
         ({"max_change": {"income": {"up": 16, "down": 16}}}, lambda: at_most(page, "income", 16)),
         ({"fixed": ["job"]}, lambda: settled(page, lambda: click(page, f"{named('job')} > button"))),
