@@ -93,7 +93,7 @@ def pipeline(case: "Case") -> Any:
 
 @dataclass(frozen=True)
 class NetworkPlanner:
-    """A row of Table 2: the level of each option, and how far the next networks may be from the refits.
+    """A row of Table 2: the level of each option.
 
     Attributes
     ----------
@@ -101,16 +101,13 @@ class NetworkPlanner:
         What the table calls it.
     guarantee : float
         Of each option.
-    radius : float or "auto"
-        Of the ambiguity set, in standard deviations of retraining.
     """
 
     name: str
     guarantee: float
-    radius: float | str
 
 
-PLANNERS = (NetworkPlanner("COPA planner", 0.8, "auto"), NetworkPlanner("COPA planner, wide ball", 0.9, 20.0))
+PLANNERS = (NetworkPlanner("COPA planner", 0.8),)
 
 
 class EncodedNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -172,7 +169,6 @@ def network_batch(case: "NetworkCase", row: NetworkPlanner) -> "PlanBatch":
         schema=with_costs_as_proximity(linear.data.schema),
         cost="l2",
         guarantee=row.guarantee,
-        radius=row.radius,
         n_options=linear.settings.n_options,
         diversity_weight=DIVERSITY_WEIGHT,
         n_models=N_REFITS,

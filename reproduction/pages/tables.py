@@ -99,10 +99,7 @@ def table2_section(table: "pd.DataFrame", protocol: str) -> Section:
 
 def _planners() -> str:
     """What the rows of the planner ask for, in words."""
-    asked = []
-    for row in PLANNERS:
-        ball = "the planner's own radius" if row.radius == "auto" else f"a radius of {row.radius:g} standard deviations"
-        asked.append(f"{row.name}: each option is to hold with {row.guarantee:g}, with {ball}.")
+    asked = [f"{row.name}: each option is to hold with {row.guarantee:g}." for row in PLANNERS]
     return " ".join(asked)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from copa._core.kernels import SWITCH, being_compiled, find_library
 from copa._core.progress import stage
-from copa._core.threads import count_threads
 
 SHARED = Path(__file__).parent / "_kernels"
 
@@ -62,7 +61,7 @@ def compiled_meanwhile(names: Sequence[str]) -> Iterator[None]:
         if find_library()[0] is None and not is_compiled(name):
             groups.setdefault(name.partition("._kernels")[0], []).append(name)
     # One group alone is compiled as fast by loading it.
-    if len(groups) < 2 or count_threads(None) < 2 or not keeps_machine_code():
+    if len(groups) < 2 or (os.cpu_count() or 1) < 2 or not keeps_machine_code():
         groups = {}
     processes = []
     for group in groups.values():

@@ -22,6 +22,13 @@ V2_FLAGS = "fpu cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 V3_FLAGS = f"{V2_FLAGS} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
 
 
+def test_the_library_is_built_without_packages_that_the_build_has_not():
+    """A build has Numba and NumPy; without the library every first call would wait for Numba."""
+    hidden = "import sys; sys.modules.update(dict.fromkeys(['joblib', 'threadpoolctl', 'sklearn', 'scipy', 'pandas']))"
+    code = f"{hidden}; import copa._core.compilation"
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own code
+
+
 @pytest.fixture
 def fresh():
     """The choice of kernels is made anew, and forgotten afterwards."""
