@@ -32,7 +32,7 @@ def test_missing_modules_are_compiled_beside_the_work_and_waited_for(monkeypatch
 
     monkeypatch.setattr(side_by_side.subprocess, "Popen", Process)
     monkeypatch.setattr(side_by_side, "is_compiled", lambda name: name.endswith("known"))
-    monkeypatch.setattr(side_by_side, "count_threads", lambda _: 2)
+    monkeypatch.setattr(side_by_side.os, "cpu_count", lambda: 2)
     with side_by_side.compiled_meanwhile(["copa.a:f", "copa.a:known", "copa.b:f"]):
         assert [command.rpartition("; ")[2] for command in started] == [
             "load_kernels(['copa.a:f'])",
