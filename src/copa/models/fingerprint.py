@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from copa._core.arrays import Array
+from copa._core.threads import one_blas_thread
 from copa.models.base import Model
 from copa.models.linear import LinearModel
 
@@ -109,7 +110,8 @@ def _values(model: Model, rows: "pd.DataFrame | None") -> Array:
     parameters = model.theta if isinstance(model, LinearModel) else np.zeros(0)
     if rows is None:
         return parameters
-    with threadpool_limits(1):  # the threads of some libraries wait longer than they work
+    # The threads of some libraries wait longer than they work. The limit of BLAS is that of the whole process.
+    with threadpool_limits(1, user_api="openmp"), one_blas_thread:
         how = "decision_function" if hasattr(model.estimator, "decision_function") else "predict_proba"
         said = getattr(model.estimator, how)(model.as_input(rows))
     return np.concatenate([parameters, np.ravel(np.asarray(said, dtype=np.float64))])
