@@ -21,7 +21,6 @@ import numpy as np
 from copa._core.archive import ArchiveError, ArchiveReader, Budget, write_archive
 from copa.exceptions import CopaError, DataError
 
-FIRST_VERSION = "0.3.0"  # of COPA, which did not write its version into every file
 ARRAYS = "arrays.npz"  # member of every file that has arrays
 
 
@@ -225,7 +224,7 @@ def require_known_entries(found: Iterable[str], known: Iterable[str], what: str,
     unknown = sorted(set(found) - set(known))
     if unknown:
         made = content.get("made_with")
-        version = made.get("copa", FIRST_VERSION) if isinstance(made, Mapping) else FIRST_VERSION
+        version = made.get("copa", "of an unknown version") if isinstance(made, Mapping) else "of an unknown version"
         raise DataError(
             f"it was written by COPA {version!s:.20}, with the {what} {unknown[0][:80]!r}; this is COPA {_version()}, "
             "which does not know it: update copa-recourse"
