@@ -224,9 +224,10 @@ def require_known_entries(found: Iterable[str], known: Iterable[str], what: str,
     unknown = sorted(set(found) - set(known))
     if unknown:
         made = content.get("made_with")
-        version = made.get("copa", "of an unknown version") if isinstance(made, Mapping) else "of an unknown version"
+        version = made.get("copa") if isinstance(made, Mapping) else None
+        writer = "an unknown version of COPA" if version is None else f"COPA {version!s:.20}"
         raise DataError(
-            f"it was written by COPA {version!s:.20}, with the {what} {unknown[0][:80]!r}; this is COPA {_version()}, "
+            f"it was written by {writer}, with the {what} {unknown[0][:80]!r}; this is COPA {_version()}, "
             "which does not know it: update copa-recourse"
         )
 

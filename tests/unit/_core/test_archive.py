@@ -288,5 +288,5 @@ def test_entries_of_a_newer_version_name_it():
     with pytest.raises(DataError, match=told):
         require_known_entries(["a", "c"], ["a", "b"], "setting", {"made_with": {"copa": "7.1"}})
     for made_with in ({}, {"made_with": None}, {"made_with": {}}):
-        with pytest.raises(DataError, match=r"written by COPA 0\.3\.0"):
+        with pytest.raises(DataError, match="written by an unknown version of COPA, with"):
             require_known_entries(["c"], [], "setting", made_with)

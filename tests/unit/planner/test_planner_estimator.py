@@ -160,8 +160,8 @@ def test_an_unknown_setting_names_the_version_that_wrote_it(saved, model):
     told = rf"written by COPA 0\.9\.0, with the setting 'magic'; this is COPA {copa.__version__}.*update copa-recourse"
     with pytest.raises(DataError, match=told):
         copa.RecoursePlanner.load(saved, model)
-    edited(saved, lambda content: content.pop("made_with"))  # as 0.3.0 wrote its files
-    with pytest.raises(DataError, match=r"written by COPA 0\.3\.0, with the setting 'magic'"):
+    edited(saved, lambda content: content.pop("made_with"))
+    with pytest.raises(DataError, match="written by an unknown version of COPA, with the setting 'magic'"):
         copa.RecoursePlanner.load(saved, model)
 
 
