@@ -11,6 +11,7 @@ from copa._core.arrays import Array
 from copa._core.words import listed, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import Flags
+from copa.tables.cells import text_of
 
 LONGEST = 300  # characters of what a model raised: some put whole tables into it
 
@@ -94,6 +95,26 @@ def decision_values(model: Any, rows: Any, favourable: Any, who: str = "the mode
     if method == "predict_proba":
         return np.asarray(values[:, position])
     return values.reshape(n_rows) if position == 1 else -values.reshape(n_rows)
+
+
+def match_label(wanted: Any, labels: Any) -> Any:
+    """Return the label among those given that is the wanted one, in whatever type either is written; None if none is.
+
+    Parameters
+    ----------
+    wanted : object
+        A label as a person, a schema or a promise names it.
+    labels : iterable of object
+        Labels as a model has them.
+
+    Examples
+    --------
+    >>> from copa.models.decisions import match_label
+    >>> match_label("1", [0, 1]), match_label(True, ["False", "True"]), match_label("good", [0, 1])
+    (1, 'True', None)
+    """
+    text = text_of(wanted)
+    return next((label for label in labels if label == wanted or (text is not None and text_of(label) == text)), None)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import numpy as np
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.base import TRAINING_ROWS, Model, best_of, reading_rows
-from copa.tables.cells import Scalar, text_of
+from copa.models.decisions import match_label
+from copa.tables.cells import Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +73,9 @@ def shares_in_words(classes: Any, y: Any = None) -> str:
 
 def _label_like(favourable: Scalar, classes: Any) -> Any:
     """The label of the model that the schema names, whatever types they are written in."""
-    for label in classes:
-        if label == favourable or text_of(label) == text_of(favourable):
-            return label
+    label = match_label(favourable, classes)
+    if label is not None:
+        return label
     raise InvalidInputError(
         f"the schema says favourable: {shown(favourable)}, and the labels of the model are {listed(list(classes))}"
     )

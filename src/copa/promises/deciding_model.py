@@ -11,9 +11,8 @@ from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold
 from copa.models.black_box import BlackBox
-from copa.models.decisions import accepts, refusals
+from copa.models.decisions import accepts, match_label, refusals
 from copa.models.linear import LinearModel, is_linear
-from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,9 +122,9 @@ def _position(classes: Any, favourable: Any, role: str) -> int:
             f"favourable must say which label was promised, {first} or {second}: give favourable={second} or "
             f"favourable={first}"
         )
-    for position, label in enumerate(classes.tolist()):
-        if label == favourable or text_of(label) == text_of(favourable):
-            return position
+    label = match_label(favourable, classes.tolist())
+    if label is not None:
+        return int(classes.tolist().index(label))
     raise InvalidInputError(
         f"{role} chooses between {listed(classes.tolist())}, and {shown(favourable)} was promised; it must have the "
         "labels of the model that the promises were made with"

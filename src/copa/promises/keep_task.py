@@ -11,7 +11,7 @@ from copa._core.reading import read_number
 from copa._core.words import counted, hint, listed, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
-from copa.models.decisions import accepts
+from copa.models.decisions import accepts, match_label
 from copa.promises.days import read_day
 from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
@@ -19,7 +19,6 @@ from copa.promises.plain_refit import Flags, PlainRefit
 from copa.promises.promised_rows import promised_rows
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
-from copa.tables.cells import text_of
 from copa.tables.frames import as_pandas, is_table, with_columns
 
 if TYPE_CHECKING:
@@ -238,9 +237,9 @@ def _read_favourable(wanted: Any, classes: npt.NDArray[Any], labels: npt.NDArray
             f"favourable must say which label was promised, {shares_in_words(classes, labels)}: give "
             f"favourable={shown(classes[1])} or favourable={shown(classes[0])}"
         )
-    for label in classes:
-        if label == wanted or (text_of(label) is not None and text_of(label) == text_of(wanted)):
-            return label
+    label = match_label(wanted, classes)
+    if label is not None:
+        return label
     raise InvalidInputError(f"favourable must be a label of y, {listed(classes.tolist())}, got {shown(wanted)}")
 
 

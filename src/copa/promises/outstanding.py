@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
+from copa.models.decisions import match_label
 from copa.promises.promised_rows import OPEN, PromisedRows, promised_rows, split_facts
-from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,7 @@ class Outstanding:
         said += [] if given is None else [("favourable=", given)]
         said += [] if fitted is None else [("the planner in force", fitted.model.favourable)]
         for (first, label), (other, different) in pairwise(said):
-            if not same_label(label, different):
+            if match_label(different, [label]) is None:
                 raise _contradiction(first, label, other, different)
         return (given if given is not None else said[0][1]) if said else None
 
@@ -165,11 +165,6 @@ class Outstanding:
             f"there is no outstanding promise{of} as of {self._as_of.isoformat()}{gone}: nothing was tried, and "
             f"nothing is known{beside}"
         )
-
-
-def same_label(label: Any, other: Any) -> bool:
-    """Whether two labels are the same one, in whatever types they are written."""
-    return bool(label == other) or text_of(label) == text_of(other)
 
 
 def _contradiction(first: str, label: Any, other: str, different: Any) -> InvalidInputError:
@@ -223,7 +218,7 @@ def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
     labels: list[Any] = []
     for own in terms.values():
         label = unpack_entry(own["favourable"])
-        if not any(same_label(label, known) for known in labels):
+        if match_label(label, labels) is None:
             labels.append(label)
     return Stated(
         tuple(labels),
