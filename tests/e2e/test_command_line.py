@@ -109,8 +109,7 @@ def test_plan_writes_a_report_with_groups(bank, bundle, tmp_path):
         report,
         "--group",
         "town",
-        "--report-rows",
-        "none",
+        "--totals-only",
     )
     assert content["applicants"] == 60
     assert content["written"] == [str(tmp_path / "p.csv"), str(report)]

@@ -18,7 +18,7 @@ from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.units import heading, value_text
 from copa.plans.wording import MEANINGS, percent, ranges_words, rates_words, rounded_radius
 from copa.report import write_report
-from copa.report.rows import list_order
+from copa.report.builder import list_order
 from copa.schema import FeatureSchema
 from copa.tables.cells import cells_of
 from e2e.browser_pages import CHROMIUM, DESK, DRIVER, HAND, NO_BROWSER, accessibility_findings, enter, find, opened

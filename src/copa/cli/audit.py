@@ -24,12 +24,12 @@ from copa.cli.options import (
     PlansArgument,
     RawCells,
     ReportFile,
-    ReportRows,
+    TotalsOnly,
     Whom,
     open_bundle,
     open_data,
-    read_report_rows,
     require_outputs,
+    require_report,
 )
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
@@ -59,8 +59,8 @@ class Request:
     applicants : Path, optional
     output, report : Path, optional
         Files to write.
-    report_rows : str, optional
-        Applicants that the report shows one by one.
+    totals_only : bool
+        Whether the report shows no applicant one by one.
     group, label : str, optional
         Columns of the applicants with the groups that a report compares, and with their names.
     delimiter : str
@@ -74,7 +74,7 @@ class Request:
     applicants: Path | None
     output: Path | None
     report: Path | None
-    report_rows: str | None
+    totals_only: bool
     group: str | None
     label: str | None
     delimiter: str
@@ -84,7 +84,7 @@ class Request:
         """Return the bundle, and plans and applicants as `RecoursePlanner.audit` takes them."""
         files = {"--output": (self.output, BATCH_FILES), "--report": (self.report, PAGES)}
         require_outputs(files, self.bundle, self.plans, self.applicants)
-        read_report_rows(self.report_rows, self.report)
+        require_report(self.totals_only, self.report)
         bundle = open_bundle(self.bundle, **settings)
         if not self.plans.is_file():
             raise MisuseError(f"the plans {self.plans} do not exist (looked for {self.plans.absolute()})")
@@ -125,9 +125,8 @@ class Request:
         if self.report is not None:
             from copa.report import write_report
 
-            rows = read_report_rows(self.report_rows, self.report)
             with stage("writing the report"):
-                write_report(batch, self.report, group=self.group, rows=rows, **more)
+                write_report(batch, self.report, group=self.group, totals_only=self.totals_only, **more)
 
 
 SHOWN = 10  # applicants that are told in words; --json has all
@@ -149,7 +148,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
         typer.Option("--output", "-o", help="Write the audited plans: .csv, .parquet, .json or .copa."),
     ] = None,
     report: ReportFile = None,
-    report_rows: ReportRows = None,
+    totals_only: TotalsOnly = False,
     group: Group = None,
     label: Id = None,
     guarantee: Guarantee = None,
@@ -160,7 +159,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    request = Request(bundle, plans, applicants, output, report, report_rows, group, label, delimiter, raw_cells)
+    request = Request(bundle, plans, applicants, output, report, totals_only, group, label, delimiter, raw_cells)
     opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     batch = opened.planner.audit(given, people)
     request.write(batch, planner=opened.planner)

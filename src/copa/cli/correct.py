@@ -21,7 +21,7 @@ from copa.cli.options import (
     PlansArgument,
     RawCells,
     ReportFile,
-    ReportRows,
+    TotalsOnly,
     Whom,
 )
 from copa.tables.cells import as_text
@@ -46,7 +46,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     margin: Annotated[float, typer.Option(help="Mean score to reach (requirement).")] = 0.1,
     n_corrections: Annotated[int | None, typer.Option(help="Most options moved per plan; default: all.")] = None,
     report: ReportFile = None,
-    report_rows: ReportRows = None,
+    totals_only: TotalsOnly = False,
     group: Group = None,
     label: Id = None,
     guarantee: Guarantee = None,
@@ -62,7 +62,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
             "--budget and --margin must be at least 0, and --n-corrections at least 1, got "
             f"{budget:g}, {margin:g} and {n_corrections}"
         )
-    request = Request(bundle, plans, applicants, output, report, report_rows, group, label, delimiter, raw_cells)
+    request = Request(bundle, plans, applicants, output, report, totals_only, group, label, delimiter, raw_cells)
     opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
     corrected = opened.planner.correct(
         given, people, method=str(method), budget=budget, margin=margin, n_corrections=n_corrections

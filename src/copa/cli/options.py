@@ -84,14 +84,8 @@ Schema = Annotated[
     typer.Option(help="Schema: which columns may change, and how (see `copa schema infer`).", metavar="FILE"),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a report to this .html file.", metavar="FILE")]
-ReportRows = Annotated[
-    str | None,
-    typer.Option(
-        "--report-rows",
-        help="Applicants that the report shows one by one: all (up to 20,000, those with plans first), none, or "
-        "statuses and rows with commas between them, such as ok,fragile or 1000-3000.",
-        metavar="ROWS",
-    ),
+TotalsOnly = Annotated[
+    bool, typer.Option("--totals-only", help="The report shows no applicant one by one, only all of them together.")
 ]
 Group = Annotated[str | None, typer.Option(help="Column with the groups that the report compares.", metavar="COL")]
 Id = Annotated[
@@ -161,16 +155,10 @@ def open_bundle(path: Path, **settings: Any) -> "Bundle":
     return bundle
 
 
-def read_report_rows(rows: str | None, report: Path | None) -> str:
-    """Return the choice of --report-rows, or say before any work what is wrong with it."""
-    from copa.report.rows import ALL
-    from copa.report.rows import ReportRows as Choice
-
-    if rows is not None and report is None:
-        raise MisuseError("--report-rows chooses what a report shows; give the report's name with --report FILE")
-    with misuse():
-        Choice.read(ALL if rows is None else rows)
-    return ALL if rows is None else rows
+def require_report(totals_only: bool, report: Path | None) -> None:
+    """Raise for what only a report can do, where none is wanted."""
+    if totals_only and report is None:
+        raise MisuseError("--totals-only is about a report; give its name with --report FILE")
 
 
 MAX_CHANGE_HELP = (

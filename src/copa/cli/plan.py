@@ -31,14 +31,14 @@ from copa.cli.options import (
     RandomState,
     RawCells,
     ReportFile,
-    ReportRows,
+    TotalsOnly,
     Weight,
     Whom,
     asking,
     open_bundle,
     open_data,
-    read_report_rows,
     require_outputs,
+    require_report,
 )
 from copa.cli.partitions import (
     Cluster,
@@ -83,7 +83,7 @@ class Outputs:
     report: Path | None
     group: str | None
     raw_cells: bool
-    rows: str
+    totals_only: bool
 
     @property
     def paths(self) -> list[Path]:
@@ -97,7 +97,7 @@ class Outputs:
         if self.report is not None:
             from copa.report import ReportBuilder
 
-            builder = ReportBuilder(planner=planner, group=self.group, rows=self.rows)
+            builder = ReportBuilder(planner=planner, group=self.group, totals_only=self.totals_only)
         with ExitStack() as stack:
             writers: list[Any] = [stack.enter_context(plans_into(self.plans, raw_cells=self.raw_cells))]
             if self.certificates is not None:
@@ -120,7 +120,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
         ),
     ],
     report: ReportFile = None,
-    report_rows: ReportRows = None,
+    totals_only: TotalsOnly = False,
     certificates: Annotated[
         Path | None,
         typer.Option(help="Write plans with certificates, for `copa verify`: .json, .zip or .copa.", metavar="FILE"),
@@ -164,7 +164,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
             "--report": (report, PAGES),
         }
         require_outputs(files, bundle, applicants)
-    rows = read_report_rows(report_rows, report)
+    require_report(totals_only, report)
     opened = open_bundle(
         bundle,
         guarantee=guarantee,
@@ -188,7 +188,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label, group=group)
     if output.suffix.lower() in TABLES:
         require_free_names(people.columns)
-    outputs = Outputs(output, certificates, report, group, raw_cells, rows)
+    outputs = Outputs(output, certificates, report, group, raw_cells, totals_only)
     origin = made_from(opened, applicants, wishes=wishes, **reading)
     shards = Shards(output, origin, outputs.paths)
     try:

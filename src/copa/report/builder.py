@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,20 @@ import numpy.typing as npt
 
 from copa._core.files import write_atomically
 from copa._core.html import render
-from copa._core.words import counted, rounded_down, rounded_up, shown, visible
+from copa._core.records import Positions
+from copa._core.words import (
+    ALREADY_VALID,
+    ERROR,
+    FRAGILE,
+    INFEASIBLE,
+    OK,
+    TIME_LIMIT,
+    counted,
+    rounded_down,
+    rounded_up,
+    shown,
+    visible,
+)
 from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals, accepted_today
 from copa.bounds import ValidityBounds
@@ -22,16 +36,58 @@ from copa.plans import PlanBatch
 from copa.report import views
 from copa.report.card_data import card_data
 from copa.report.portfolio_view import plans_together
-from copa.report.rows import ALL, MOST_SHOWN, KeptPlans, ReportRows
 from copa.report.validators import validators
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans, RecoursePlanner
 
 
+MOST_SHOWN = 20_000  # applicants in one file
+ORDER = (OK, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR, ALREADY_VALID)  # of the list: those with plans first
 FRONTIERS = 20  # applicants who are planned for again at other levels
 MOST_CORRECTIONS = 50  # corrected plans that are listed one by one
 FIGURES, CARDS, REPORT = "figures.js", "cards.js", "report.js"
+
+
+class KeptPlans:
+    """The plans that a report shows one by one, picked from batches as they pass by.
+
+    Where there is no room for all, those stay that come first in the list: by status, then as given.
+
+    Parameters
+    ----------
+    most : int
+        Room for so many applicants.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._parts: list[PlanBatch] = []
+
+    def add(self, batch: PlanBatch) -> None:
+        """Take the applicants in that there may be room for; their certificates, which hold matrices, are not kept."""
+        first = np.sort(list_order(batch.status)[: self.most])
+        if len(first) or not self._parts:
+            self._parts.append(replace(batch.select(first), certificates=[None] * len(first)))
+        if sum(map(len, self._parts)) > 2 * self.most:
+            self._parts = [self.in_order()]
+
+    def first(self) -> PlanBatch | None:
+        """Some plans that were added, None before; all are made alike."""
+        return self._parts[0] if self._parts else None
+
+    def in_order(self) -> PlanBatch:
+        """The plans in the order of the list."""
+        together = PlanBatch.concat(self._parts)
+        order = list_order(together.status)[: self.most]
+        return replace(together.select(order), certificates=[None] * len(order))
+
+
+def list_order(status: npt.NDArray[np.str_]) -> Positions:
+    """Positions of applicants in the order of the list."""
+    ranks = np.array([ORDER.index(name) for name in status.tolist()], dtype=np.intp)
+    order: Positions = np.argsort(ranks, kind="stable")
+    return order
 
 
 class ReportBuilder:
@@ -49,10 +105,9 @@ class ReportBuilder:
         Column of the applicants to compare groups by; numbers are cut into quartiles.
     title : str, optional
         Of the page.
-    rows : str
-        Which applicants are shown one by one: "all", "none", or statuses and rows of the input (from 1) with commas
-        between them: "ok,fragile" shows these statuses, "1000-3000" these rows, "ok,1-5000" those of the first 5,000
-        rows who are "ok". Of more than 20,000 the first are shown, by status; totals are about everybody.
+    totals_only : bool
+        Whether the page is about all applicants together only, and holds the row, name or plan of nobody. Otherwise it
+        shows up to 20,000 of them one by one, those with plans first; totals are about everybody.
 
     Examples
     --------
@@ -74,15 +129,14 @@ class ReportBuilder:
         group: str | None = None,
         title: str | None = None,
         *,
-        rows: str = ALL,
+        totals_only: bool = False,
     ) -> None:
         if planner is not None and not hasattr(planner, "fitted_"):
             raise InvalidInputError(f"planner must be a fitted RecoursePlanner or None, got {shown(planner)}")
         self.planner = planner
         self.title = title
-        self.rows = rows
         self._totals = Totals(group)
-        self._kept = KeptPlans(ReportRows.read(rows), MOST_SHOWN)
+        self._kept = KeptPlans(0 if totals_only else MOST_SHOWN)
         self._corrections: Corrections | None = None
 
     def add(self, batch: PlanBatch) -> None:
@@ -132,8 +186,7 @@ class ReportBuilder:
             effort=views.effort_example(kept, totals, self.planner),
             person=views.first_person(kept[0]) if len(kept) else None,
             n_listed=len(kept),
-            n_left_out=self._kept.n_wanted - len(kept),
-            n_not_chosen=totals.n_applicants - self._kept.n_wanted,
+            n_left_out=totals.n_applicants - len(kept),
             statuses=views.listed_statuses(kept),
             **sections,
             data={"cards": card_data(kept), "figures": drawn, "slider": proven["slider"]},
@@ -228,7 +281,7 @@ def write_report(
     corrected: "CorrectedPlans | None" = None,
     group: str | None = None,
     title: str | None = None,
-    rows: str = ALL,
+    totals_only: bool = False,
 ) -> None:
     """Write plans as one HTML file that needs no network.
 
@@ -246,8 +299,8 @@ def write_report(
         Column of the applicants to compare groups by.
     title : str, optional
         Of the page.
-    rows : str
-        Which applicants are shown one by one; see `ReportBuilder`.
+    totals_only : bool
+        Whether the page shows no applicant one by one; see `ReportBuilder`.
 
     Examples
     --------
@@ -264,7 +317,7 @@ def write_report(
     >>> path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     True
     """
-    builder = ReportBuilder(planner=planner, group=group, title=title, rows=rows)
+    builder = ReportBuilder(planner=planner, group=group, title=title, totals_only=totals_only)
     builder.add(batch)
     if corrected is not None:
         builder.add_corrected(corrected)

@@ -8,7 +8,7 @@ import pytest
 
 from copa import Feature, FeatureSchema
 from copa.cli.messages import MisuseError
-from copa.cli.options import read_report_rows, read_wishes, require_outputs
+from copa.cli.options import read_wishes, require_outputs, require_report
 from unit.planner import loans
 
 
@@ -96,22 +96,11 @@ def test_a_largest_change_that_cannot_be_is_misuse_that_says_what_can(texts, mes
         read_wishes(loans.SCHEMA, texts, None, None)
 
 
-@pytest.mark.parametrize(
-    ("rows", "report", "words"),
-    [
-        ("ok", None, "give the report's name with --report FILE"),
-        ("okk", Path("r.html"), "did you mean 'ok'"),
-        ("9-3", Path("r.html"), "holds no row"),
-    ],
-)
-def test_rows_of_a_report_are_read_before_any_work(rows, report, words):
-    with pytest.raises(MisuseError, match=words):
-        read_report_rows(rows, report)
-
-
-def test_a_report_shows_all_rows_unless_some_are_named():
-    assert read_report_rows(None, None) == read_report_rows(None, Path("r.html")) == "all"
-    assert read_report_rows("fragile,2-", Path("r.html")) == "fragile,2-"
+def test_what_only_a_report_can_do_takes_one():
+    with pytest.raises(MisuseError, match="give its name with --report FILE"):
+        require_report(True, None)
+    require_report(True, Path("r.html"))
+    require_report(False, None)
 
 
 @pytest.mark.parametrize(

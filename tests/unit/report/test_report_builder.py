@@ -10,7 +10,7 @@ import pytest
 import copa
 from copa.plans.units import heading
 from copa.report import ReportBuilder, write_report
-from copa.report.rows import list_order
+from copa.report.builder import list_order
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
 from unit.report.pages import Page
@@ -49,46 +49,8 @@ def test_what_does_not_fit_is_said_and_those_with_plans_are_kept(german, monkeyp
     assert "25 more are not in this file, which holds 3" in page.text
 
 
-@pytest.mark.parametrize(
-    ("rows", "labels"),
-    [
-        ("ok,fragile", ["10", "290", "180"]),
-        ("2-4", ["180", "100", "40"]),
-        ("ok, 1-3", ["10"]),
-        ("6-", ["290", "140"]),
-        ("4", ["100"]),
-        ("1,6,already_valid", []),
-    ],
-)
-def test_rows_choose_by_status_and_by_place_in_the_input(german, rows, labels):
-    builder = ReportBuilder(rows=rows)
-    builder.add(german[:3])
-    builder.add(german[3:])
-    page = Page(builder.html())
-    assert listed(page) == labels
-    assert f"{7 - len(labels)} applicants were not chosen for this list" in page.text or not labels
-    assert "✓ options found 2 33.3 %" in page.text  # totals are about everybody
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ("okay", "did you mean 'ok'"),
-        ("5-3", "holds no row"),
-        ("0-4", "counted from 1"),
-        ("", "cannot be read"),
-        ("ok,,fragile", "cannot be read"),
-        ("all,ok", "cannot be read"),
-        (50, "rows must be text, got 50"),
-    ],
-)
-def test_rows_that_cannot_be_read_are_named_with_what_is_allowed(rows, words):
-    with pytest.raises(copa.InvalidInputError, match=words):
-        ReportBuilder(rows=rows)
-
-
 def test_statuses_are_counted_over_all_applicants_and_shares_are_of_the_declined(german):
-    builder = ReportBuilder(rows="none")
+    builder = ReportBuilder(totals_only=True)
     for _ in range(3):
         builder.add(german)
     text = Page(builder.html()).text
@@ -195,13 +157,14 @@ def test_nobody_and_nobody_with_options_make_pages_too(german):
         assert words in Page(builder.html()).text
 
 
-def test_without_rows_the_page_is_about_all_applicants_only(german):
-    builder = ReportBuilder(rows="none")
+def test_a_page_of_totals_is_about_all_applicants_only(german):
+    builder = ReportBuilder(totals_only=True)
     builder.add(german)
     page = Page(builder.html())
     assert "applicants" not in page.ids
     assert set(page.figures()) == {"guarantees", "efforts", "features"}
     assert "5951" not in page.text
+    assert "not in this file" not in page.text
     assert page.data["cards"]["strings"] == [""] + [heading(german.basis.schema, name) for name in german.applicants]
 
 
