@@ -9,6 +9,7 @@ import numpy.typing as npt
 from copa.exceptions import InvalidInputError
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 
 # A covariance estimated from data is symmetric and positive semidefinite only up to rounding. Both are judged in units

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import require_unmasked
+from copa._core.arrays import Flags, require_unmasked
 from copa._core.reading import is_number
 from copa._core.words import hint, require_text, shown
 from copa.exceptions import CopaError, InvalidInputError
+from copa.models.decisions import accepts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Flags = npt.NDArray[np.bool_]
 TRAINING_ROWS = ("a row of X", "give the rows that it was fitted to, without those that it cannot read")
 
 
@@ -96,18 +96,7 @@ class Model(ABC):
         """Return what the estimator itself says of raw rows, (N,)."""
         if len(frame) == 0:
             return np.zeros(0, dtype=bool)
-        return self._answers(self.estimator, self.as_input(frame))
-
-    def _answers(self, estimator: Any, rows: Any) -> Flags:
-        """Whether an estimator accepts rows in the form that it was fitted to, (N,)."""
-        if self.threshold is None:
-            said = np.asarray(estimator.predict(rows)) == self.favourable
-        elif hasattr(estimator, "predict_proba"):
-            said = estimator.predict_proba(rows)[:, self.position] >= self.threshold
-        else:
-            decisions = estimator.decision_function(rows)
-            said = (decisions if self.position == 1 else -decisions) >= self.threshold
-        return np.asarray(said, dtype=bool)
+        return accepts(self.estimator, self.as_input(frame), self.favourable, self.threshold)
 
     def accepts_directly(self, frame: "pd.DataFrame") -> Flags:
         """What `accepts` says, by the shortest way there is, (N,): of rows that nobody is given."""

@@ -1,23 +1,23 @@
-"""Decisions of a fitted classifier about rows, checked: any model can be given, and any may fail or answer nonsense."""
+"""Decisions of a fitted classifier about rows, checked: any model can be given, and any may answer nonsense."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.words import listed, shown
 from copa.exceptions import CopaError, InvalidInputError
-from copa.models.base import Flags
 from copa.tables.cells import text_of
 
+THE_MODEL = "the model"
 LONGEST = 300  # characters of what a model raised: some put whole tables into it
 
 
-def accepts(model: Any, rows: Any, favourable: Any, threshold: float | None = None, who: str = "the model") -> Flags:
-    """Return which rows a model accepts: by its own `predict`, or from a threshold on.
+def accepts(model: Any, rows: Any, label: Any, threshold: float | None = None, who: str | None = None) -> Flags:
+    """Return which rows a model gives a label: by its own `predict`, or from a threshold on.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def accepts(model: Any, rows: Any, favourable: Any, threshold: float | None = No
         Fitted classifier.
     rows : DataFrame or ndarray of N rows
         In the form that the model was fitted to.
-    favourable : object
-        Label of those it accepts, one of `classes_`.
+    label : object
+        One of `classes_`.
     threshold : float, optional
         Probability of that label (or decision value) from which on it accepts; None for `predict`.
-    who : str
-        What messages call the model.
+    who : str, optional
+        What messages call the model where it cannot read promised rows; None leaves the error to the model.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def accepts(model: Any, rows: Any, favourable: Any, threshold: float | None = No
     Raises
     ------
     InvalidInputError
-        If the model fails, or does not return one answer per row.
+        If the model does not return one answer per row, or fails and `who` is given.
 
     Examples
     --------
@@ -50,46 +50,47 @@ def accepts(model: Any, rows: Any, favourable: Any, threshold: float | None = No
     [True, True]
     """
     if threshold is None:
-        return np.asarray(predicted(model, rows, who) == favourable, dtype=bool)
-    return np.asarray(decision_values(model, rows, favourable, who) >= threshold, dtype=bool)
+        return np.asarray(predicted(model, rows, who) == label, dtype=bool)
+    return np.asarray(decision_values(model, rows, label, who) >= threshold, dtype=bool)
 
 
-def predicted(model: Any, rows: Any, who: str = "the model") -> npt.NDArray[Any]:
+def predicted(model: Any, rows: Any, who: str | None = None) -> npt.NDArray[Any]:
     """Return what `predict` says of rows, one of the model's labels each, (N,)."""
-    with refusals(model, "predict", who):
+    with _named(model, "predict", who):
         answers = np.asarray(model.predict(rows))
     n_rows = rows.shape[0]
     if answers.shape not in ((n_rows,), (n_rows, 1)):
         raise _wrong_shape(model, "predict", answers, f"({n_rows},), one label per row", who)
     answers = answers.reshape(n_rows)
     classes = np.asarray(model.classes_).tolist()
-    with refusals(model, "predict", who):  # answers that cannot be compared, such as dictionaries or pandas' NA
+    # Answers may not be comparable, such as dictionaries or pandas' NA.
+    with refusals(model, "predict", who or THE_MODEL):
         foreign = [label for label in dict.fromkeys(answers.tolist()) if label not in classes]
     if foreign:
         raise InvalidInputError(
-            f"{who} cannot be asked: `predict` of {type(model).__name__} returned {shown(foreign[0])}, which is none "
-            f"of its labels, {listed(classes)}"
+            f"{who or THE_MODEL} cannot be asked: `predict` of {type(model).__name__} returned {shown(foreign[0])}, "
+            f"which is none of its labels, {listed(classes)}"
         )
     return answers
 
 
-def decision_values(model: Any, rows: Any, favourable: Any, who: str = "the model") -> Array:
-    """Return what a threshold is about: probabilities of the favourable label, or decision values towards it, (N,)."""
-    position = np.asarray(model.classes_).tolist().index(favourable)
+def decision_values(model: Any, rows: Any, label: Any, who: str | None = None) -> Array:
+    """Return what a threshold is about: probabilities of a label, or decision values towards it, (N,)."""
+    position = np.asarray(model.classes_).tolist().index(label)
     n_rows = rows.shape[0]
     method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
     if not hasattr(model, method):
         raise InvalidInputError(
             f"threshold: {type(model).__name__} has no probabilities and no decision function to compare with it"
         )
-    with refusals(model, method, who):
+    with _named(model, method, who):
         values = np.asarray(getattr(model, method)(rows), dtype=np.float64)
     shapes = [(n_rows, 2)] if method == "predict_proba" else [(n_rows,), (n_rows, 1)]
     if values.shape not in shapes:
         raise _wrong_shape(model, method, values, str(shapes[0]), who)
     if not np.isfinite(values).all():
         raise InvalidInputError(
-            f"{who} cannot be asked: `{method}` of {type(model).__name__} returned "
+            f"{who or THE_MODEL} cannot be asked: `{method}` of {type(model).__name__} returned "
             f"{shown(float(values[~np.isfinite(values)][0]))}; finite numbers are expected"
         )
     if method == "predict_proba":
@@ -117,6 +118,10 @@ def match_label(wanted: Any, labels: Any) -> Any:
     return next((label for label in labels if label == wanted or (text is not None and text_of(label) == text)), None)
 
 
+def _named(model: Any, method: str, who: str | None) -> AbstractContextManager[None]:
+    return nullcontext() if who is None else refusals(model, method, who)
+
+
 @contextmanager
 def refusals(model: Any, method: str, who: str) -> Iterator[None]:
     """Turn whatever a model raises into one line that names the model, the method and the error."""
@@ -125,17 +130,17 @@ def refusals(model: Any, method: str, who: str) -> Iterator[None]:
     except CopaError:
         raise
     except Exception as error:
-        told = " ".join(str(error).split())
-        told = told if len(told) <= LONGEST else f"{told[:LONGEST]} ..."
+        reason = " ".join(str(error).split())
+        reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} ..."
         advice = "; it must read every row that was promised (handle_unknown='ignore' in its encoders)"
         raise InvalidInputError(
-            f"{who} refuses promised rows: `{method}` of {type(model).__name__} raised {type(error).__name__}: {told}"
+            f"{who} refuses promised rows: `{method}` of {type(model).__name__} raised {type(error).__name__}: {reason}"
             f"{advice if isinstance(error, (ValueError, TypeError, KeyError)) else ''}"
         ) from error
 
 
-def _wrong_shape(model: Any, method: str, answers: Any, expected: str, who: str) -> InvalidInputError:
+def _wrong_shape(model: Any, method: str, answers: Any, expected: str, who: str | None) -> InvalidInputError:
     return InvalidInputError(
-        f"{who} cannot be asked: `{method}` of {type(model).__name__} returned an array of shape {answers.shape}; "
-        f"expected is {expected}"
+        f"{who or THE_MODEL} cannot be asked: `{method}` of {type(model).__name__} returned an array of shape "
+        f"{answers.shape}; expected is {expected}"
     )

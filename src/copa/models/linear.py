@@ -12,6 +12,7 @@ from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.decisions import accepts
 from copa.models.direct import DirectPipeline, RawCells
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class LinearModel(Model):
         direct = self._direct.encode(RawCells(frame)) if self._ends_in_classifier else None
         if direct is None:
             return self.accepts(frame)
-        return self._answers(self.classifier, self._direct.in_form(direct))
+        return accepts(self.classifier, self._direct.in_form(direct), self.favourable, self.threshold)
 
     @cached_property
     def _ends_in_classifier(self) -> bool:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.words import listed
 from copa.models.decisions import accepts
 from copa.models.linear import at_chosen_penalty
 from copa.promises.constrained_logistic import ConstrainedLogistic, Solution, solve
 from copa.promises.contradictions import contradictions
-from copa.promises.plain_refit import Flags, PlainRefit, as_matrix
+from copa.promises.plain_refit import REFIT, PlainRefit, as_matrix
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton
 
 MOST_SOLVES = 25  # on the way to the promises that may be broken; beyond, several are released at once
@@ -146,7 +146,7 @@ class ExactRefit:
 
     def _rounded_off(self, found: Outcome) -> Flags:
         """Promises whose margin rounding eats up: a classifier adds its numbers in an order of its own, (m,)."""
-        short: Flags = ~accepts(found.classifier, self._encoded, self._favourable, self._threshold)
+        short: Flags = ~accepts(found.classifier, self._encoded, self._favourable, self._threshold, REFIT)
         short[list(found.reasons)] = False
         return short
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.progress import stage
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
@@ -16,7 +16,7 @@ from copa.promises.exact_refit import ExactRefit, Outcome
 from copa.promises.keep_task import REFIT, Task, read_held_out, read_task
 from copa.promises.kept_model import EXACT, UNCHANGED, WEIGHTED, KeptModel
 from copa.promises.limit import Limit
-from copa.promises.plain_refit import Flags, PlainRefit
+from copa.promises.plain_refit import PlainRefit
 
 # Log-odds: a probability of 0.50025. A hundred times what single precision loses in a score of a hundred terms, and a
 # promise whose multiplier is 10 pays 0.01 in summed log loss for it.
@@ -203,7 +203,7 @@ def _is_candidate(task: Task, plain: Any) -> bool:
 
     rows = task.input(pd.concat([task.table, task.rows], ignore_index=True))
     try:
-        own = predicted(task.estimator, rows)
+        own = predicted(task.estimator, rows, "the estimator")
     except InvalidInputError:  # not fitted, or to other columns: it is no fit to these rows
         return False
     said = predicted(plain, rows, REFIT)

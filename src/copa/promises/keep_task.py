@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.reading import read_number
 from copa._core.words import counted, hint, listed, shown
 from copa.exceptions import CopaError, InvalidInputError
@@ -15,7 +15,7 @@ from copa.models.decisions import accepts, match_label
 from copa.promises.days import read_day
 from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
-from copa.promises.plain_refit import Flags, PlainRefit
+from copa.promises.plain_refit import REFIT, PlainRefit
 from copa.promises.promised_rows import promised_rows
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
@@ -23,9 +23,6 @@ from copa.tables.frames import as_pandas, is_table, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-REFIT = "the refitted model"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from copa.models.base import best_of, unfitted
 if TYPE_CHECKING:
     import pandas as pd
 
-Flags = npt.NDArray[np.bool_]
+REFIT = "the refitted model"  # in messages
 
 
 @dataclass(frozen=True, eq=False)

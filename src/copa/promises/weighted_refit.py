@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.models.decisions import accepts, decision_values
 from copa.promises.exact_refit import Outcome
-from copa.promises.plain_refit import Flags, PlainRefit, as_matrix, stacked
+from copa.promises.plain_refit import REFIT, PlainRefit, as_matrix, stacked
 
 FIRST_WEIGHT = (
     0.25  # of a broken promise, in training rows: from 1 on, held-out log loss was higher (benchmarks/keep.py)
@@ -109,9 +109,9 @@ class WeightedRefit:
 
     def _broken(self, classifier: Any, margin: float) -> Flags:
         """Promises that a fitted last step does not accept by the margin, (m,)."""
-        refused: Flags = ~accepts(classifier, self._encoded, self._favourable, self._threshold)
+        refused: Flags = ~accepts(classifier, self._encoded, self._favourable, self._threshold, REFIT)
         if self._threshold is not None:
-            values = decision_values(classifier, self._encoded, self._favourable)
+            values = decision_values(classifier, self._encoded, self._favourable, REFIT)
             if not hasattr(classifier, "predict_proba"):
                 return refused | (values < self._threshold + margin)
             return refused | (_log_odds(values) < _log_odds(np.array(self._threshold)) + margin)
