@@ -194,7 +194,6 @@ def emptied(batch):
     per_option = (
         "owner",
         "effort",
-        "relaxed_effort",
         "accepted",
         "option_lower",
         "option_weights",

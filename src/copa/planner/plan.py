@@ -44,8 +44,6 @@ class Delivered:
     bounds : Bounds
     ambiguity : AmbiguitySet
         The distributions that the bounds hold for.
-    relaxed_lower : ndarray of shape (N,)
-        L* of the plans before they became rows.
     reached : ndarray of shape (N,)
         Whether the guarantee that was requested holds.
     refused : dict of int to list of str
@@ -57,7 +55,6 @@ class Delivered:
     options: Options
     bounds: Bounds
     ambiguity: AmbiguitySet
-    relaxed_lower: Array
     reached: Flags
     refused: dict[int, list[str]]
     implausible: Array
@@ -70,7 +67,6 @@ def deliver(
     request: PlanRequest,
     n_jobs: int | None,
     *,
-    relaxed: tuple[Array, Indices] | None = None,
     keep_refused: bool = False,
 ) -> Delivered:
     """Drop what the schema or the model refuses or is not plausible enough, bound the rest, and see what holds.
@@ -83,8 +79,6 @@ def deliver(
     options : Options
     request : PlanRequest
     n_jobs : int or None
-    relaxed : tuple of ndarray, optional
-        The plans before they became rows: points (M', D) and the applicant of each; None for those delivered.
     keep_refused : bool
         Whether refused options stay, as they do in an audit.
     """
@@ -106,10 +100,7 @@ def deliver(
             options = options.take(ambiguity.option_guarantees(options.points) > 0.0)  # nothing is no promise
     bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
     reached = reaches(strategy, bounds, options, request, n_jobs)
-    lower = bounds.lower
-    if relaxed is not None:
-        lower = bound_plans(ambiguity, *relaxed, len(origins), n_jobs).lower
-    return Delivered(options, bounds, ambiguity, lower, reached, refused, implausible)
+    return Delivered(options, bounds, ambiguity, reached, refused, implausible)
 
 
 def _reasons(strategy: Strategy, origins: "pd.DataFrame", refused: Options) -> dict[int, list[str]]:
@@ -292,7 +283,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
     searched = strategy if request.aim == "guarantee" else strategy.expecting()
     found = searched.build(applicants, request, run)
-    made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs, relaxed=found.relaxed)
+    made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
     best = _best_delivered(searched, made, request)
     highest = np.where(found.plans.highest == 0.0, best, found.plans.highest)  # 0: the strategy has left it to us
     found = replace(found, plans=found.plans._replace(highest=highest))
@@ -393,7 +384,6 @@ def assemble(
         message=message.astype(str),
         effort=options.effort,
         change_effort=options.change_effort,
-        relaxed_effort=options.relaxed_effort,
         plausibility=options.plausibility,
         accepted=options.accepted,
         option_lower=bounds.option_lower,
@@ -402,7 +392,6 @@ def assemble(
         upper=_spread(bounds.upper, whose, n, 1.0),
         any_lower=_spread(bounds.any_lower, whose, n, 0.0),
         gap=_spread(bounds.gap, whose, n, 1.0),
-        relaxed_lower=_spread(made.relaxed_lower, whose, n, 0.0),
         highest_level=highest,
         points=options.points,
         ambiguity=made.ambiguity,

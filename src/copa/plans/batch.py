@@ -39,8 +39,8 @@ class Plan(PlanRecord):
         The J options, numbered 1 to J by the index "option".
     status, message : str
         What became of the search, and why.
-    effort, relaxed_effort : ndarray of shape (J,)
-        Effort of each option in units of the features' spreads, and the same before rounding to real rows.
+    effort : ndarray of shape (J,)
+        Effort of each option in units of the features' spreads.
     accepted : ndarray of bool of shape (J,)
         Whether today's model accepts the option.
     option_lower : ndarray of shape (J,)
@@ -56,8 +56,6 @@ class Plan(PlanRecord):
         The exact value of `lower` is at most this much higher; one minus `lower` where nothing better is known.
     change_effort : ndarray of shape (J, number of columns)
         Effort of each change by itself; see `PlanBatch`.
-    relaxed_lower : float
-        `lower` before rounding to real rows.
     highest_level : float
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (J, D)
@@ -156,9 +154,8 @@ class PlanBatch(BatchRecord[Plan]):
         "ok", "already_valid", "fragile", "infeasible", "time_limit" or "error".
     message : ndarray of shape (N,)
         Why, in plain words; "" for "ok".
-    effort, relaxed_effort : ndarray of shape (M,)
-        Effort of each option in units of the features' spreads, and the same before rounding to values that a row can
-        hold.
+    effort : ndarray of shape (M,)
+        Effort of each option in units of the features' spreads.
     accepted : ndarray of bool of shape (M,)
         Whether today's model accepts the option.
     option_lower : ndarray of shape (M,)
@@ -172,8 +169,6 @@ class PlanBatch(BatchRecord[Plan]):
         At least one option is accepted with at least this probability.
     gap : ndarray of shape (N,)
         The exact value of `lower` is at most this much higher; one minus `lower` where nothing better is known.
-    relaxed_lower : ndarray of shape (N,)
-        `lower` before rounding to values that a row can hold.
     highest_level : ndarray of shape (N,)
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (M, D)

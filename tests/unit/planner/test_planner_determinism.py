@@ -14,9 +14,9 @@ from unit.planner import loans
 
 def essence(plan):
     """Everything a plan says, but the time it took."""
-    arrays = (plan.effort, plan.relaxed_effort, plan.option_lower, plan.weights, plan.points)
+    arrays = (plan.effort, plan.option_lower, plan.weights, plan.points)
     arrays += (plan.intervals.lower, plan.intervals.upper)
-    numbers = (plan.lower, plan.upper, plan.any_lower, plan.gap, plan.relaxed_lower, plan.highest_level)
+    numbers = (plan.lower, plan.upper, plan.any_lower, plan.gap, plan.highest_level)
     return (
         plan.label,
         plan.status,

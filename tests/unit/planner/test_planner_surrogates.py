@@ -41,12 +41,12 @@ class Scattered(BlackBoxStrategy):
             here = applicants.take([i])
             rows = rows_around(space, here.regions, here.regions.own, draws)
             drawn = FoundPlans.empty(1, n_draws, len(space.columns))
-            drawn.options[0], drawn.relaxed[0], drawn.counts[0] = rows, rows, n_draws
+            drawn.options[0], drawn.counts[0] = rows, n_draws
             options = write_options(self, here, drawn, run.n_jobs, np.zeros((n_draws, 1)))
             good = options.accepted & self.schema.obeys(here.origins.iloc[options.owner], options.table)
             chosen = np.flatnonzero(good)[: request.n_options]
             plans.outcomes[i], plans.counts[i] = (Outcome.MET if len(chosen) else Outcome.UNREACHABLE), len(chosen)
-            plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = rows[chosen]
+            plans.options[i, : len(chosen)] = rows[chosen]
         return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
 
@@ -137,7 +137,7 @@ class Refused(Scattered):
 
     def build(self, applicants, request, run):
         plans = FoundPlans.empty(len(applicants), request.n_options, len(self.space.columns))
-        plans.options[:, 0] = plans.relaxed[:, 0] = applicants.regions.own
+        plans.options[:, 0] = applicants.regions.own
         plans.outcomes[:], plans.counts[:] = Outcome.MET, 1
         return Found(plans, self.evaluated(write_options(self, applicants, plans, run.n_jobs)))
 

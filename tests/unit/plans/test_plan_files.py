@@ -17,8 +17,8 @@ from copa.tables.packing import pack_values, unpack_values
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (
-    "owner", "status", "message", "effort", "relaxed_effort", "accepted", "option_lower", "option_weights", "lower",
-    "upper", "any_lower", "gap", "relaxed_lower", "highest_level", "points", "seconds",
+    "owner", "status", "message", "effort", "accepted", "option_lower", "option_weights", "lower",
+    "upper", "any_lower", "gap", "highest_level", "points", "seconds",
 )  # fmt: skip
 
 

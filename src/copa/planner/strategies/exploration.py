@@ -210,7 +210,7 @@ def choose_plans(
         reached = Outcome.MET if plans.highest[i] >= level else Outcome.BELOW
         plans.outcomes[i] = reached if len(chosen) else Outcome.UNREACHABLE
         plans.counts[i] = len(chosen)
-        plans.options[i, : len(chosen)] = plans.relaxed[i, : len(chosen)] = samples.values[chosen]
+        plans.options[i, : len(chosen)] = samples.values[chosen]
         everyone.append(chosen)
     return plans, np.concatenate(everyone)
 

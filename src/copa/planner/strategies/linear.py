@@ -93,7 +93,7 @@ class Linear(Parametric):
             joint, changed = self._joint_plans(applicants, plans, options, request, quiet)
             if changed:
                 plans, options = joint, write_options(self, applicants, joint, run.n_jobs)
-        return Found(plans, options, self._relaxed(applicants, plans))
+        return Found(plans, options)
 
     def explain(
         self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
@@ -156,12 +156,6 @@ class Linear(Parametric):
             return relaxed_rows(space, some.regions.take(owner), some.encoded[owner], plans.options[owner, option])
 
         return choose
-
-    def _relaxed(self, applicants: Applicants, plans: FoundPlans) -> tuple[Array, Indices]:
-        """The plans before their values were rounded to steps, (M, D)."""
-        owner, option = plans.positions
-        regions, encoded = applicants.regions.take(owner), applicants.encoded[owner]
-        return relaxed_rows(self.space, regions, encoded, plans.relaxed[owner, option]), owner
 
     def _accepted_plans(
         self, applicants: Applicants, levels: Array, request: PlanRequest, run: Execution

@@ -38,8 +38,6 @@ class Options:
     effort : ndarray of shape (M,)
     change_effort : ndarray of shape (M, C)
         Effort of each column's change by itself, in the columns of the table.
-    relaxed_effort : ndarray of shape (M,)
-        Before the values were rounded to steps.
     space : ActionSpace
         Knows how plausible the rows are.
     """
@@ -50,7 +48,6 @@ class Options:
     points: Array
     effort: Array
     change_effort: Array
-    relaxed_effort: Array
     space: ActionSpace
 
     @cached_property
@@ -65,7 +62,7 @@ class Options:
 
     def take(self, flags: Flags) -> "Options":
         """Some of the rows."""
-        names = ("owner", "points", "effort", "change_effort", "relaxed_effort")
+        names = ("owner", "points", "effort", "change_effort")
         arrays = {name: getattr(self, name)[flags] for name in names}
         table = self.table[flags].reset_index(drop=True)
         taken = Options(model=self.model, table=table, space=self.space, **arrays)
@@ -83,15 +80,12 @@ class Found:
     plans : FoundPlans
     options : Options
         The rows of these plans.
-    relaxed : tuple of ndarray, optional
-        The plans before they became rows: points (M', D) and the applicant of each; None for those of the rows.
     fidelity : ndarray of shape (N,), optional
         Share of fresh rows near an applicant's options of which the surrogate says what the model says.
     """
 
     plans: FoundPlans
     options: Options
-    relaxed: tuple[Array, Indices] | None = None
     fidelity: Array | None = None
 
 
@@ -110,8 +104,7 @@ def write_options(
     effort, of_changes = space.effort(regions, rows), _in_table(space, table, space.change_efforts(regions, rows))
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    relaxed_effort = space.effort(regions, plans.relaxed[owner, option])
-    options = Options(strategy.model, table, owner, points, effort, of_changes, relaxed_effort, space)
+    options = Options(strategy.model, table, owner, points, effort, of_changes, space)
     if "plausibility" in vars(written):  # known already
         vars(options)["plausibility"] = written.plausibility
     return options
@@ -132,7 +125,7 @@ def read_options(
     written = as_written(space, regions, table)
     effort, of_changes = space.effort(*written), _in_table(space, table, space.change_efforts(*written))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, of_changes, effort, space)
+    return Options(strategy.model, table, owner, points, effort, of_changes, space)
 
 
 def _in_table(space: ActionSpace, table: "pd.DataFrame", efforts: Array) -> Array:

@@ -75,7 +75,7 @@ def _chosen(
         rows = np.unique(known[1][known[0] == i], axis=0)
         chosen = rows[choose_options(space, regions.take(i), rows, request.n_options, weight)]
         changed.counts[i] = len(chosen)
-        changed.options[i, : len(chosen)] = changed.relaxed[i, : len(chosen)] = chosen
+        changed.options[i, : len(chosen)] = chosen
     return changed
 
 

@@ -1,6 +1,6 @@
 """The paper's weighted objective: relaxed plans by `build_plans`, delivered as the nearest real rows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar
 
@@ -39,24 +39,19 @@ class Weighted(Linear):
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Minimise the objective over the relaxed space, and take the real rows nearest to the minimiser."""
-        n, n_options, dimension = len(applicants), request.n_options, self.parameters.dimension
+        n, n_options = len(applicants), request.n_options
         plans = FoundPlans.empty(n, n_options, len(self.space.columns))
-        targets = np.zeros((n, n_options, dimension))
         for first in range(0, n, BATCH_SIZE):
             if perf_counter() > run.deadline:
                 break
             some = np.arange(first, min(first + BATCH_SIZE, n))
             here = applicants.take(some)
-            targets[some] = self._minimisers(here, request, run)
             owner = np.repeat(np.arange(len(some), dtype=np.int64), n_options)
-            points = targets[some].reshape(-1, dimension)
+            points = self._minimisers(here, request, run).reshape(-1, self.parameters.dimension)
             found = self.nearest_rows(here, owner, points, run, margin=request.margin)
             plans = plans.replaced(some, as_plans(found, owner, len(some), n_options))
             run.advance(len(some))
-        begun = np.flatnonzero(plans.outcomes != Outcome.TIMED_OUT)
-        relaxed = targets[begun].reshape(-1, dimension), np.repeat(begun, n_options)
-        options = write_options(self, applicants, plans, run.n_jobs)
-        return Found(plans, replace(options, relaxed_effort=np.full(len(options.owner), np.nan)), relaxed)
+        return Found(plans, write_options(self, applicants, plans, run.n_jobs))
 
     def explain(
         self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
@@ -114,6 +109,6 @@ def as_plans(found: FoundRows, owner: Indices, n_applicants: int, n_options: int
         kept = good[np.sort(first)]
         plans.counts[n] = len(kept)
         plans.highest[n] = np.nan  # no level was requested
-        plans.options[n, : len(kept)] = plans.relaxed[n, : len(kept)] = found.rows[kept]
+        plans.options[n, : len(kept)] = found.rows[kept]
         plans.surest[n] = found.rows[rows[:1]].sum(axis=0)
     return plans

@@ -149,7 +149,6 @@ class FoundPlans(NamedTuple):
     outcomes: Ints  # (N,) of `Outcome`
     counts: Ints  # (N,) number of options
     options: Cube  # (N, J, F) cheapest first
-    relaxed: Cube  # (N, J, F) the same without the grid of the steps
     surest: Matrix  # (N, F) row that reaches `highest`; where nothing is accepted, the nearest attempt
     highest: Floats  # (N,) highest level found; the kernel writes heights (see `highest_level`)
     pool: Cube  # (N, P, F) rows that the plans were chosen from, as many as there is room for
@@ -162,7 +161,6 @@ class FoundPlans(NamedTuple):
         return cls(
             np.full(n_applicants, Outcome.TIMED_OUT, dtype=np.int64),
             np.zeros(n_applicants, dtype=np.int64),
-            np.zeros((n_applicants, n_options, n_columns)),
             np.zeros((n_applicants, n_options, n_columns)),
             np.zeros((n_applicants, n_columns)),
             np.zeros(n_applicants),

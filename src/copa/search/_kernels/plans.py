@@ -17,10 +17,10 @@ from copa.search._kernels.arguments import (
     Starts,
 )
 from copa.search._kernels.candidates import Pool, add_row, add_variants, fill_pool
-from copa.search._kernels.cheapest_row import economise, enter, shrink
+from copa.search._kernels.cheapest_row import economise, enter
 from copa.search._kernels.cost import scaled_prices
 from copa.search._kernels.highest_level import attainable_goal
-from copa.search._kernels.problem import copy_row, empty_row, goal_at, goal_of, make_row, region_of, start_of
+from copa.search._kernels.problem import copy_row, empty_row, goal_at, goal_of, region_of, start_of
 from copa.search._kernels.selection import cheapest_first, choose_plan, compare_rows, group_rows
 
 TURNS = 2  # of enlarging the pool around the plan
@@ -69,17 +69,6 @@ def plan_from_pool(problem, region, prices, goal, start, n_options, settings, po
 def find_plans(problem, prices, regions, starts, goals, settings, found):
     """Find the plan of every applicant, and write it to `found`."""
     n_columns, n_options = regions.own.shape[1], found.options.shape[1]
-    smooth = SearchProblem(
-        problem.starts,
-        problem.cov_gram,
-        problem.drift_gram,
-        problem.means,
-        problem.scores,
-        problem.rules,
-        np.zeros(problem.steps.size),
-        problem.cap,
-        problem.stop,
-    )
     capacity = settings.multipliers.shape[0] + 2 + VARIANTS * n_options
     pool = Pool(np.empty((capacity, n_columns)), np.empty(capacity), np.zeros(n_columns), np.zeros(1, np.int64))
     start, surest, row = empty_row(problem), empty_row(problem), empty_row(problem)
@@ -123,7 +112,4 @@ def find_plans(problem, prices, regions, starts, goals, settings, found):
         cheapest_first(pool.efforts, chosen, size)
         found.counts[n] = size
         for j in range(size):
-            make_row(problem, start, pool.rows[chosen[j]], row)
-            copy_vector(row.values, found.options[n, j])
-            shrink(smooth, region, cost, goal, row)
-            copy_vector(row.values, found.relaxed[n, j])
+            copy_vector(pool.rows[chosen[j]], found.options[n, j])
