@@ -394,32 +394,6 @@ class Backtest:
 
         return pd.DataFrame([asdict(result) for result in self.horizons]).set_index("horizon")
 
-    def plot(self) -> Any:
-        """Shares of promises that each later version accepts, as a plotly figure.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-        """
-        from copa.report.backtest_page import plotly_figure
-
-        return plotly_figure(self)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return a page about it, one HTML document that needs no network.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            File to write it to as well.
-        """
-        from copa.report.backtest_page import backtest_page
-
-        text = backtest_page(self)
-        if path is not None:
-            write_atomically(Path(path), text.encode("utf-8"))
-        return text
-
     @property
     def limits(self) -> tuple[str, ...]:
         """What this cannot say, as sentences."""

@@ -137,7 +137,9 @@ def backtest(  # noqa: PLR0913, PLR0917 - the options of the command
     _complete(planner, training, rows[-1])
     found = _run(planner, training, names, rows, target, **options)
     if report is not None:
-        found.to_html(report)
+        from copa.report import backtest_page
+
+        backtest_page(found, report)
     if as_json:
         show_json(found.to_dict())
     else:

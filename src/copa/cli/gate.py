@@ -160,7 +160,9 @@ def _write(path: Path, report: "GateReport", risk: "PortfolioRisk | None") -> No
     if path.suffix.lower() == ".json":
         report.to_json(path)
     else:
-        report.to_html(path, portfolio=risk)
+        from copa.report import gate_page
+
+        gate_page(report, path, portfolio=risk)
 
 
 def _show(report: "GateReport", risk: "PortfolioRisk | None", output: Path | None) -> None:

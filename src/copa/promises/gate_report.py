@@ -12,7 +12,7 @@ from copa._core.words import counted, shown
 from copa.promises.breakdown import GUARANTEE, Part
 from copa.promises.column_effects import Cause
 from copa.promises.limit import Limit
-from copa.promises.portfolio import PortfolioRisk, guarantees_in_words
+from copa.promises.portfolio import guarantees_in_words
 from copa.promises.share_interval import CONFIDENCE, Interval
 from copa.promises.swap_set import SwapSet
 from copa.tables.cells import as_json
@@ -263,22 +263,4 @@ class GateReport:
         if path is None:
             return text
         write_atomically(Path(path), text.encode("utf-8"))
-        return None
-
-    def to_html(self, path: str | Path | None = None, *, portfolio: "PortfolioRisk | None" = None) -> str | None:
-        """One HTML page that needs no network, or written to a file.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            File to write; None returns the page.
-        portfolio : PortfolioRisk, optional
-            What the next models are expected to do to the same promises.
-        """
-        from copa.report.gate_page import gate_page
-
-        page = gate_page(self, portfolio)
-        if path is None:
-            return page
-        write_atomically(Path(path), page.encode("utf-8"))
         return None

@@ -203,12 +203,6 @@ class PortfolioRisk:
             "source": self.source,
         }
 
-    def figure(self) -> Any:
-        """The distribution as a figure of plotly, for a notebook."""
-        from copa.report.portfolio_view import plotly_figure
-
-        return plotly_figure(self)
-
 
 def portfolio_risk(
     planner: Any,

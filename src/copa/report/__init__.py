@@ -1,5 +1,16 @@
-"""Results as a person sees them: text for a terminal, one HTML file for a browser."""
+"""Everything that a person reads: reports, pages of gates and backtests, their figures."""
 
+from copa.report.backtest_page import backtest_figure, backtest_page
 from copa.report.builder import ReportBuilder, bounds_table, write_report
+from copa.report.gate_page import gate_page
+from copa.report.portfolio_view import portfolio_figure
 
-__all__ = ["ReportBuilder", "bounds_table", "write_report"]
+__all__ = [
+    "ReportBuilder",
+    "backtest_figure",
+    "backtest_page",
+    "bounds_table",
+    "gate_page",
+    "portfolio_figure",
+    "write_report",
+]

@@ -1,14 +1,13 @@
 """A backtest as a page: what was promised as of earlier versions, and what the later ones said."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from copa._core.html import render
 from copa._core.words import counted, rounded_down
 from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult, p_value_text
 from copa.analysis.verdicts import CONFIDENCE, ERROR
-from copa.exceptions import MissingPackageError
 from copa.report import figures
-from copa.report.builder import page_scripts
+from copa.report.page import page
 
 if TYPE_CHECKING:
     from copa.analysis.backtest_record import Start, Transition
@@ -34,12 +33,14 @@ HEADS = {
 }
 
 
-def backtest_page(backtest: Backtest) -> str:
-    """The page as one HTML document that needs no network.
+def backtest_page(backtest: Backtest, path: str | Path | None = None) -> str:
+    """Return a page about a backtest, one HTML document that needs no network.
 
     Parameters
     ----------
     backtest : Backtest
+    path : str or Path, optional
+        File to write it to as well.
 
     Returns
     -------
@@ -47,8 +48,8 @@ def backtest_page(backtest: Backtest) -> str:
 
     Examples
     --------
-    >>> from copa.analysis.backtest_record import Backtest, Start, Transition
-    >>> from copa.report.backtest_page import backtest_page
+    >>> from copa.analysis.backtest import Backtest, Start, Transition
+    >>> from copa.report import backtest_page
     >>> start = Start("2015", 0, 9, 9, 20, 0.9, None, 3.0, 1.5, 1.64, "confidence")
     >>> said = Transition("2015", "2016", 1, 20, accepted=0.1, inside=0.2, below=0.8)
     >>> found = Backtest(
@@ -58,13 +59,11 @@ def backtest_page(backtest: Backtest) -> str:
     >>> "There are too few transitions to say whether promises were kept." in backtest_page(found)
     True
     """
-    from copa import __version__
-
-    scripts, policy = page_scripts()
     drawn = {"versions": versions_figure(backtest), "horizons": horizons_figure(backtest)}
     n = len(backtest.versions) // 2 if backtest.kind == SPLITS else len(backtest.versions)
-    return render(
-        "report/templates/backtest.html.j2",
+    return page(
+        "backtest.html.j2",
+        path=path,
         title=f"Backtest over {counted(n, 'split' if backtest.kind == SPLITS else 'version')}",
         facts=_facts(backtest),
         sentences=[backtest.in_words(result.horizon) for result in backtest.horizons],
@@ -81,19 +80,12 @@ def backtest_page(backtest: Backtest) -> str:
         sources=[(start.version, start.radius_source) for start in backtest.starts],
         transitions=[_transition(transition) for transition in backtest.transitions],
         data={"figures": drawn},
-        version=__version__,
-        scripts=scripts,
-        policy=policy,
     )
 
 
-def plotly_figure(backtest: Backtest) -> Any:
-    """The figure by later version, for a notebook."""
-    try:
-        import plotly.graph_objects as plotly
-    except ImportError as error:
-        raise MissingPackageError("figures are drawn by plotly, which is not installed: pip install plotly") from error
-    return plotly.Figure(versions_figure(backtest))
+def backtest_figure(backtest: Backtest) -> Any:
+    """Return the shares of promises that each later version accepts as a figure of plotly, for a notebook."""
+    return figures.as_plotly(versions_figure(backtest))
 
 
 def versions_figure(backtest: Backtest) -> figures.Figure:

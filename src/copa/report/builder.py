@@ -1,10 +1,7 @@
 """`ReportBuilder`: plans in, one HTML file out; the bounds of a plan as a text table."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.files import write_atomically
-from copa._core.html import render
 from copa._core.records import Positions
 from copa._core.words import (
     ALREADY_VALID,
@@ -31,10 +27,11 @@ from copa.analysis.frontier import Frontier, frontier
 from copa.analysis.totals import Corrections, Totals, accepted_today
 from copa.bounds import ValidityBounds
 from copa.bounds.worst_option import breaks_first
-from copa.exceptions import InvalidInputError, MissingPackageError
+from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.report import views
 from copa.report.card_data import card_data
+from copa.report.page import page
 from copa.report.portfolio_view import plans_together
 from copa.report.validators import validators
 
@@ -46,7 +43,6 @@ MOST_SHOWN = 20_000  # applicants in one file
 ORDER = (OK, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR, ALREADY_VALID)  # of the list: those with plans first
 FRONTIERS = 20  # applicants who are planned for again at other levels
 MOST_CORRECTIONS = 50  # corrected plans that are listed one by one
-FIGURES, CARDS, REPORT = "figures.js", "cards.js", "report.js"
 
 
 class KeptPlans:
@@ -171,7 +167,7 @@ class ReportBuilder:
         kept, totals = self._kept.in_order(), self._totals
         tried = _spread_out(np.flatnonzero(kept.counts > 0), FRONTIERS)
         cost = self._frontier(kept, tried)
-        sections: dict[str, views.View | None] = {
+        sections: dict[str, Any] = {
             "overview": views.overview(totals, kept, cost),
             "groups": views.groups(totals, kept.basis.schema),
             "corrections": views.corrections(self._corrections),
@@ -179,7 +175,10 @@ class ReportBuilder:
         sections["portfolio"] = None if self.planner is None else plans_together(self.planner, kept)
         sections["validators"] = proven = validators(kept, self.planner, cost, tried)
         drawn = {key: figure for view in sections.values() if view for key, figure in view["figures"].items()}
-        return _page(
+        return page(
+            "report.html.j2",
+            "cards.js",
+            "report.js",
             title=self.title or f"Plans for {counted(totals.n_applicants, 'applicant')}",
             promise=views.promise(kept),
             asked=views.asked(kept, totals),
@@ -237,40 +236,6 @@ def _spread_out(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     """Whether plans have a planner's ambiguity set; one of scores has a dimension for each option, and one more."""
     return batch.ambiguity.same_as(planner.fitted_.ambiguity(batch.ambiguity.dimension - 1))
-
-
-def _page(**content: Any) -> str:
-    """Fill the page in; only its own scripts run, and nothing is loaded from anywhere, whatever it may contain."""
-    from copa import __version__
-
-    scripts, policy = page_scripts(CARDS, REPORT)
-    return render("report/templates/page.html.j2", version=__version__, scripts=scripts, policy=policy, **content)
-
-
-def page_scripts(*own: str) -> tuple[list[str], str]:
-    """The scripts of a page, and the policy that lets only these run.
-
-    Parameters
-    ----------
-    *own : str
-        Names of files in `assets`, after the one that draws figures; the drawing library comes last, because it is
-        large and the first screen does without it.
-    """
-    assets = files("copa.report").joinpath("assets")
-    scripts = [*(assets.joinpath(name).read_text(encoding="utf-8") for name in (FIGURES, *own)), plotly_script()]
-    digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return scripts, f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-
-
-def plotly_script() -> str:
-    """The drawing library, from the installed package."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingPackageError("reports draw with plotly, which is not installed: pip install plotly") from error
-    script: str = get_plotlyjs()
-    return script.replace("</script", "<\\/script")  # the same to JavaScript, and no end of a script to a browser
 
 
 def write_report(

@@ -8,6 +8,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.words import visible
 from copa.analysis.totals import reached_shares
+from copa.exceptions import MissingPackageError
 from copa.plans.wording import shortened
 
 if TYPE_CHECKING:
@@ -207,6 +208,15 @@ def axis(title: str = "", **settings: Any) -> Figure:
 def figure(data: list[Figure], height: int = 280, **layout: Any) -> Figure:
     """A figure as the page's script draws it."""
     return {"data": data, "layout": {"height": height, "bargap": 0.35, **layout}}
+
+
+def as_plotly(drawn: Figure) -> Any:
+    """Return a figure as an object of plotly."""
+    try:
+        import plotly.graph_objects as plotly
+    except ImportError as error:
+        raise MissingPackageError("figures are drawn by plotly, which is not installed: pip install plotly") from error
+    return plotly.Figure(drawn)
 
 
 def level_line(level: float, here: str, across: str) -> Figure:

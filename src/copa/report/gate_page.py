@@ -1,13 +1,13 @@
 """A gate as a page: which promises a candidate would break, whose, and why."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.html import render
 from copa._core.words import counted
 from copa.report import figures
-from copa.report.builder import page_scripts
+from copa.report.page import page
 from copa.report.portfolio_view import portfolio_view
 from copa.tables.cells import as_text
 
@@ -21,12 +21,14 @@ MOST_LISTED = 200  # broken promises on the page; the JSON document and the tabl
 MOST_PARTS = 3  # of a change of score
 
 
-def gate_page(report: "GateReport", portfolio: "PortfolioRisk | None" = None) -> str:
-    """The page as one HTML document that needs no network.
+def gate_page(report: "GateReport", path: str | Path | None = None, *, portfolio: "PortfolioRisk | None" = None) -> str:
+    """Return a page about a gate, one HTML document that needs no network.
 
     Parameters
     ----------
     report : GateReport
+    path : str or Path, optional
+        File to write it to as well.
     portfolio : PortfolioRisk, optional
         What the next models are expected to do to the same promises.
 
@@ -39,20 +41,18 @@ def gate_page(report: "GateReport", portfolio: "PortfolioRisk | None" = None) ->
     >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> from copa.promises import gate
-    >>> from copa.report.gate_page import gate_page
+    >>> from copa.report import gate_page
     >>> past = pd.DataFrame({"income": range(20, 60)})
     >>> candidate = LogisticRegression().fit(past, past["income"] >= 40)
     >>> "1 of 2 outstanding promises" in gate_page(gate(candidate, pd.DataFrame({"income": [36, 45]})))
     True
     """
-    from copa import __version__
-
-    scripts, policy = page_scripts()
     view = None if portfolio is None else portfolio_view(portfolio, report.broken_share)
     calibration = report.calibration
     drawn = {} if calibration.empty else {"calibration": calibration_figure(report)}
-    return render(
-        "report/templates/gate.html.j2",
+    return page(
+        "gate.html.j2",
+        path=path,
         title=f"Gate: {counted(report.n_promises, 'outstanding promise')}",
         passed=report.passed,
         facts=_facts(report),
@@ -69,9 +69,6 @@ def gate_page(report: "GateReport", portfolio: "PortfolioRisk | None" = None) ->
         n_more=max(0, report.n_broken - MOST_LISTED),
         portfolio=view,
         data={"figures": drawn | ({} if view is None else view["figures"])},
-        version=__version__,
-        scripts=scripts,
-        policy=policy,
     )
 
 

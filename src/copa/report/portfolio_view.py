@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import OK
-from copa.exceptions import InvalidInputError, MissingPackageError
+from copa.exceptions import InvalidInputError
 from copa.report import figures
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def portfolio_view(risk: "PortfolioRisk", broken_share: float | None = None) -> 
         "levels": levels,
         "direction": [(name, f"{change:+.3f}") for name, change in risk.direction[:MOST_PARTS]],
         "past": [(f"{bound.share:.1%}", f"{bound.probability:.3g}") for bound in risk.past],
-        "figures": {"portfolio": portfolio_figure(risk)},
+        "figures": {"portfolio": shares_figure(risk)},
     }
 
 
@@ -60,7 +60,7 @@ def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | Non
         return None
 
 
-def portfolio_figure(risk: "PortfolioRisk") -> figures.Figure:
+def shares_figure(risk: "PortfolioRisk") -> figures.Figure:
     """Share broken by each refit, and what as many independent promises would do."""
     from scipy.stats import binom
 
@@ -98,13 +98,9 @@ def portfolio_figure(risk: "PortfolioRisk") -> figures.Figure:
     )
 
 
-def plotly_figure(risk: "PortfolioRisk") -> Any:
-    """The figure for a notebook."""
-    try:
-        import plotly.graph_objects as plotly
-    except ImportError as error:
-        raise MissingPackageError("figures are drawn by plotly, which is not installed: pip install plotly") from error
-    return plotly.Figure(portfolio_figure(risk))
+def portfolio_figure(risk: "PortfolioRisk") -> Any:
+    """Return the distribution of the share broken as a figure of plotly, for a notebook."""
+    return figures.as_plotly(shares_figure(risk))
 
 
 def _share(value: float) -> str:

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from copa.exceptions import InvalidInputError
 from copa.promises import gate
 from copa.promises.promised_rows import join_facts, promised_rows
+from copa.report import gate_page
 from unit.planner import loans
 
 AS_OF = date(2026, 11, 18)
@@ -248,12 +249,12 @@ def test_json_holds_all_of_it(report, tmp_path):
 
 
 def test_the_page_says_what_the_report_says_and_escapes_what_others_wrote(report, harsher, promises):
-    page = report.to_html()
+    page = gate_page(report)
     assert "Failed." in page
     assert report.broken.index[0] in page
     table = promises.copy()
     table["model_version"] = "<script>alert(1)</script>"
-    assert "<script>alert(1)" not in gate(harsher, table, as_of=AS_OF).to_html()
+    assert "<script>alert(1)" not in gate_page(gate(harsher, table, as_of=AS_OF))
 
 
 @pytest.mark.parametrize(

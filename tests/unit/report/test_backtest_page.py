@@ -1,6 +1,7 @@
 import pytest
 
 from copa.analysis.backtest_record import ONLY_A_FORECAST, Transition
+from copa.report import backtest_figure, backtest_page
 from unit.analysis.backtests import backtest, broken, calm, start, transition
 from unit.report.pages import Page
 
@@ -9,7 +10,7 @@ EVIL = "</script><b>&amp;\u202e<img src=x onerror=alert(1)>"
 
 def test_the_page_says_the_verdict_and_names_the_strictest_version(tmp_path):
     found = broken()
-    html = found.to_html(tmp_path / "page.html")
+    html = backtest_page(found, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == html
     page = Page(html)
     assert "Promises were not kept." in page.text
@@ -20,27 +21,27 @@ def test_the_page_says_the_verdict_and_names_the_strictest_version(tmp_path):
 
 
 def test_a_calm_history_is_said_to_be_one():
-    text = Page(calm(9).to_html()).text
+    text = Page(backtest_page(calm(9))).text
     assert "Nothing speaks against the promises, but there are too few transitions to call them kept." in text
     assert "No history shows a break that has not happened yet" in text
     assert "9 transitions can support 0.716 at most, and 0.9 takes 29 in which every promise is kept" in text
 
 
 def test_a_weak_model_is_on_the_page_once_without_a_path():
-    html = calm(9, weak=("2",)).to_html()
+    html = backtest_page(calm(9, weak=("2",)))
     assert Page(html).text.count("no better than always giving the more frequent answer") == 1
     assert ".py" not in Page(html).text
 
 
 def test_without_history_the_page_says_that_it_certifies_nothing():
-    text = Page(backtest([transition(1, 2)], kind="splits").to_html()).text
+    text = Page(backtest_page(backtest([transition(1, 2)], kind="splits"))).text
     assert ONLY_A_FORECAST in text
     assert "A forecast from parts of the same rows." in text
 
 
 def test_numbers_that_the_record_lacks_are_not_shown():
     found = backtest([transition(1, 2)], starts=(start("1", expected=None, effort=None),))
-    page = Page(found.to_html())
+    page = Page(backtest_page(found))
     assert "not known" in page.text
     assert "nan" not in page.text.lower()
     assert [line["name"] for line in page.data["figures"]["horizons"]["data"]] == [
@@ -52,11 +53,11 @@ def test_numbers_that_the_record_lacks_are_not_shown():
 
 def test_names_of_versions_are_escaped_everywhere():
     versions = (EVIL, f"{EVIL} 2")
-    found = backtest([transition(1, 2, 0.1)], versions=("1", "2"), starts=(start("1", radius_source=EVIL),)).to_html()
-    assert "<img src=x" not in found
+    found = backtest([transition(1, 2, 0.1)], versions=("1", "2"), starts=(start("1", radius_source=EVIL),))
+    assert "<img src=x" not in backtest_page(found)
     pair = Transition(*versions, 1, 50, 0.1, 0.5, 0.2)
     record = backtest([pair], versions=versions, starts=(start(EVIL),), weak=versions[:1])
-    html = record.to_html()
+    html = backtest_page(record)
     assert "<img src=x" not in html
     assert "\u202e" not in html
     assert "<b>" not in html.partition("<main>")[2].partition("</main>")[0]
@@ -64,7 +65,7 @@ def test_names_of_versions_are_escaped_everywhere():
 
 def test_figures_are_drawn_by_plotly():
     plotly = pytest.importorskip("plotly.graph_objects")
-    figure = broken().plot()
+    figure = backtest_figure(broken())
     assert isinstance(figure, plotly.Figure)
     first = figure.data[0]
     assert list(first.x) == list(range(9))

@@ -15,7 +15,7 @@ from copa.analysis.attribution import Attributor, attribute
 from copa.analysis.frontier import frontier
 from copa.plans import PlanBatch
 from copa.report import ReportBuilder, builder
-from copa.report.builder import plotly_script
+from copa.report.page import plotly_script
 from unit.plans.plan_batches import german_batch, terms
 from unit.report.pages import Page
 
