@@ -14,16 +14,9 @@ if typing.TYPE_CHECKING:
         Verification,
         WorstCase,
         bound_plans,
-        lower_bound_gradient,
         validity_bounds,
     )
-    from copa.corrections import (
-        CorrectionEffect,
-        correction_effect,
-        improve_bound,
-        mahalanobis_correction,
-        requirement_correction,
-    )
+    from copa.corrections import mahalanobis_correction, requirement_correction
     from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
     from copa.objective import PlanArrays, build_plans, plan_objective
     from copa.planner import CorrectedPlans, RecoursePlanner, Wishes
@@ -52,7 +45,6 @@ __all__ = [
     "CertificateError",
     "CopaError",
     "CorrectedPlans",
-    "CorrectionEffect",
     "DataError",
     "Feature",
     "FeatureSchema",
@@ -73,12 +65,9 @@ __all__ = [
     "bound_plans",
     "build_plans",
     "calibrate_radius",
-    "correction_effect",
     "datasets",
     "estimate_drift",
     "gelbrich_distance",
-    "improve_bound",
-    "lower_bound_gradient",
     "mahalanobis_correction",
     "metrics",
     "plan_objective",
@@ -100,16 +89,9 @@ _HOMES = {
         "Verification",
         "WorstCase",
         "bound_plans",
-        "lower_bound_gradient",
         "validity_bounds",
     ),
-    "corrections": (
-        "CorrectionEffect",
-        "correction_effect",
-        "improve_bound",
-        "mahalanobis_correction",
-        "requirement_correction",
-    ),
+    "corrections": ("mahalanobis_correction", "requirement_correction"),
     "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
     "objective": ("PlanArrays", "build_plans", "plan_objective"),
     "planner": ("CorrectedPlans", "RecoursePlanner", "Wishes"),

@@ -227,7 +227,6 @@ def test_audit_reads_what_dice_writes(bundle, tmp_path):
         ("level", ()),
         ("requirement", ("--margin", 3.0)),
         ("mahalanobis", ("--budget", 1.0)),
-        ("ascent", ("--budget", 1.0)),
     ],
 )
 def test_correct_raises_what_can_be_promised(bank, bundle, plans, tmp_path, method, size):

@@ -141,7 +141,7 @@ def test_a_correction_is_delivered_as_the_planner_makes_it(bank, bundle, model, 
     assert model.predict(after.options).all()
     assert (after.lower >= before.lower - 1e-9).all()
     assert (after.lower > before.lower + 1e-3).any()
-    line = refused("correct", bundle, *given, "-o", tmp_path / "d.csv", "--method", "ascent", code=1)
+    line = refused("correct", bundle, *given, "-o", tmp_path / "d.csv", "--method", "mahalanobis", code=1)
     assert "method='level'" in line
 
 

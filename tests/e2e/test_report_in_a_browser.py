@@ -61,7 +61,7 @@ def report(plans, tmp_path_factory):
     planner, batch = plans
     path = tmp_path_factory.mktemp("report") / "report.html"
     some = batch.select(np.flatnonzero(batch.counts > 0)[:6])
-    corrected = planner.correct([plan.options for plan in some], some.applicants, method="ascent", budget=0.5)
+    corrected = planner.correct([plan.options for plan in some], some.applicants, method="mahalanobis", budget=0.5)
     write_report(batch, path, planner=planner, corrected=corrected, group="housing", title=f"Fifty people {EVIL}")
     return path
 

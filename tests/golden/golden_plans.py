@@ -27,7 +27,7 @@ DATA = {
     "south_german": copa.datasets.load_south_german,
     "student": copa.datasets.load_student,
 }
-METHODS = ("level", "requirement", "mahalanobis", "ascent")
+METHODS = ("level", "requirement", "mahalanobis")
 
 
 def pipelines(data):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from copa.corrections import correction_effect, improve_bound, mahalanobis_correction, requirement_correction
+from copa.corrections import mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
 from property.strategies import MAX_OPTIONS, Array, Case, cases, scales
 
@@ -42,10 +42,6 @@ class Task:
         arguments = {"points": self.case.points, "mean": self.case.mean, "cov": self.case.cov, "budget": self.budget}
         ball = {"radius": self.case.radius, "drift": self.case.drift}
         return mahalanobis_correction(**(arguments | ball | self.limits | changes))
-
-    def improved(self, **changes) -> Array:
-        ball = {"radius": self.case.radius, "drift": self.case.drift, "budget": self.budget, "max_iter": 5}
-        return improve_bound(self.case.points, self.case.mean, self.case.cov, **(ball | self.limits | changes))
 
     def ratios(self, points: Array) -> Array:
         """Ratios in which all certain scores are alike, and all that are not positive."""
@@ -163,20 +159,6 @@ def test_the_order_of_the_coordinates_does_not_matter(task, data):
     )
     ratios = task.ratios(task.mahalanobis(radius=0.0, drift=None))
     np.testing.assert_allclose(turned.ratios(turned.mahalanobis()), ratios, rtol=ROUNDING, atol=ROUNDING)
-
-
-@few
-@given(tasks(), st.integers(1, MAX_OPTIONS))
-def test_improving_keeps_the_limits_and_is_never_below_mahalanobis(task, count):
-    count = min(count, len(task.case.points))
-    corrected, improved = task.mahalanobis(n_corrections=count), task.improved(n_corrections=count)
-    task.assert_kept(improved)
-    ball = (task.case.mean, task.case.cov, task.case.radius, task.case.drift)
-    effect = correction_effect(task.case.points, improved, *ball)
-    assert effect.lower_after >= effect.lower_before
-    assert effect.lower_after >= correction_effect(corrected, improved, *ball).lower_before
-    assert effect.changed.sum() <= count
-    np.testing.assert_array_equal(effect.changed, effect.moved > 0.0)
 
 
 def required(task: Task, margin: float) -> Array:

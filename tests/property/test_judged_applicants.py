@@ -22,11 +22,10 @@ ROUTES = {
     "level": ("linear", {}),
     "requirement": ("linear", {}),
     "mahalanobis": ("linear", {}),
-    "ascent": ("linear", {}),
     "level on a feature map": ("feature map", {}),
     "level on a black box": ("black box", {"n_models": 4}),
 }
-CORRECTIONS = ("level", "requirement", "mahalanobis", "ascent", "level on a feature map", "level on a black box")
+CORRECTIONS = ("level", "requirement", "mahalanobis", "level on a feature map", "level on a black box")
 
 
 @dataclass
@@ -107,13 +106,13 @@ def require_clean(tally, n_applicants):
 QUICK = {
     "each": (4, 250), "all": (2, 100), "any": (2, 100), "paper": (2, 60),
     "feature map": (1, 20), "black box": (1, 20), "lime": (1, 20),
-    "level": (1, 60), "requirement": (1, 60), "mahalanobis": (1, 60), "ascent": (1, 60),
+    "level": (1, 60), "requirement": (1, 60), "mahalanobis": (1, 60),
     "level on a feature map": (1, 10), "level on a black box": (1, 10),
 }  # fmt: skip
 SLOW = {
     "each": (340, 200), "all": (60, 100), "any": (60, 100), "paper": (120, 100),
     "feature map": (100, 20), "black box": (150, 20), "lime": (100, 20),
-    "level": (60, 100), "requirement": (20, 100), "mahalanobis": (20, 100), "ascent": (20, 100),
+    "level": (60, 100), "requirement": (20, 100), "mahalanobis": (20, 100),
     "level on a feature map": (40, 12), "level on a black box": (40, 12),
 }  # fmt: skip
 

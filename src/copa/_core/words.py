@@ -15,7 +15,7 @@ from copa.exceptions import InvalidInputError
 STATUSES = ("ok", "already_valid", "fragile", "infeasible", "time_limit", "error")
 OK, ALREADY_VALID, FRAGILE, INFEASIBLE, TIME_LIMIT, ERROR = STATUSES
 GUARANTEE_FOR = ("each", "all", "any")  # options of a plan that a guarantee is about
-METHODS = ("level", "requirement", "mahalanobis", "ascent")  # of correcting plans
+METHODS = ("level", "requirement", "mahalanobis")  # of correcting plans
 
 MOST_SHOWN = 12
 LONGEST = 80

@@ -1,7 +1,6 @@
-"""How likely a plan is to hold under every distribution in the ball: bounds, their proof, their gradient."""
+"""How likely a plan is to hold under every distribution in the ball: bounds and the proof of it."""
 
 from copa.bounds.certificate import BallCertificate, Certificate, Verification
-from copa.bounds.gradient import lower_bound_gradient
 from copa.bounds.validity import Bounds, ValidityBounds, bound_plans, validity_bounds
 from copa.bounds.worst_case import WorstCase
 
@@ -13,6 +12,5 @@ __all__ = [
     "Verification",
     "WorstCase",
     "bound_plans",
-    "lower_bound_gradient",
     "validity_bounds",
 ]

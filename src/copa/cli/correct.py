@@ -42,7 +42,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     ],
     applicants: Applicants = None,
     method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = DEFAULT,
-    budget: Annotated[float, typer.Option(help="Largest distance an option is moved (mahalanobis, ascent).")] = 0.1,
+    budget: Annotated[float, typer.Option(help="Largest distance an option is moved (mahalanobis).")] = 0.1,
     margin: Annotated[float, typer.Option(help="Mean score to reach (requirement).")] = 0.1,
     n_corrections: Annotated[int | None, typer.Option(help="Most options moved per plan; default: all.")] = None,
     report: ReportFile = None,

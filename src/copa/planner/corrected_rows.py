@@ -14,7 +14,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.progress import stage
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.words import METHODS
-from copa.corrections import improve_bound, mahalanobis_correction, requirement_correction
+from copa.corrections import mahalanobis_correction, requirement_correction
 from copa.planner.plan import deliver
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
@@ -29,7 +29,6 @@ from copa.search.neighbourhood import rows_within
 from copa.search.problem import ActionSpace
 from copa.search.regions import keeping, read_regions, standing_at
 from copa.search.rows import relaxed_rows, write_rows
-from copa.uncertainty.ambiguity import MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +49,8 @@ class Correction:
     method : str
         One of METHODS.
     budget : float
-        How far "mahalanobis" and "ascent" may move an option of a plan that is allowed and accepted as given, its way
-        to a real row included; options of another plan go on to the nearest row that is, however far.
+        How far "mahalanobis" may move an option of a plan that is allowed and accepted as given, its way to a real row
+        included; options of another plan go on to the nearest row that is, however far.
     margin : float
         Mean score that "requirement" aims at.
     n_corrections : int or None
@@ -72,11 +71,6 @@ class Correction:
             read_number(margin, "margin"),
             None if n_corrections is None else read_count(n_corrections, "n_corrections"),
         )
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether the budget means something for the method."""
-        return self.method in ("mahalanobis", "ascent")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +119,7 @@ class PointCorrection:
         elif self.request.guarantee_for == "all" and method == "level" and len(short):  # at least each by itself
             levels = np.full(len(short), self.request.guarantee)
             found.put(short, self._nearest(short, targets[short], levels=levels))
-        if self.correction.has_budget:
+        if method == "mahalanobis":
             self._keep_to_budget(targets, found, np.where(sound, self.correction.budget, np.inf))
         found.outcomes[late] = Outcome.TIMED_OUT
         return found
@@ -168,10 +162,7 @@ class PointCorrection:
         ambiguity, n_corrections = self.strategy.ambiguity(plans.shape[1]), self.correction.n_corrections
         if self.correction.method == "requirement":
             return _required_scores(plans, ambiguity.mean, self.correction.margin, box)
-        correct = mahalanobis_correction if self.correction.method == "mahalanobis" else improve_bound
-        if not ambiguity.has_worst_case:  # a set of the caller's own: corrected as the ball of its moments would be
-            ambiguity = MomentBall.read(ambiguity.mean, ambiguity.cov, ambiguity.radius, ambiguity.drift)
-        return correct(
+        return mahalanobis_correction(
             plans,
             ambiguity=ambiguity,
             budget=self.correction.budget,

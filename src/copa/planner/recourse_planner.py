@@ -420,12 +420,12 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             As in `audit`.
         applicants : DataFrame, optional
             As in `audit`.
-        method : {"level", "requirement", "mahalanobis", "ascent"}
+        method : {"level", "requirement", "mahalanobis"}
             "level" changes each option as little as possible so that it reaches `guarantee` (what is enough of each, if
             all of them together must reach it). For models that are linear in the columns also: "requirement" until the
-            mean of its score is `margin`; "mahalanobis" and "ascent" move it by up to `budget` in the encoded space,
-            towards more score per standard deviation or along the gradient of L*. The result is delivered as the
-            nearest real rows; where that would lower L*, the plan stays as it was.
+            mean of its score is `margin`; "mahalanobis" moves it by up to `budget` in the encoded space,
+            towards more score per standard deviation. The result is delivered as the nearest real rows; where that
+            would lower L*, the plan stays as it was.
         budget : float
             Exact for options that are allowed and accepted as given; others go as far as they must to become so.
         margin : float

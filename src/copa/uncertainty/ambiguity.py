@@ -35,7 +35,7 @@ class AmbiguitySet(ABC):
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
     their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
     A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
-    distribution is (`worst_moments`) or how its guarantee changes (`guarantee_slopes`). What is printed beside
+    distribution is (`worst_moments`). What is printed beside
     guarantees says which distributions are meant (`in_words`, `radius_words`).
 
     Parameters
@@ -188,13 +188,6 @@ class AmbiguitySet(ABC):
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
-        return None
-
-    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:  # noqa: ARG002
-        """Return the derivatives of `guarantee` by its three arguments, None if they are not known.
-
-        Asked for where the guarantee is positive; zero elsewhere.
-        """
         return None
 
     @property
@@ -370,22 +363,6 @@ class MomentBall(AmbiguitySet):
         angle, length = float(_worst_angle(mean, std, reach)), math.hypot(mean, std)
         tangent = math.sqrt(max(0.0, (length - reach) * (length + reach)))
         return tangent * math.sin(angle), tangent * math.cos(angle)
-
-    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:
-        """Return the derivatives by the angle of the worst moments, and of that angle by the three arguments."""
-        if not is_moment_ball(self):
-            return super().guarantee_slopes(mean, std, reach)
-        mean, std, reach = (np.asarray(number, dtype=np.float64) for number in (mean, std, reach))
-        angle, square = _worst_angle(mean, std, reach), np.hypot(mean, std) ** 2
-        holds = angle > 0.0
-        square = np.where(holds, square, 1.0)
-        tangent = np.sqrt(np.where(holds, square - reach**2, 1.0))
-        turn = np.where(holds, np.sin(2.0 * angle) * self.laws.slope(np.square(np.sin(angle))), 0.0)
-        return (
-            turn * (std + reach * mean / tangent) / square,
-            turn * (reach * std / tangent - mean) / square,
-            -turn / tangent,
-        )
 
 
 def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguity: AmbiguitySet | None) -> AmbiguitySet:

@@ -68,10 +68,6 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def slope(self, cantelli: Any) -> Array:
-        """Return the derivative of `level`; at the turn of the unimodal family, that from above."""
-
-    @abstractmethod
     def failure(self, mean: float, std: float) -> Failure:
         """Return the part of the worst distribution of a score in which it fails.
 
@@ -100,10 +96,6 @@ class AnyFamily(Family):
         """Return what was given."""
         return np.array(cantelli, dtype=np.float64)
 
-    def slope(self, cantelli: Any) -> Array:
-        """Return 1."""
-        return np.ones(np.shape(cantelli))
-
     def failure(self, mean: float, std: float) -> Failure:
         """Return the mass at zero."""
         if mean <= 0.0:
@@ -127,10 +119,6 @@ class UnimodalFamily(Family):
         """Return 1 - (4/9)(1 - L) for L from 5/8 on, (4/3) L below."""
         bound = np.asarray(cantelli, dtype=np.float64)
         return np.where(bound >= UNIMODAL_TURN, 1.0 - 4.0 / 9.0 * (1.0 - bound), 4.0 / 3.0 * bound)
-
-    def slope(self, cantelli: Any) -> Array:
-        """Return 4/9 for L from 5/8 on, 4/3 below."""
-        return np.where(np.asarray(cantelli) >= UNIMODAL_TURN, 4.0 / 9.0, 4.0 / 3.0)
 
     def failure(self, mean: float, std: float) -> Failure:
         """Return the tail of the worst distribution.
@@ -165,13 +153,6 @@ class GaussianFamily(Family):
 
         bound = np.asarray(cantelli, dtype=np.float64)
         return np.where(bound > 0.0, ndtr(_ratios(bound)), 0.0)
-
-    def slope(self, cantelli: Any) -> Array:
-        """Return phi(k) (1 + k^2)^2 / (2 k); the bound jumps from 0 to one half at zero, where 0 is returned."""
-        ratio = _ratios(np.asarray(cantelli, dtype=np.float64))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rise = np.exp(-0.5 * ratio**2) / math.sqrt(2.0 * math.pi) * (1.0 + ratio**2) ** 2 / (2.0 * ratio)
-        return np.where((ratio > 0.0) & np.isfinite(rise), rise, 0.0)
 
     def failure(self, mean: float, std: float) -> Failure:
         """Return the lower tail of the normal distribution."""

@@ -130,16 +130,6 @@ class LocationSet(AmbiguitySet):
         """Return the least mean, with the standard deviation as it is."""
         return (mean - reach, std) if is_location_set(self) else super().worst_moments(mean, std, reach)
 
-    def guarantee_slopes(self, mean: Any, std: Any, reach: Any) -> tuple[Array, Array, Array] | None:
-        """Return the derivatives: those by mean and reach are opposite, for only their difference counts."""
-        if not is_location_set(self):
-            return super().guarantee_slopes(mean, std, reach)
-        room, std = np.subtract(mean, reach), np.asarray(std, dtype=np.float64)
-        holds = room > 0.0
-        square = np.where(holds, room**2 + std**2, 1.0)
-        turn = np.where(holds, 2.0 * room * std / square**2 * self.laws.slope(room**2 / square), 0.0)
-        return turn * std, -turn * room, -turn * std
-
 
 def is_location_set(ambiguity: AmbiguitySet) -> bool:
     """Whether a set is a location set that has the class's own guarantee."""

@@ -7,7 +7,6 @@ import pytest
 
 from copa.bounds import BallCertificate, Certificate, bound_plans, validity_bounds
 from copa.bounds.certificate_list import Proofs, ProvenPlans, pack_certificates
-from copa.bounds.gradient import envelope
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 from unit.bounds.unimodal import UnimodalMeanSet
@@ -89,11 +88,9 @@ def test_files_that_do_not_know_a_set_say_what_to_do(bounds, write):
         write(bounds.certificates[0])
 
 
-def test_worst_case_and_gradient_are_those_of_a_ball(bounds):
+def test_the_worst_case_of_another_set_is_not_known(bounds):
     with pytest.raises(InvalidInputError, match="of a UnimodalMeanSet is not known"):
         bounds.certificates[0].worst_case()
-    with pytest.raises(InvalidInputError, match="in a MomentBall only"):
-        envelope(bounds.certificates[0])
 
 
 def test_sets_are_the_same_where_their_kind_and_moments_are():

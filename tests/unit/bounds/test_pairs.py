@@ -1,16 +1,15 @@
-"""Sets and families: bounds of plans, worst cases and gradients of every pair."""
+"""Sets and families: bounds of plans and worst cases of every pair."""
 
 import numpy as np
 import pytest
 
-from copa.bounds import BallCertificate, Certificate, bound_plans, lower_bound_gradient, validity_bounds
+from copa.bounds import BallCertificate, Certificate, bound_plans, validity_bounds
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.families import FAMILIES
 from copa.uncertainty.location_set import LocationSet
 from oracle.monte_carlo import gelbrich_distance
 from unit.bounds.pairs import BUILT_IN
-from unit.bounds.test_gradient import differences
 from unit.bounds.unimodal import UnimodalMeanSet
 
 MEAN = np.array([0.2, 1.0, -0.6])
@@ -147,29 +146,8 @@ def test_the_worst_case_of_a_certain_score_is_made_of_the_radius():
     assert worst.mass[0] == pytest.approx(1.0 - float(known.option_guarantees(np.array([[1.0, 0.5]]))[0]), abs=1e-12)
 
 
-@pytest.mark.parametrize("drift", DRIFTS.values(), ids=DRIFTS)
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_the_gradient_is_the_slope_of_the_lower_bound(name, drift):
-    known = BUILT_IN[name](MEAN, COV, 0.15, drift)
-    value, gradient = lower_bound_gradient(POINTS, ambiguity=known)
-    assert value == pytest.approx(float(validity_bounds(POINTS, ambiguity=known).lower), abs=2e-9)
-    assert value > 0.0
-    expected = differences(lambda x: lower_bound_gradient(x, ambiguity=known)[0], POINTS)
-    np.testing.assert_allclose(gradient, expected, atol=1e-5)
-
-
-def test_where_the_ball_says_more_than_boole_the_gradient_is_the_balls():
-    points = np.array([[1.0, 1.2, 0.2], [1.0, 1.21, 0.2], [1.0, 1.2, 0.21], [1.0, 1.22, 0.19]])
-    known = LocationSet.read(MEAN, COV, 0.15, family="any")
-    value, gradient = lower_bound_gradient(points, ambiguity=known)
-    assert value > 1.0 - (1.0 - known.option_guarantees(points)).sum() + 0.05
-    np.testing.assert_array_equal(gradient, lower_bound_gradient(points, MEAN, COV, 0.15)[1])
-
-
-def test_a_set_whose_slopes_are_not_known_says_so():
+def test_a_set_whose_worst_distribution_is_not_known_says_so():
     own = UnimodalMeanSet.read(MEAN, COV, 0.15)
-    with pytest.raises(InvalidInputError, match=r"slopes of a UnimodalMeanSet are not known: give it `guarantee_slo"):
-        lower_bound_gradient(POINTS, ambiguity=own)
     with pytest.raises(InvalidInputError, match=r"worst distribution of a UnimodalMeanSet is not known"):
         validity_bounds(POINTS, ambiguity=own).certificate.worst_case()
 
@@ -210,7 +188,6 @@ def test_a_subclass_with_another_guarantee_is_not_bounded_as_its_parent():
     own = Own.read(MEAN, COV, 0.15, family="gaussian")
     assert not own.in_ball
     assert not own.has_worst_case
-    assert own.guarantee_slopes(1.0, 1.0, 0.1) is None
     assert "class Own" in own.in_words()
     found = validity_bounds(POINTS, ambiguity=own)
     assert (type(found.certificate), float(found.upper)) == (Certificate, 1.0)

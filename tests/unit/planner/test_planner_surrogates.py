@@ -91,8 +91,8 @@ def test_its_plans_can_be_audited_and_corrected(planner, model):
     audit = planner.audit(batch)
     np.testing.assert_allclose(audit.option_lower, batch.option_lower, atol=1e-12)
     assert (planner.correct(batch).lower_after >= 0.0).all()
-    with pytest.raises(InvalidInputError, match=r"method='ascent' requires a model that is linear in the columns"):
-        planner.correct(batch, method="ascent")
+    with pytest.raises(InvalidInputError, match=r"method='mahalanobis' requires a model that is linear in the columns"):
+        planner.correct(batch, method="mahalanobis")
 
 
 def test_it_is_not_saved_because_it_could_not_be_loaded(planner, tmp_path):

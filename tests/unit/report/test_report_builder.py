@@ -171,7 +171,7 @@ def test_a_page_of_totals_is_about_all_applicants_only(german):
 def test_a_report_of_corrected_plans_says_what_the_correction_did(bank, loan_plans, tmp_path):
     given = [plan.options for plan in loan_plans if plan.n_options]
     people = loan_plans.applicants[loan_plans.counts > 0]
-    corrected = bank.correct(given, people, method="ascent", budget=0.5)
+    corrected = bank.correct(given, people, method="mahalanobis", budget=0.5)
     path = tmp_path / "corrected.html"
     write_report(corrected.after, path, planner=bank, corrected=corrected)
     page = Page(path.read_text(encoding="utf-8"))

@@ -35,8 +35,8 @@ class AuditBody(WishesBody):
 class CorrectBody(AuditBody):
     """The same, and how to repair them."""
 
-    method: Literal["level", "requirement", "mahalanobis", "ascent"] = "level"
-    budget: Distance = Field(default=0.1, description="Largest distance an option is moved (mahalanobis, ascent).")
+    method: Literal["level", "requirement", "mahalanobis"] = "level"
+    budget: Distance = Field(default=0.1, description="Largest distance an option is moved (mahalanobis).")
     margin: Distance = Field(default=0.1, description="Mean score to reach (requirement).")
     n_corrections: Annotated[int, Field(strict=True, ge=1, le=MOST_OPTIONS), AsWhole] | None = Field(
         default=None, description="Most options moved per plan; null for all."
