@@ -176,7 +176,7 @@ def run(*, quick: bool) -> list[Row]:
 def _columns(cases: list[Judged]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lower = np.concatenate([case.batch.option_lower for case in cases])
     real = np.concatenate([case.real for case in cases])
-    rates = np.concatenate([case.batch.held_out.option_share for case in cases])
+    rates = np.concatenate([case.batch.expected_rate for case in cases])
     return lower, real, rates
 
 

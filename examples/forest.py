@@ -26,6 +26,5 @@ batch = planner.plan(table[~model.predict(table)].head(6))
 print(f"{batch}\n")
 print(batch[0].explain())
 
-rates = batch.held_out
 print(f"\nOver all {len(batch.options)} options: guaranteed at least {batch.option_lower.min():.2f},", end=" ")
-print(f"accepted by {rates.option_share.mean():.0%} of the {rates.n_models} held-out forests.")
+print(f"accepted by {batch.expected_rate.mean():.0%} of the {batch.n_held_out} held-out forests.")

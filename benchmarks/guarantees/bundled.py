@@ -148,7 +148,7 @@ def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
                 flags = np.isin(batch.owner, served)
                 accepted = rates(case, batch.options[flags])
                 common = [i for i in served if base.status[i] == "ok"]
-                expected = np.nan if batch.held_out is None else batch.held_out.option_share[flags].mean()
+                expected = np.nan if batch.n_held_out == 0 else batch.expected_rate[flags].mean()
                 found.append(
                     {
                         "data": name, "C": C, "seed": seed, "level": level, "rule": rule,

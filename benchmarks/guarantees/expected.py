@@ -32,7 +32,7 @@ def measure(name, C, seeds, n_later=60, n_applicants=20):
             batch = planner.set_params(guarantee=f"expected:{level}").plan(case.declined)
             options = np.isin(batch.owner, np.flatnonzero(batch.status == "ok"))
             real = rates(case, batch.options[options])
-            for expected, rate in zip(batch.held_out.option_share[options], real, strict=True):
+            for expected, rate in zip(batch.expected_rate[options], real, strict=True):
                 found.append({"data": name, "C": C, "level": level, "seed": seed, "expected": expected, "real": rate})
     return found
 

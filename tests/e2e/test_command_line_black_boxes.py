@@ -55,7 +55,7 @@ def test_the_bundle_holds_the_model_and_its_refits_and_plans_come_from_them(bank
         assert sum(name.startswith("refits/") for name in inner.namelist()) == 15
     batch = PlanBatch.load(planned / "p.copa")
     assert batch.basis.subject == "scores"
-    assert batch.held_out.n_models == 9
+    assert batch.n_held_out == 9
     assert (batch.status == "ok").any()
     assert model.predict(batch.options).all()
     people = pd.read_csv(bank / "people.csv")

@@ -200,9 +200,13 @@ def emptied(batch):
         "points",
         "plausibility",
         "change_effort",
+        "expected_rate",
+        "at_least",
+        "at_most",
+        "interval_level",
     )
     fields = {name: getattr(batch, name)[:0] for name in per_option}
-    nothing = {"certificates": [None], "held_out": None, "intervals": None}
+    nothing = {"certificates": [None]}
     return fields | nothing | {"status": np.array(["already_valid"]), "message": np.array([""])}
 
 

@@ -302,9 +302,11 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(folder, bundle, t
     with pytest.raises(DataError, match=r"written by COPA 0\.9\.0, with the kind of column 'money'"):
         load_bundle(path)
     contents = members((folder / "good.plans").read_bytes())
-    changed_json(contents, "plans.json", lambda content: newer(content, "terms", certainty=0.95))
+    changed_json(contents, "plans.json", lambda content: newer(content, "request", certainty=0.95))
     (tmp_path / "plans.copa").write_bytes(zipped(contents))
-    with pytest.raises(DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the term 'certainty'"):
+    with pytest.raises(
+        DataError, match=r"plans\.copa: it was written by COPA 0\.9\.0, with the entry of the request 'certainty'"
+    ):
         PlanBatch.load(tmp_path / "plans.copa")
 
 

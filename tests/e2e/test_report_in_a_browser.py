@@ -129,7 +129,7 @@ def expected_card(plan, j):
         "head": [f"Option {j + 1}", f"effort {batch.effort[row]:.2f}"],
         "lines": [
             ["guarantee", f"at least {least}" if float(least) else "none"],
-            ["expected rate", rounded_down(batch.held_out.option_share[row])],
+            ["expected rate", rounded_down(batch.expected_rate[row])],
         ],
         "width": f"{100 * float(least):.1f}".removesuffix(".0") + "%",
         "said": said,

@@ -174,7 +174,6 @@ def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: 
     points, owner = batch.points[own], batch.owner[own]
     scores = batch.ambiguity.scores(points)
     unit = np.ldexp(1.0, scores.exponents)
-    rates = batch.held_out
     start = Start(
         version=version.name,
         n_older=len(older),
@@ -182,7 +181,7 @@ def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: 
         n_served=int(served.sum()),
         n_options=int(own.sum()),
         guaranteed=_average(batch.option_lower[own]),
-        expected=None if rates is None else _average(rates.option_share[own]),
+        expected=_average(batch.expected_rate[own]) if batch.n_held_out else None,
         effort=_average(_plan_means(batch)[both]),
         plain_effort=_average(_plan_means(plain)[both]),
         radius=float(batch.ambiguity.radius),

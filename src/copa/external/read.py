@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from copa._core.words import listed, shown
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.external.dice import is_dice_result, read_dice_json, read_dice_result
 from copa.external.external_plans import (
@@ -103,10 +103,10 @@ def _read(source: Any, wanted: Wanted) -> ExternalPlans:
 
 def _read_own_document(content: Mapping[str, Any], wanted: Wanted) -> ExternalPlans:
     """Read the JSON object that `PlanBatch.to_json` writes."""
-    if content.get("version") not in document.VERSIONS:
+    if content.get("version") != document.VERSION:
         raise InvalidInputError(
-            f"the JSON document of plans has version {shown(content.get('version'))}, this copa reads "
-            f"{listed(document.VERSIONS)}; update copa-recourse"
+            f"the JSON document of plans has version {shown(content.get('version'))}, this copa reads version "
+            f"{document.VERSION}; update copa-recourse"
         )
     try:
         applicants, options, owner = document.tables_of(content)

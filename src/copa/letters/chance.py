@@ -31,13 +31,12 @@ def chance(plan: Plan, option: int) -> float | None:
     if plan.basis.subject not in ABOUT_THE_MODEL or (reliability is not None and reliability < LEAST_RELIABILITY):
         return None
     j = plan.position(option)
-    known = plan.intervals
-    ranged = known is not None and not np.isnan(known.lower[j]).all()
+    ranged = not np.isnan(plan.at_least[j]).all()
     if plan.request.aim == "expected":
         asked = plan.request.guarantee if plan.status == "ok" and plan.request.guarantee_for == "each" else None
-        return float(known.levels[j]) if ranged and known is not None else asked
+        return float(plan.interval_level[j]) if ranged else asked
     own = float(plan.option_lower[j])
-    found = min(own, float(known.levels[j])) if ranged and known is not None else own
+    found = min(own, float(plan.interval_level[j])) if ranged else own
     return found if found >= LEAST_TOLD else None
 
 

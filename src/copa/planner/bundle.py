@@ -286,22 +286,22 @@ def _different_numbers(
         "plausibility": _other(batch.plausibility, options.plausibility),
     }
     everyone = np.ones(len(batch.options), dtype=bool)
-    if batch.held_out is not None:
-        told, rates = batch.held_out, fitted.expected_rates(options, len(whose), run.n_jobs)
+    if batch.n_held_out:
+        rates = fitted.expected_rates(options, len(whose), run.n_jobs)
         found["expected rate"] = everyone
         if rates is not None:
-            plans = _other(told.all_share[whose], rates.all_share) | _other(told.any_share[whose], rates.any_share)
-            shares = _other(told.option_share, rates.option_share) | (told.n_models != rates.n_models)
+            plans = _other(batch.all_rate[whose], rates.all_rate) | _other(batch.any_rate[whose], rates.any_rate)
+            shares = _other(batch.expected_rate, rates.expected_rate) | (batch.n_held_out != rates.n_held_out)
             found["expected rate"] = shares | plans[options.owner]
-    if batch.intervals is not None:
+    ranged = ~np.isnan(batch.at_least).all(axis=1)
+    if ranged.any():
         searched = fitted if batch.request.aim == "guarantee" else fitted.expecting()
         applicants = Applicants.read(fitted, batch.applicants.iloc[whose])
-        ends, known = batch.intervals, searched.intervals(applicants, options, batch.request, run)
-        found["interval"] = everyone
-        if known is not None and known.columns == ends.columns:
-            others = [_other(getattr(ends, side), getattr(known, side)).any(axis=1) for side in ("lower", "upper")]
-            claimed = ~np.isnan(ends.lower).all(axis=1)
-            found["interval"] = others[0] | others[1] | (claimed & _other(ends.levels, known.levels))
+        right = searched.intervals(applicants, options, batch.request, run)
+        found["interval"] = ranged
+        if right is not None:
+            ends = _other(batch.at_least, right.at_least) | _other(batch.at_most, right.at_most)
+            found["interval"] = ends.any(axis=1) | (ranged & _other(batch.interval_level, right.interval_level))
     return found
 
 

@@ -17,8 +17,7 @@ from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.obstacles import obstacles
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
-from copa.plans.intervals import Intervals
-from copa.plans.rates import HeldOutRates
+from copa.plans.records import ExpectedRates, Intervals
 from copa.schema import FeatureSchema
 from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.search._kernels.arguments import Outcome
@@ -351,7 +350,7 @@ def assemble(
     verdicts: tuple[Texts, Texts, Array, Array],
     request: PlanRequest,
     basis: PlanBasis,
-    rates: HeldOutRates | None = None,
+    rates: ExpectedRates | None = None,
     intervals: Intervals | None = None,
 ) -> PlanBatch:
     """Put the delivered rows of some applicants and the verdicts on all of them together.
@@ -366,7 +365,7 @@ def assemble(
         Status, message, highest level found and seconds of all N.
     request : PlanRequest
     basis : PlanBasis
-    rates : HeldOutRates, optional
+    rates : ExpectedRates, optional
         Of the options delivered.
     intervals : Intervals, optional
         Of the same.
@@ -399,9 +398,17 @@ def assemble(
         seconds=seconds,
         request=request,
         basis=basis,
-        held_out=None if rates is None else rates.spread(whose, n),
-        intervals=intervals,
+        **_rates_of_all(rates, whose, n),
+        **({} if intervals is None else intervals._asdict()),
     )
+
+
+def _rates_of_all(rates: ExpectedRates | None, whose: Any, n: int) -> dict[str, Any]:
+    """Columns of a batch of N applicants from the rates of some of them."""
+    if rates is None:
+        return {}
+    per_applicant = ("all_rate", "any_rate", "fidelity")
+    return rates._asdict() | {name: _spread(getattr(rates, name), whose, n, np.nan) for name in per_applicant}
 
 
 def _spread(values: Array, whose: Any, n: int, otherwise: float) -> Array:

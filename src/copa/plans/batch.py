@@ -70,10 +70,18 @@ class Plan(PlanRecord):
         What was asked.
     basis : PlanBasis
         Facts that the guarantees rest on.
-    held_out : HeldOutRates or None
-        Rates of acceptance by held-out refits, where there are some.
-    intervals : Intervals or None
-        Intervals of the changed numbers within which the options stay as sure, where they are known.
+    n_held_out : int
+        Number of refits that the search did not go by; 0 where there are none.
+    expected_rate : ndarray of shape (J,)
+        Share of them that accept each option: a frequency, not a bound.
+    all_rate, any_rate : float
+        Share that accept all options, at least one.
+    fidelity : float
+        Share of fresh rows near the options that the local surrogate classifies as the model does.
+    at_least, at_most : ndarray of shape (J, number of columns)
+        Intervals of the changed numbers; see `PlanBatch`.
+    interval_level : ndarray of shape (J,)
+        Guarantee that each option keeps within its intervals.
     plausibility : ndarray of shape (J,)
         Share of the training rows that are at least as far from their nearest neighbours as the option is; NaN where it
         is not known.
@@ -183,10 +191,6 @@ class PlanBatch(BatchRecord[Plan]):
         What was asked.
     basis : PlanBasis
         Facts that the guarantees rest on.
-    held_out : HeldOutRates, optional
-        Rates of acceptance by held-out refits, where there are some.
-    intervals : Intervals, optional
-        Intervals of the changed numbers within which the options stay as sure, where they are known.
     backend : str
         Library of the tables that `to_frame`, `options_frame` and `summary` return, "pandas", "polars" or "pyarrow":
         that of the applicants that a planner was given. The tables in the batch are pandas'; a batch from a file
@@ -196,8 +200,24 @@ class PlanBatch(BatchRecord[Plan]):
         is not known.
     change_effort : ndarray of shape (M, number of columns), optional
         Effort of each change by itself, by the cost that was planned with; 0 where a cell stays, NaN where it is not
-        known (files of earlier versions). Of a cost whose prices add up ("l1"), the changes of an option add up to its
+        known. Of a cost whose prices add up ("l1"), the changes of an option add up to its
         `effort`; of one whose squares do ("l2"), `effort` is the root of the sum of their squares.
+    n_held_out : int
+        Number of refits that the search did not go by; 0 where there are none.
+    expected_rate : ndarray of shape (M,), optional
+        Share of these refits that accept each option; NaN where there are none. A frequency, not a bound: it is
+        reported beside the guarantee, never in its place.
+    all_rate, any_rate : ndarray of shape (N,), optional
+        Share of them that accept all, at least one, of an applicant's options; NaN without options.
+    fidelity : ndarray of shape (N,), optional
+        Share of fresh rows near an applicant's options that the local surrogate classifies as the model does; NaN where
+        there is none.
+    at_least, at_most : ndarray of shape (M, number of columns), optional
+        Ends of the interval of each changed number, inclusive: with any values in the intervals of an option, also
+        together, today's model accepts it and its guarantee is at least `interval_level`. NaN where a cell stays, or
+        nothing is known.
+    interval_level : ndarray of shape (M,), optional
+        Guarantee that holds everywhere in the intervals of an option; an expected rate where that was asked for.
 
     Notes
     -----

@@ -124,8 +124,8 @@ def _card(plan: "Plan", option: int) -> View:
 
 def _expected(plan: "Plan", j: int) -> str:
     """Return the expected rate of an option, "" where it is not known."""
-    rates = plan.held_out
-    return "" if rates is None or np.isnan(rates.option_share[j]) else rounded_down(rates.option_share[j])
+    rate = plan.expected_rate[j]
+    return "" if np.isnan(rate) else rounded_down(rate)
 
 
 def _whole(plan: "Plan") -> list[View]:

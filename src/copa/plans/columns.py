@@ -137,6 +137,11 @@ def read_points(value: Any, name: str, length: int, per: str) -> Any:  # noqa: A
     return np.asarray(value, dtype=np.float64)
 
 
+def read_cells(value: Any, name: str, length: int, per: str) -> Any:  # noqa: ARG001 - of every reader
+    """Leave numbers for each cell to the batch, which knows the columns."""
+    return value
+
+
 def read_certificates(value: Any, name: str, length: int, per: str) -> Any:
     """Read one certificate, or None, for each."""
     if len(value) != length:

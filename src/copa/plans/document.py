@@ -16,11 +16,10 @@ from copa.bounds.certificate import Certificate, Verification
 from copa.exceptions import CopaError, DataError
 from copa.plans.changes import as_number
 from copa.plans.frames import option_numbers
-from copa.plans.intervals import Intervals
 from copa.plans.wording import GUARANTEES_MEAN, assumption
 from copa.tables.cells import as_json, as_text, cells_of
 from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
-from copa.uncertainty.set_files import MOMENTS, describe_set, set_from_json, set_to_json
+from copa.uncertainty.set_files import describe_set, set_from_json, set_to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 FORMAT = "copa-plans"
 VERSION = 1
-OTHER_SETS = 2  # version of documents with certificates in another set than the paper's
-VERSIONS = (VERSION, OTHER_SETS)  # that are read
 BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an applicant, and the columns they tell
 
 
@@ -87,10 +84,9 @@ def require_document(content: Any) -> None:
     """Raise if JSON content is not a document of plans, is newer, or was changed after it was written."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"not a document of plans: it must be an object with format {FORMAT!r}")
-    if content.get("version") not in VERSIONS:
+    if content.get("version") != VERSION:
         raise DataError(
-            f"version {content.get('version')!r} of the document cannot be read, only {VERSION} and {OTHER_SETS}; "
-            "update COPA"
+            f"version {content.get('version')!r} of the document cannot be read, only {VERSION}; update COPA"
         )
     if not isinstance(content.get("applicants"), list) or "digest" not in content:
         raise DataError("the document of plans has no list of applicants, or no digest; write the plans again")
@@ -108,10 +104,9 @@ def document_digest(content: Mapping[str, Any]) -> str:
 
 def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
     request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
-    told = describe_set(ambiguity)
     header: dict[str, Any] = {
         "format": FORMAT,
-        "version": OTHER_SETS if certificates and told else VERSION,
+        "version": VERSION,
         "asked": {
             "guarantee": request.level,
             "guarantee_for": request.guarantee_for,
@@ -124,7 +119,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
         "assumptions": {
             "favourable": as_json(basis.favourable),
             "threshold": as_json(basis.threshold),
-            **told,
+            **describe_set(ambiguity),
             "radius": ambiguity.radius,
             "radius_source": basis.radius_source,
             "drift": ambiguity.drift is not None,
@@ -133,7 +128,7 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
         },
     }
     if certificates:
-        header["ambiguity" if told else "ball"] = set_to_json(ambiguity)
+        header["ambiguity"] = set_to_json(ambiguity)
     return header
 
 
@@ -143,9 +138,7 @@ def _dumped(content: dict[str, Any]) -> str:
 
 def ambiguity_of(content: Mapping[str, Any]) -> AmbiguitySet:
     """Return the ambiguity set of a document with certificates."""
-    if content.get("version") == OTHER_SETS:
-        return set_from_json(content["ambiguity"])
-    return set_from_json({name: content["ball"][name] for name in MOMENTS})
+    return set_from_json(content["ambiguity"])
 
 
 def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
@@ -228,9 +221,8 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
     """Return what a document says of each option; `factuals` are the columns of the applicants (`table_columns`)."""
     flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
-    intervals = batch.intervals
     features = {feature.name: feature for feature in batch.basis.schema.features}
-    ends = [{} if intervals is None else intervals.of(i) for i in range(len(batch.owner))]
+    ranged = ~np.isnan(batch.at_least).all(axis=1)
     efforts = batch.change_effort
     for k, name in enumerate(factuals):
         rows = np.flatnonzero(flags[:, k])
@@ -240,8 +232,9 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
             change = {"feature": name, "from": before, "to": as_json(cell)}
             if not np.isnan(efforts[row, k]):
                 change["effort"] = float(efforts[row, k])
-            if name in ends[row]:
-                least, most = (as_number(features.get(name), end) for end in ends[row][name])
+            interval = batch.interval(row, k)
+            if interval is not None:
+                least, most = (as_number(features.get(name), end) for end in interval)
                 change |= {"at_least": least, "at_most": most}
             changes[row].append(change)
     totals, weights = batch.effort.tolist(), batch.option_weights.tolist()
@@ -256,15 +249,10 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),
             "plausibility": as_json(plausibility[i]),
-            **({} if intervals is None or not ends[i] else {"ranges": _ranges(intervals, i)}),
+            **({"ranges": {"guarantee": float(batch.interval_level[i])}} if ranged[i] else {}),
         }
         for i in range(len(batch.owner))
     ]
-
-
-def _ranges(intervals: Intervals, option: int) -> dict[str, Any]:
-    """What holds from `at_least` to `at_most` in all changes of an option, in any combination."""
-    return {"guarantee": float(intervals.levels[option])}
 
 
 def table_columns(table: "pd.DataFrame") -> dict[str, list[Any]]:
@@ -375,7 +363,7 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
     DataError
         If the document holds no certificates, or is damaged.
     """
-    if "ball" not in content and "ambiguity" not in content:
+    if "ambiguity" not in content:
         raise DataError("the document holds no certificates, so that nothing in it can be proven; write it with them")
     try:
         ambiguity, asked = ambiguity_of(content), content["asked"]

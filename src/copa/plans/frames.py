@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
 from copa._core.records import Positions, reduce_segments
 from copa.tables.cells import cells_of
 
@@ -27,7 +26,6 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
         here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
         for cells, table in ((before, own), (after, batch.options)):
             cells[here] = _objects(cells_of(table.iloc[rows, k]))
-    at_least, at_most = _ends(batch, option, column)
     return pd.DataFrame(
         {
             "applicant": labels(batch.applicants.index, batch.owner[option]),
@@ -38,22 +36,11 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
             "effort": batch.change_effort[option, column],
             "guarantee": batch.option_lower[option],
             "accepted": batch.accepted[option],
-            "at_least": at_least,
-            "at_most": at_most,
+            "at_least": batch.at_least[option, column],
+            "at_most": batch.at_most[option, column],
             "plausibility": batch.plausibility[option],
         }
     )
-
-
-def _ends(batch: "BatchRecord[PlanRecord]", option: Positions, column: Positions) -> tuple[Array, Array]:
-    """Ends of the intervals of changed cells, NaN where they are not known."""
-    known = batch.intervals
-    if known is None:
-        return np.full(len(option), np.nan), np.full(len(option), np.nan)
-    positions = {name: k for k, name in enumerate(known.columns)}
-    place = np.array([positions.get(name, -1) for name in batch.options.columns], dtype=np.intp)[column]
-    lower, upper = (np.where(place < 0, np.nan, ends[option, place]) for ends in (known.lower, known.upper))
-    return lower, upper
 
 
 def options_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
@@ -62,14 +49,13 @@ def options_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
 
     numbers = option_numbers(batch)
     first = np.array([plan.breaks_first or 0 for plan in batch], dtype=np.intp)
-    rates = np.full(len(batch.owner), np.nan) if batch.held_out is None else batch.held_out.option_share
     return pd.DataFrame(
         {
             "applicant": labels(batch.applicants.index, batch.owner),
             "option": numbers,
             "status": batch.status[batch.owner].astype(object),
             "guarantee": batch.option_lower,
-            "expected_rate": rates,
+            "expected_rate": batch.expected_rate,
             "effort": batch.effort,
             "n_changes": batch.changed.sum(axis=1),
             "accepted": batch.accepted,

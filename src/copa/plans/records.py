@@ -1,16 +1,20 @@
-"""The records behind `Plan` and `PlanBatch`: their data, without the ways of showing them."""
+"""The data of `Plan` and `PlanBatch`, without the ways of showing them.
 
+Plans are one column store: a column has one entry per applicant (N) or one per option (M). A plan is a view of it.
+"""
+
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array
-from copa._core.reading import is_whole
+from copa._core.reading import is_whole, read_count
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
 from copa.bounds.certificate import Certificate
@@ -19,8 +23,6 @@ from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
 from copa.plans.columns import Columns, per_applicant, per_option
-from copa.plans.intervals import Intervals
-from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import cells_of
 from copa.tables.frames import PANDAS
@@ -124,29 +126,25 @@ class PlanRecord:
     gap = _Entry(float)
     highest_level = _Entry(float)
     seconds = _Entry(float)
+    all_rate = _Entry(float)
+    any_rate = _Entry(float)
+    fidelity = _Entry(float)
     certificate = _Entry[Certificate | None](lambda proof: proof, "certificates")
     effort = _OwnRows[Array]()
     change_effort = _OwnRows[Array]()
     accepted = _OwnRows[npt.NDArray[np.bool_]]()
     option_lower = _OwnRows[Array]()
     plausibility = _OwnRows[Array]()
+    expected_rate = _OwnRows[Array]()
+    at_least = _OwnRows[Array]()
+    at_most = _OwnRows[Array]()
+    interval_level = _OwnRows[Array]()
     weights = _OwnRows[Array]("option_weights")
     points = _OwnRows[Array]()
     ambiguity = _Shared[AmbiguitySet]()
     request = _Shared[PlanRequest]()
     basis = _Shared[PlanBasis]()
-
-    @property
-    def held_out(self) -> HeldOutRates | None:
-        """Rates of acceptance by held-out refits, where there are some."""
-        rates, own = self.batch.held_out, self.own_rows
-        return None if rates is None else rates.select(np.array([self.row]), np.arange(own.start, own.stop))
-
-    @property
-    def intervals(self) -> Intervals | None:
-        """Intervals within which the options stay as sure, where they are known."""
-        known, own = self.batch.intervals, self.own_rows
-        return None if known is None else known.select(np.arange(own.start, own.stop))
+    n_held_out = _Shared[int]()
 
     @property
     def breaks_first(self) -> int | None:
@@ -174,14 +172,13 @@ class PlanRecord:
         """What each option changes, in the order of the columns."""
         features = {feature.name: feature for feature in self.basis.schema.features}
         flags = self.batch.changed[self.own_rows]
-        intervals = self.intervals
-        ends = [{} if intervals is None else intervals.of(j) for j in range(self.n_options)]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]
         for k in np.flatnonzero(flags.any(axis=0)).tolist():
             column = self.options.columns[k]
             before, after = cells_of(self.factual.iloc[:, k])[0], cells_of(self.options.iloc[:, k])
             for j in np.flatnonzero(flags[:, k]).tolist():
-                changes[j].append(Change(column, before, after[j], features.get(column), ends[j].get(column)))
+                interval = self.batch.interval(self.own_rows.start + j, k)
+                changes[j].append(Change(column, before, after[j], features.get(column), interval))
         return changes
 
     def position(self, option: Any) -> int:
@@ -193,6 +190,67 @@ class PlanRecord:
 
 
 PlanT_co = TypeVar("PlanT_co", bound=PlanRecord, covariant=True)
+PER_CELL = ("change_effort", "at_least", "at_most")  # columns with a number for each cell of the options
+
+
+class ExpectedRates(NamedTuple):
+    """Shares of held-out refits that accept the options of N plans, M options in all: columns of a batch."""
+
+    n_held_out: int
+    expected_rate: Array  # (M,)
+    all_rate: Array  # (N,)
+    any_rate: Array  # (N,)
+    fidelity: Array  # (N,)
+
+    @classmethod
+    def of_answers(cls, accepted: Any, owner: Positions, n_applicants: int, fidelity: Any = None) -> "ExpectedRates":
+        """Count the answers of refits.
+
+        Parameters
+        ----------
+        accepted : array_like of bool of shape (K, M)
+            Whether each of K refits accepts each option.
+        owner : ndarray of shape (M,)
+            Position of the applicant of each option.
+        n_applicants : int
+            N.
+        fidelity : array_like of shape (N,), optional
+            Fidelity of the surrogates; None where there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from copa.plans.records import ExpectedRates
+        >>> answers = np.array([[True, True], [True, False]])  # two refits, two options of one applicant
+        >>> rates = ExpectedRates.of_answers(answers, np.array([0, 0]), 1)
+        >>> rates.expected_rate.tolist(), rates.all_rate.tolist(), rates.any_rate.tolist()
+        ([1.0, 0.5], [0.5], [1.0])
+        """
+        flags = np.asarray(accepted, dtype=bool)
+        n_options = np.bincount(owner, minlength=n_applicants)
+        n_accepted = np.stack([np.bincount(owner, weights=row, minlength=n_applicants) for row in flags])
+        some = n_options > 0
+        return cls(
+            n_held_out=len(flags),
+            expected_rate=flags.mean(axis=0),
+            all_rate=np.where(some, (n_accepted >= n_options).mean(axis=0), np.nan),
+            any_rate=np.where(some, (n_accepted > 0).mean(axis=0), np.nan),
+            fidelity=np.full(n_applicants, np.nan) if fidelity is None else np.asarray(fidelity, dtype=np.float64),
+        )
+
+
+class Intervals(NamedTuple):
+    """Intervals of the changed numbers of M options in C columns: columns of a batch.
+
+    All intervals of an option together are a box around it. Any combination of values in the box, on the steps of the
+    columns and with the option's other cells, obeys the schema, is accepted by today's model and has a guarantee of at
+    least `interval_level` (an expected rate where that was asked for). This is proven, for models that are linear in
+    the columns: the rows that will do are a convex set, and all corners of the box are in it.
+    """
+
+    at_least: Array  # (M, C), inclusive; NaN where an option does not change the column, or nothing is known
+    at_most: Array  # (M, C)
+    interval_level: Array  # (M,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,11 +282,18 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     ambiguity: AmbiguitySet
     request: PlanRequest
     basis: PlanBasis
-    held_out: HeldOutRates | None = None
-    intervals: Intervals | None = None
     backend: str = PANDAS
-    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]  # read as NaN
-    change_effort: Array = field(default=None, metadata=per_option(read.read_points))  # type: ignore[arg-type]  # so is this
+    # None is read as NaN: not known.
+    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
+    change_effort: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
+    n_held_out: int = 0
+    expected_rate: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
+    all_rate: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
+    any_rate: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
+    fidelity: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
+    at_least: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
+    at_most: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
+    interval_level: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):
@@ -238,14 +303,14 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                 )
         for name in ("applicants", "options"):
             read.require_table(getattr(self, name), name)
-        if self.change_effort is None:  # a file of an earlier version
-            object.__setattr__(self, "change_effort", np.full(self.options.shape, np.nan))
+        object.__setattr__(self, "n_held_out", read_count(self.n_held_out, "n_held_out", least=0))
         self.read_columns(len(self.applicants), len(self.options))
         names, others = list(self.applicants.columns), list(self.options.columns)
         if names != others:
             raise InvalidInputError(
                 f"options must have the columns of the applicants, {listed(names)}, got {listed(others)}"
             )
+        self._read_cells()
         owner, n, shape = self.owner, len(self), (len(self.options), self.ambiguity.dimension)
         if owner.size and (owner[0] < 0 or owner[-1] >= n or (np.diff(owner) < 0).any()):
             raise InvalidInputError(
@@ -256,13 +321,22 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                 f"points must have one row per option and one column per parameter, shape {shape}, "
                 f"got {self.points.shape}"
             )
-        if self.change_effort.shape != self.options.shape:
-            raise InvalidInputError(
-                f"change_effort must have a number for each cell of the options, shape {self.options.shape}, "
-                f"got {self.change_effort.shape}"
-            )
-        if self.intervals is not None:
-            self.intervals.require_options(len(self.options))
+
+    def _read_cells(self) -> None:
+        """Read the columns with a number for each cell of the options, NaN where there are none."""
+        shape = self.options.shape
+        for name in PER_CELL:
+            given = getattr(self, name)
+            numbers = np.array(np.full(shape, np.nan) if given is None else given, dtype=np.float64)
+            numbers.setflags(write=False)
+            if numbers.shape != shape:
+                raise InvalidInputError(
+                    f"{name} must have a number for each cell of the options, shape {shape}, got {numbers.shape}"
+                )
+            object.__setattr__(self, name, numbers)
+        known = ~np.isnan(self.at_least)
+        if (known != ~np.isnan(self.at_most)).any() or not (self.at_least[known] <= self.at_most[known]).all():
+            raise InvalidInputError("the lower end of an interval must not be above its upper one, or missing alone")
 
     @cached_property
     def counts(self) -> Positions:
@@ -277,6 +351,11 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         flags = changed_cells(self.applicants, self.options, self.owner)
         flags.setflags(write=False)
         return flags
+
+    def interval(self, row: int, column: int) -> tuple[float, float] | None:
+        """Return the interval of a cell of the options, by its position; None where it is not known."""
+        low = float(self.at_least[row, column])
+        return None if math.isnan(low) else (low, float(self.at_most[row, column]))
 
     def __len__(self) -> int:
         return len(self.applicants)
@@ -313,9 +392,7 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         own = segment_rows(positions, self.counts)
         chosen = self.taken(positions, own)
         chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
-        held_out = None if self.held_out is None else self.held_out.select(positions, own)
-        intervals = None if self.intervals is None else self.intervals.select(own)
-        return replace(self, **chosen, held_out=held_out, intervals=intervals)
+        return replace(self, **chosen)
 
     @classmethod
     def concat(cls, batches: Sequence[Self]) -> Self:
@@ -332,17 +409,15 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         first = batches[0]
         for k, batch in enumerate(batches):
             alike = batch.request == first.request and batch.basis == first.basis
-            if not (alike and batch.ambiguity.same_as(first.ambiguity)):
+            if not (alike and batch.ambiguity.same_as(first.ambiguity) and batch.n_held_out == first.n_held_out):
                 raise InvalidInputError(
-                    f"batch {k} has another ambiguity set, request or basis than batch 0; "
+                    f"batch {k} has another ambiguity set, request, basis or number of held-out refits than batch 0; "
                     "a batch holds plans made alike"
                 )
         joined = cls.joined(batches)
         before = np.cumsum([0] + [len(batch) for batch in batches[:-1]])
         joined["owner"] += np.repeat(before, [len(batch.owner) for batch in batches])
-        held_out = HeldOutRates.concat([batch.held_out for batch in batches])
-        intervals = Intervals.concat([batch.intervals for batch in batches], [len(batch.owner) for batch in batches])
-        return replace(first, **joined, held_out=held_out, intervals=intervals)
+        return replace(first, **joined)
 
 
 def _numbered(n_options: int) -> Any:

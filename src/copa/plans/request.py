@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from copa._core.reading import is_number, is_whole, read_word
 from copa._core.representation import short_repr
@@ -15,8 +15,6 @@ from copa.tables.cells import plain
 OBJECTIVES = ("level", "paper")
 AIMS = ("guarantee", "expected")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,7 @@ class PlanRequest:
     cost : str
         Name of what a change costs: "l1" where the efforts of an option's changes add up, "l2" where their squares do.
     diversity_weight : float, optional
-        Weight of the diversity penalty; None where it is not known, as in files of earlier versions.
+        Weight of the diversity penalty; None where it is not known.
     validity_weight : float
         Weight of validity in the paper's objective.
     margin : float
@@ -80,6 +78,15 @@ class PlanRequest:
             )
         if not is_whole(self.n_options):
             raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "PlanRequest":
+        """Read what `to_dict` returned; a KeyError names an entry that is missing."""
+        return cls(**{f.name: content[f.name] for f in fields(cls)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as JSON has it."""
+        return dict(vars(self))
 
     @property
     def level(self) -> float | None:
@@ -163,74 +170,12 @@ class PlanBasis:
             if not isinstance(getattr(self, name), kind):
                 raise InvalidInputError(f"{name} must be {words}, got {shown(getattr(self, name))}")
 
-
-@dataclass(frozen=True, kw_only=True)
-class PlanTerms(PlanBasis, PlanRequest):
-    """Request and basis in one record: what a file of plans holds, and what `batch.terms` was.
-
-    New code reads `batch.request` and `batch.basis`.
-
-    Parameters
-    ----------
-    guarantee, guarantee_for, n_options, objective, cost, diversity_weight, validity_weight, margin, aim : object
-        See `PlanRequest`.
-    plausibility : float
-        See `PlanRequest`.
-    favourable, threshold, radius_source, schema, subject, confidence, reliability, n_rows, n_columns, tested : object
-        See `PlanBasis`.
-
-    Examples
-    --------
-    >>> import copa
-    >>> from copa.plans import PlanBasis, PlanRequest, PlanTerms
-    >>> request = PlanRequest(guarantee=0.9, guarantee_for="each", n_options=5)
-    >>> schema = copa.datasets.load_german().schema
-    >>> basis = PlanBasis(favourable="good", threshold=0.5, radius_source="given", schema=schema)
-    >>> PlanTerms.of(request, basis).parts() == (request, basis)
-    True
-    """
-
-    __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        PlanRequest.__post_init__(self)
-        PlanBasis.__post_init__(self)
-
     @classmethod
-    def of(cls, request: PlanRequest, basis: PlanBasis) -> "PlanTerms":
-        """Put a request and a basis together."""
-        return cls(**vars(request), **vars(basis))
-
-    @property
-    def basis(self) -> str:
-        """Old name of `subject`."""
-        return self.subject
-
-    def parts(self) -> tuple[PlanRequest, PlanBasis]:
-        """Return the request and the basis."""
-        return _part(PlanRequest, self), _part(PlanBasis, self)
-
-    def same_as(self, other: "PlanTerms") -> bool:
-        """Whether other terms are equal."""
-        return self == other
+    def from_dict(cls, content: Mapping[str, Any]) -> "PlanBasis":
+        """Read what `to_dict` returned; a KeyError names an entry that is missing."""
+        facts = {f.name: content[f.name] for f in fields(cls)}
+        return cls(**(facts | {"schema": FeatureSchema.from_dict(facts["schema"])}))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the terms as a file holds them."""
-        content = vars(self) | {"schema": with_text_keys(self.schema.to_dict()), "basis": self.subject}
-        return {name: content[name] for name in TERMS}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "PlanTerms":
-        """Read what `to_dict` returned, or an earlier version of it."""
-        subject = content.get("basis", "parameters")
-        given = {name: content[name] for name in TERMS if name in content and name != "basis"}
-        given |= {"schema": FeatureSchema.from_dict(content["schema"])}
-        return cls(**given, subject="surrogate" if subject == "stand-in" else subject)
-
-
-# Entries of the terms in a file.
-TERMS = tuple("basis" if f.name == "subject" else f.name for f in fields(PlanTerms))
-
-
-def _part(record: type[Record], terms: PlanTerms) -> Record:
-    return record(**{f.name: getattr(terms, f.name) for f in fields(record)})  # type: ignore[arg-type]
+        """Return the facts as JSON has them."""
+        return vars(self) | {"schema": with_text_keys(self.schema.to_dict())}

@@ -3,6 +3,7 @@
 import hashlib
 import zipfile
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +15,8 @@ from copa._core.formats import Archive, Format, require_known_entries
 from copa._core.progress import counting
 from copa.bounds.certificate_list import pack_certificates, unpack_certificates
 from copa.plans.columns import APPLICANT, OPTION, read_positions, read_statuses
-from copa.plans.intervals import Intervals
-from copa.plans.rates import HeldOutRates
 from copa.plans.records import BatchRecord, PlanRecord
-from copa.plans.request import TERMS, PlanTerms
+from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
 from copa.uncertainty.set_files import pack_set, unpack_set
 
@@ -25,16 +24,16 @@ Batch = TypeVar("Batch", bound=BatchRecord[PlanRecord])
 
 
 def _require_known_terms(content: dict[str, Any]) -> None:
-    require_known_entries(content["terms"], TERMS, "term", content)
+    for name, kind in (("request", PlanRequest), ("basis", PlanBasis)):
+        require_known_entries(content[name], [f.name for f in fields(kind)], f"entry of the {name}", content)
 
 
-PAPERS_SET, OTHER_SETS = 2, 3  # versions; the second says which set of distributions is meant
 PLANS = Format(
     "copa-plan-file",
     what="a file of plans",
     content="plans.json",
-    versions=(PAPERS_SET, OTHER_SETS),
-    arrays=r"message|(?:batch|ball|certificates|trials|intervals|applicants|options)/.+",
+    versions=(1,),
+    arrays=r"message|(?:batch|ambiguity|certificates|applicants|options)/.+",
     check=_require_known_terms,
 )
 PACKED_APART = ("applicants", "options", "message", "certificates")
@@ -51,23 +50,20 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
     import pandas as pd
 
     arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
-    told, moments = pack_set(batch.ambiguity)
-    arrays |= {f"ball/{name}": array for name, array in moments.items()}
+    ambiguity, moments = pack_set(batch.ambiguity)
+    arrays |= {f"ambiguity/{name}": array for name, array in moments.items()}
     proofs = pack_certificates(batch.certificates, batch.points, batch.ambiguity, batch.counts)
     arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
-    if batch.held_out is not None:
-        arrays |= {f"trials/{name}": array for name, array in batch.held_out.pack().items()}
     content = {
-        "version": OTHER_SETS if told else PAPERS_SET,
-        "terms": PlanTerms.of(batch.request, batch.basis).to_dict(),
+        "request": batch.request.to_dict(),
+        "basis": batch.basis.to_dict(),
+        "ambiguity": ambiguity,
+        "n_held_out": batch.n_held_out,
         "applicants": pack_frame(batch.applicants, "applicants", arrays),
         "options": pack_frame(batch.options, "options", arrays),
         "message": pack_values(pd.Series(batch.message, dtype=object), "message", arrays, "message"),
     }
-    if batch.intervals is not None:
-        content["intervals"], ends = batch.intervals.pack()
-        arrays |= {f"intervals/{name}": array for name, array in ends.items()}
-    return PLANS.pack(Archive(content | ({"ambiguity": told} if told else {}), arrays), compresslevel=1)
+    return PLANS.pack(Archive(content, arrays), compresslevel=1)
 
 
 def load(cls: type[Batch], path: Path) -> Batch:
@@ -94,29 +90,29 @@ def read(cls: type[Batch], source: Path | bytes, path: Path | None = None, budge
 
 
 def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -> Batch:
-    moments = {n.removeprefix("ball/"): arrays[n] for n in arrays if n.startswith("ball/")}
-    ambiguity = unpack_set(content["ambiguity"] if content["version"] == OTHER_SETS else {}, moments)
+    ambiguity = unpack_set(content["ambiguity"], _under("ambiguity/", arrays))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
     owner = read_positions(numbers["owner"], "owner", len(numbers["points"]), OPTION)
     counts = np.bincount(owner, minlength=len(applicants)).astype(np.intp)
-    proofs = {n.removeprefix("certificates/"): arrays[n] for n in arrays if n.startswith("certificates/")}
-    request, basis = PlanTerms.from_dict(content["terms"]).parts()
-    tried = {n.removeprefix("trials/"): arrays[n] for n in arrays if n.startswith("trials/")}
-    ends = {n.removeprefix("intervals/"): arrays[n] for n in arrays if n.startswith("intervals/")}
+    proofs = _under("certificates/", arrays)
     return cls(
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
         message=unpack_values(content["message"], "message", arrays).to_numpy(),
         ambiguity=ambiguity,
         certificates=unpack_certificates(proofs, numbers["points"], ambiguity, counts),
-        held_out=HeldOutRates.unpack(tried, len(applicants), len(numbers["owner"])),
-        intervals=Intervals.unpack(content.get("intervals"), ends, len(numbers["owner"])),
-        request=request,
-        basis=basis,
+        n_held_out=content["n_held_out"],
+        request=PlanRequest.from_dict(content["request"]),
+        basis=PlanBasis.from_dict(content["basis"]),
         **numbers,
     )
+
+
+def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays whose names begin with a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 PARTS = Format(

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.words import counted, rounded_down, rounded_up, visible
 from copa.plans.changes import Change
-from copa.plans.intervals import Intervals
-from copa.plans.rates import HeldOutRates
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.cells import as_text, is_missing, plain
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -189,25 +188,22 @@ def change_words(change: Change) -> str:
 
 def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
     """Say what holds within the intervals of a plan's options, or of one of them; "" where there are none."""
-    intervals = plan.intervals
-    if intervals is None or plan.n_options == 0:
+    chosen = slice(None) if option is None else slice(plan.position(option), option)
+    ranged = ~np.isnan(plan.at_least[chosen]).all(axis=1)
+    if not ranged.any():
         return ""
-    chosen = intervals if option is None else intervals.select(np.array([plan.position(option)]))
-    some = chosen.select(np.flatnonzero(~np.isnan(chosen.lower).all(axis=1)))
-    if len(some.levels) == 0:
-        return ""
-    holds = f"accepted today and {_kept_words(plan, some)}"
+    holds = f"accepted today and {_kept_words(plan, plan.interval_level[chosen][ranged])}"
     return (
         f"With any values in these ranges that the schema allows, also together, an option is {holds}. Effort, "
         "guarantee and plausibility are those of the values shown."
     )
 
 
-def _kept_words(plan: "PlanRecord", intervals: Intervals) -> str:
+def _kept_words(plan: "PlanRecord", levels: Array) -> str:
     """Say how sure options stay within their intervals."""
     what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
     asked = plan.request.guarantee
-    reached = intervals.levels >= asked
+    reached = levels >= asked
     whole = plan.request.objective != "level" or plan.request.guarantee_for != "each"
     if whole or not reached.any():
         return f"keeps the {what} that it has by itself"
@@ -273,36 +269,34 @@ def whole_words(plan: "PlanRecord") -> str:
 
 def tried_words(plan: "PlanRecord") -> str:
     """Say how many of the held-out refits accept the options; "" where there are none."""
-    rates = plan.held_out
-    if rates is None or plan.n_options == 0:
+    if plan.n_held_out == 0 or plan.n_options == 0:
         return ""
-    shares = [f"{_percent_down(share)} accept option {j}" for j, share in enumerate(rates.option_share, start=1)]
-    both = f"; {_percent_down(rates.all_share[0])} accept all of them" if plan.n_options > 1 else ""
+    shares = [f"{_percent_down(share)} accept option {j}" for j, share in enumerate(plan.expected_rate, start=1)]
+    both = f"; {_percent_down(plan.all_rate)} accept all of them" if plan.n_options > 1 else ""
     words = (
-        f"Expected rate: of {counted(rates.n_models, 'refit')} that the search did not go by, "
+        f"Expected rate: of {counted(plan.n_held_out, 'refit')} that the search did not go by, "
         f"{', '.join(shares)}{both}. This is a frequency, not a guarantee."
     )
-    return f"{words}{_fidelity_words(rates)}"
+    return f"{words}{_fidelity_words(plan)}"
 
 
 def rates_words(plan: "PlanRecord") -> str:
     """Say what the expected rates are that stand beside each option; "" where there are none."""
-    rates = plan.held_out
-    if rates is None or plan.n_options == 0:
+    if plan.n_held_out == 0 or plan.n_options == 0:
         return ""
-    both = f" {rounded_down(rates.all_share[0])} accept all of them." if plan.n_options > 1 else ""
+    both = f" {rounded_down(plan.all_rate)} accept all of them." if plan.n_options > 1 else ""
     return (
-        f"Expected rate: share of {counted(rates.n_models, 'refit')}, none of them used by the search, that accept the "
-        f"option.{both} This is a frequency, not a guarantee.{_fidelity_words(rates)}"
+        f"Expected rate: share of {counted(plan.n_held_out, 'refit')}, none of them used by the search, that accept "
+        f"the option.{both} This is a frequency, not a guarantee.{_fidelity_words(plan)}"
     )
 
 
-def _fidelity_words(rates: HeldOutRates) -> str:
-    if math.isnan(float(rates.fidelity[0])):
+def _fidelity_words(plan: "PlanRecord") -> str:
+    if math.isnan(plan.fidelity):
         return ""
     return (
         f" Near these options the local surrogate used by the search agrees with the model on "
-        f"{_percent_down(rates.fidelity[0])} of rows."
+        f"{_percent_down(plan.fidelity)} of rows."
     )
 
 

@@ -125,7 +125,6 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
     none = np.flatnonzero(batch.counts == 0)
     owner = np.concatenate([batch.owner, none])
     option = np.concatenate([option_numbers(batch), np.zeros(len(none), dtype=np.intp)])
-    rates = None if batch.held_out is None else batch.held_out.option_share
     order = np.lexsort((option, owner))
     place = np.concatenate([np.arange(len(batch.owner)), np.full(len(none), -1)])[order]
     owner, option = owner[order], option[order]
@@ -137,7 +136,7 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
             "plan_status": pd.array(batch.status[owner].tolist(), dtype="string"),
             "plan_message": pd.array(batch.message[owner].tolist(), dtype="string"),
             "option_guarantee": _where(has, batch.option_lower, place),
-            "option_expected_rate": np.full(len(has), np.nan) if rates is None else _where(has, rates, place),
+            "option_expected_rate": _where(has, batch.expected_rate, place),
             "any_guarantee": np.where(has, batch.any_lower[owner], np.nan),
             "all_guarantee": np.where(has, batch.lower[owner], np.nan),
             "option_effort": _where(has, batch.effort, place),

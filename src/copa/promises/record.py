@@ -187,7 +187,6 @@ def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool 
     numbers, people = option_numbers(batch)[rows].tolist(), people_of(batch)
     guarantees, owners = batch.option_lower[rows].tolist(), batch.owner[rows].tolist()
     ambiguity, proofs = set_digest(batch.ambiguity), dict[int, str]()
-    intervals = batch.intervals
     for k, owner in enumerate(owners):
         if owner not in proofs:
             proofs = {owner: certificate_digest(batch.certificates[owner], ambiguity)}
@@ -197,10 +196,16 @@ def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool 
             {
                 "certificate": proofs[owner],
                 "changed": np.flatnonzero(batch.changed[rows[k]]).tolist(),
-                "region": {} if intervals is None else intervals.of(int(rows[k])),
+                "region": _region(batch, int(rows[k])),
                 "row": cells[k],
             },
         )
+
+
+def _region(batch: PlanBatch, row: int) -> dict[str, tuple[float, float]]:
+    """Return the intervals of an option by column."""
+    ends = ((name, batch.interval(row, k)) for k, name in enumerate(batch.options.columns))
+    return {name: interval for name, interval in ends if interval is not None}
 
 
 def people_of(batch: PlanBatch) -> list[str]:

@@ -93,7 +93,6 @@ def _applicants(batch: "PlanBatch", strings: _Strings) -> Data:
 def _options(batch: "PlanBatch", strings: _Strings) -> Data:
     """Columns of the options and of their changes, the changes in the order of option and column."""
     flags = batch.changed
-    rates = batch.held_out
     option, column = np.nonzero(flags)
     changes = {name: np.zeros(len(option), dtype=np.int64) for name in ("title", "before", "after", "range")}
     for k in np.flatnonzero(flags.any(axis=0)).tolist():
@@ -105,7 +104,7 @@ def _options(batch: "PlanBatch", strings: _Strings) -> Data:
             "effort": [strings(f"{effort:.2f}") for effort in batch.effort.tolist()],
             "accepted": batch.accepted.astype(np.int64).tolist(),
             "lower": _thousandths(batch.option_lower),
-            "expected": [] if rates is None else _thousandths(rates.option_share),
+            "expected": _thousandths(batch.expected_rate) if batch.n_held_out else [],
             "unusual": [strings(unusual_words(share)) for share in batch.plausibility.tolist()],
             "counts": flags.sum(axis=1).tolist(),
         },
@@ -117,7 +116,7 @@ def _worded(batch: "PlanBatch", k: int, rows: Any, strings: _Strings) -> list[tu
     """What options change in the k-th column: numbers of title, value today, new value and range; for each row once."""
     name, schema = batch.options.columns[k], batch.basis.schema
     feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
-    ends = _ends(batch, name, rows)
+    ends = [batch.interval(row, k) for row in rows.tolist()]
     before = cells_of(batch.applicants.iloc[batch.owner[rows], k])
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}
     found = []
@@ -132,15 +131,6 @@ def _worded(batch: "PlanBatch", k: int, rows: Any, strings: _Strings) -> list[tu
             known[key] = tuple(map(strings, texts))
         found.append(known[key])
     return found
-
-
-def _ends(batch: "PlanBatch", name: str, rows: Any) -> list[tuple[float, float] | None]:
-    intervals = batch.intervals
-    if intervals is None or name not in intervals.columns:
-        return [None] * len(rows)
-    k = intervals.columns.index(name)
-    ends = zip(intervals.lower[rows, k].tolist(), intervals.upper[rows, k].tolist(), strict=True)
-    return [None if low != low else (low, high) for low, high in ends]  # noqa: PLR0124 - NaN
 
 
 def _today(batch: "PlanBatch", strings: _Strings) -> Data:

@@ -59,7 +59,7 @@ def promise(batch: PlanBatch) -> list[str]:
         sentences = [f"A guarantee of at least {level:g} means: {later} accept {whom}. {PROVEN}"]
     if batch.basis.subject in RESERVATIONS:
         sentences.append(RESERVATIONS[batch.basis.subject])
-    if batch.held_out is not None:
+    if batch.n_held_out:
         sentences.append(
             "The expected rate is the share of models retrained as a test that accept an option: a frequency."
         )

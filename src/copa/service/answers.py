@@ -70,7 +70,7 @@ def error_entry(label: Any, message: str) -> Entry:
 def _options(batch: "PlanBatch", own: dict[str, list[Any]]) -> list[Entry]:
     titles = _titles(batch.basis.schema)
     rows = table_columns(batch.options)
-    shares = None if batch.held_out is None else batch.held_out.option_share.tolist()
+    rates = batch.expected_rate.tolist()
     found = []
     for k, told in enumerate(option_entries(batch, own)):
         changes = []
@@ -85,7 +85,7 @@ def _options(batch: "PlanBatch", own: dict[str, list[Any]]) -> list[Entry]:
                 "row": {name: cells[k] for name, cells in rows.items()},
                 "changes": changes,
                 "guarantee": told["guarantee"],
-                "expected": None if shares is None else as_json(shares[k]),
+                "expected": as_json(rates[k]),
                 "effort": told["effort"],
                 "plausibility": told["plausibility"],
                 "accepted": told["accepted"],

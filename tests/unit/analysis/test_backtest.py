@@ -67,7 +67,7 @@ def test_what_is_said_is_what_a_planner_of_that_time_and_the_later_models_say(pa
     assert start.n_older == 2
     assert (start.n_applicants, start.n_served) == (len(batch), int((batch.status == "ok").sum()))
     assert start.guaranteed == batch.option_lower[own].mean()
-    assert start.expected == batch.held_out.option_share[own].mean()
+    assert start.expected == batch.expected_rate[own].mean()
     assert (start.radius, start.radius_source) == (ambiguity.radius, then.radius_source_)
     assert 0.0 < start.plain_effort < start.effort
 

@@ -103,15 +103,15 @@ def test_a_chance_holds_everywhere_in_the_ranges(full_plan):
     for option in (1, 2, 3):
         told = chance(full_plan, option)
         assert told <= full_plan.option_lower[option - 1]
-        assert told <= full_plan.intervals.levels[option - 1]
+        assert told <= full_plan.interval_level[option - 1]
 
 
 def test_the_lowest_chance_is_told_of_all_options(full_plan, settings):
-    levels = replace(full_plan.intervals, levels=np.array([0.83, 0.81, 0.89]))
-    alone = replace(full_plan.batch[full_plan.row : full_plan.row + 1], intervals=levels, option_lower=np.full(3, 0.95))
+    own = full_plan.batch[full_plan.row : full_plan.row + 1]
+    alone = replace(own, interval_level=np.array([0.83, 0.81, 0.89]), option_lower=np.full(3, 0.95))
     facts = letter_facts(alone[0], [1, 2, 3], [], left_out=False, settings=settings)
     assert facts["chance"] == "at least 81 of 100"
-    apart = replace(alone, intervals=replace(levels, levels=np.array([0.83, 0.5, 0.89])))
+    apart = replace(alone, interval_level=np.array([0.83, 0.5, 0.89]))
     facts = letter_facts(apart[0], [1, 2, 3], [], left_out=False, settings=settings)
     assert (facts["chance"], [option["chance"] for option in facts["options"]]) == (
         "", ["at least 83 of 100", "at least 5 of 10", "at least 89 of 100"],
@@ -120,8 +120,8 @@ def test_the_lowest_chance_is_told_of_all_options(full_plan, settings):
 
 def with_levels(plan, levels):
     """A plan whose options have these guarantees."""
-    known = replace(plan.intervals, levels=np.array(levels))
-    return replace(plan.batch[plan.row : plan.row + 1], intervals=known, option_lower=np.array(levels))[0]
+    own = plan.batch[plan.row : plan.row + 1]
+    return replace(own, interval_level=np.array(levels), option_lower=np.array(levels))[0]
 
 
 @pytest.mark.parametrize(

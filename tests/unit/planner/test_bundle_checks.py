@@ -69,11 +69,8 @@ def test_rounding_of_large_numbers_is_no_forgery(batch, planner):
 
 
 def with_other(batch, part, change):
-    """The batch with one column, or one of its intervals or rates, changed."""
-    holder, _, name = part.rpartition(".")
-    inner = getattr(batch, holder) if holder else batch
-    changed = replace(inner, **{name: change(getattr(inner, name))})
-    return replace(batch, **{holder: changed}) if holder else changed
+    """The batch with one column changed."""
+    return replace(batch, **{part: change(getattr(batch, part))})
 
 
 @pytest.mark.parametrize(
@@ -82,9 +79,9 @@ def with_other(batch, part, change):
         ("effort", lambda effort: 0.5 * effort, "effort"),
         ("change_effort", lambda effort: effort + 1e-6, "effort"),
         ("plausibility", lambda share: np.minimum(share + 0.1, 1.0), "plausibility"),
-        ("intervals.upper", lambda ends: ends + 0.5, "interval"),
-        ("intervals.lower", lambda ends: ends - 0.5, "interval"),
-        ("intervals.levels", lambda levels: levels + 0.05, "interval"),
+        ("at_most", lambda ends: ends + 0.5, "interval"),
+        ("at_least", lambda ends: ends - 0.5, "interval"),
+        ("interval_level", lambda levels: levels + 0.05, "interval"),
     ],
 )
 def test_a_forged_number_beside_the_bounds_is_found(batch, planner, part, change, what):
@@ -107,7 +104,7 @@ def forest_batch(forest):
 
 
 def test_plans_of_refits_have_no_faults(forest_batch, forest):
-    assert forest_batch.held_out is not None
+    assert forest_batch.n_held_out
     assert len(forest_batch.options) >= 2
     assert faults(forest_batch, forest) == []
 
@@ -115,9 +112,9 @@ def test_plans_of_refits_have_no_faults(forest_batch, forest):
 @pytest.mark.parametrize(
     ("part", "change"),
     [
-        ("held_out.option_share", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
-        ("held_out.all_share", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
-        ("held_out.n_models", lambda n_models: 10 * n_models),
+        ("expected_rate", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
+        ("all_rate", lambda shares: np.where(shares == 1.0, 0.5, 1.0)),
+        ("n_held_out", lambda n_held_out: 10 * n_held_out),
     ],
 )
 def test_a_forged_rate_or_number_of_refits_is_found(forest_batch, forest, part, change):

@@ -111,12 +111,12 @@ def test_an_option_marked_ok_reaches_the_level(batch):
 def test_held_out_fits_are_asked_about_the_rows_delivered(planner, batch):
     fits = planner.fitted_.held_out
     accepted = np.array([fit.estimator.predict(batch.options) for fit in fits])
-    assert batch.held_out.n_models == len(fits)
-    np.testing.assert_array_equal(batch.held_out.option_share, accepted.mean(axis=0))
+    assert batch.n_held_out == len(fits)
+    np.testing.assert_array_equal(batch.expected_rate, accepted.mean(axis=0))
     first = np.flatnonzero(batch.owner == batch.owner[0])
-    assert batch.held_out.all_share[batch.owner[0]] == accepted[:, first].all(axis=1).mean()
-    assert batch.held_out.any_share[batch.owner[0]] == accepted[:, first].any(axis=1).mean()
-    assert np.nanmean(batch.held_out.fidelity) > 0.65
+    assert batch.all_rate[batch.owner[0]] == accepted[:, first].all(axis=1).mean()
+    assert batch.any_rate[batch.owner[0]] == accepted[:, first].any(axis=1).mean()
+    assert np.nanmean(batch.fidelity) > 0.65
 
 
 def test_a_plan_does_not_depend_on_the_others_or_on_threads(planner, declined, batch):
@@ -132,10 +132,10 @@ def test_a_plan_does_not_depend_on_the_others_or_on_threads(planner, declined, b
 def test_a_saved_batch_keeps_its_trials(batch, tmp_path):
     batch.save(tmp_path / "plans.copa")
     loaded = copa.PlanBatch.load(tmp_path / "plans.copa")
-    np.testing.assert_array_equal(loaded.held_out.option_share, batch.held_out.option_share)
-    assert loaded[0].held_out.n_models == batch.held_out.n_models
+    np.testing.assert_array_equal(loaded.expected_rate, batch.expected_rate)
+    assert loaded[0].n_held_out == batch.n_held_out
     joined = copa.PlanBatch.concat([loaded[:2], loaded[2:]])
-    np.testing.assert_array_equal(joined.held_out.fidelity, batch.held_out.fidelity)
+    np.testing.assert_array_equal(joined.fidelity, batch.fidelity)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def by_lime(model, declined):
 
 
 def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):
-    assert by_lime.held_out is None
+    assert by_lime.n_held_out == 0
     assert by_lime.ambiguity.radius == pytest.approx(0.01 / np.sqrt(0.05))
     assert "surrogate" in by_lime[0].explain()
     assert model.predict(by_lime.options).all()

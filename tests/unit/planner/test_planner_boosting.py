@@ -85,7 +85,7 @@ def test_boosting_over_codes_gets_plans_that_keep_every_promise(data, library):
     assert broken(planner, declined, batch, favourable=True) == []
     assert np.isin(batch.status, ["ok", "fragile"]).all()
     assert (batch.status == "ok").sum() >= 6
-    assert batch.held_out.option_share.mean() > 0.6
+    assert batch.expected_rate.mean() > 0.6
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)

@@ -167,7 +167,7 @@ def test_an_expected_rate_is_planned_for(model, expected, declined):
     assert np.median(rates[ok]) < 0.95
     surer = loans.planner(model, guarantee=0.9).plan(declined)
     assert batch.effort.mean() < surer.effort.mean(), "what is no guarantee costs less"
-    refits = batch.held_out.option_share
+    refits = batch.expected_rate
     assert 0.8 < refits.mean() < 0.99
 
 
@@ -432,4 +432,4 @@ def test_models_that_are_refitted_one_by_one_get_by_with_few_refits(counted, ste
     counted.n_fits = 0
     planner = copa.RecoursePlanner(model, n_jobs=1, **settings).fit(table, labels)
     assert counted.n_fits <= 250
-    assert planner.plan(table[~model.predict(table)].iloc[:3]).held_out.n_models >= 40
+    assert planner.plan(table[~model.predict(table)].iloc[:3]).n_held_out >= 40

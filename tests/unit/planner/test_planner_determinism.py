@@ -14,8 +14,7 @@ from unit.planner import loans
 
 def essence(plan):
     """Everything a plan says, but the time it took."""
-    arrays = (plan.effort, plan.option_lower, plan.weights, plan.points)
-    arrays += (plan.intervals.lower, plan.intervals.upper)
+    arrays = (plan.effort, plan.option_lower, plan.weights, plan.points, plan.at_least, plan.at_most)
     numbers = (plan.lower, plan.upper, plan.any_lower, plan.gap, plan.highest_level)
     return (
         plan.label,

@@ -24,8 +24,9 @@ def drawn_inside(batch, options, n_rows):
     """So many rows of each of some options with numbers drawn from their intervals, on the steps of the columns."""
     rng, which = np.random.default_rng(0), np.repeat(options, n_rows)
     rows = batch.options.iloc[which].reset_index(drop=True)
-    for column, name in enumerate(batch.intervals.columns):
-        low, high = (ends[which, column] for ends in (batch.intervals.lower, batch.intervals.upper))
+    for column in np.flatnonzero(~np.isnan(batch.at_least).all(axis=0)):
+        name = batch.options.columns[column]
+        low, high = (ends[which, column] for ends in (batch.at_least, batch.at_most))
         step, own = batch.basis.schema[name].step, rows[name].to_numpy(dtype=np.float64)
         shares = np.clip(rng.uniform(-0.1, 1.1, len(which)), 0.0, 1.0)  # ends more often
         if step is None:
@@ -44,7 +45,7 @@ def broken(planner, batch, n_rows, options=None):
     strategy, options = planner.fitted_, np.arange(len(batch.owner)) if options is None else options
     which, rows = drawn_inside(batch, options, n_rows)
     points = strategy.points(rows, np.arange(len(rows)), batch.request.n_options)
-    good = batch.ambiguity.option_guarantees(points) >= batch.intervals.levels[which]
+    good = batch.ambiguity.option_guarantees(points) >= batch.interval_level[which]
     good &= strategy.model.accepts(rows)
     good &= strategy.schema.obeys(batch.applicants.iloc[batch.owner[which]], rows)
     return rows[~good].assign(option=which[~good]).to_dict("records")
@@ -57,7 +58,7 @@ def asking(planner, **settings):
 
 def widths(batch):
     """Widths of the intervals there are."""
-    widths = batch.intervals.upper - batch.intervals.lower
+    widths = batch.at_most - batch.at_least
     return widths[~np.isnan(widths)]
 
 
@@ -67,11 +68,13 @@ def test_rows_inside_the_intervals_of_linear_models_hold(planner, batch):
 
 
 def test_exactly_the_changed_numbers_have_intervals(batch):
-    names = list(batch.intervals.columns)
-    changed = batch.options[names].to_numpy() != batch.applicants.iloc[batch.owner][names].to_numpy()
-    np.testing.assert_array_equal(~np.isnan(batch.intervals.lower), changed)
-    inside = (batch.intervals.lower <= batch.options[names]) & (batch.options[names] <= batch.intervals.upper)
-    assert (inside.to_numpy() | ~changed).all()
+    names = [feature.name for feature in loans.SCHEMA.features if feature.is_numeric]
+    own, places = batch.applicants.iloc[batch.owner][names].to_numpy(), batch.options.columns.get_indexer(names)
+    changed = np.zeros(batch.options.shape, dtype=bool)
+    changed[:, places] = batch.options[names].to_numpy() != own
+    np.testing.assert_array_equal(~np.isnan(batch.at_least), changed)
+    inside = (batch.at_least[:, places] <= batch.options[names]) & (batch.options[names] <= batch.at_most[:, places])
+    assert (inside.to_numpy() | ~changed[:, places]).all()
 
 
 def test_options_keep_the_level_asked_for_or_their_own_if_that_is_lower(planner, declined):
@@ -79,8 +82,8 @@ def test_options_keep_the_level_asked_for_or_their_own_if_that_is_lower(planner,
     reached = sure.option_lower >= 0.99
     assert reached.any()
     assert not reached.all()
-    np.testing.assert_array_equal(sure.intervals.levels[reached], 0.99)
-    np.testing.assert_allclose(sure.intervals.levels[~reached], sure.option_lower[~reached] - ROUNDING, rtol=1e-12)
+    np.testing.assert_array_equal(sure.interval_level[reached], 0.99)
+    np.testing.assert_allclose(sure.interval_level[~reached], sure.option_lower[~reached] - ROUNDING, rtol=1e-12)
     assert broken(planner, sure, 20) == []
 
 
@@ -88,7 +91,7 @@ def test_options_keep_the_level_asked_for_or_their_own_if_that_is_lower(planner,
 def test_options_stay_as_sure_as_they_are_where_nothing_was_asked_of_each(planner, declined, settings):
     other = asking(planner, **settings)
     batch = other.plan(declined.iloc[:6])
-    np.testing.assert_allclose(batch.intervals.levels, np.maximum(batch.option_lower - ROUNDING, 0.0), rtol=1e-12)
+    np.testing.assert_allclose(batch.interval_level, np.maximum(batch.option_lower - ROUNDING, 0.0), rtol=1e-12)
     assert broken(other, batch, 20) == []
 
 
@@ -97,16 +100,15 @@ def test_an_expected_rate_is_kept_by_the_law_that_was_searched_by(planner, decli
     batch = expecting.plan(declined.iloc[:6])
     law = expecting.fitted_.expecting().parameters
     which, rows = drawn_inside(batch, np.arange(len(batch.owner)), 20)
-    assert (law.option_guarantees(expecting.fitted_.encode(rows)) >= batch.intervals.levels[which]).all()
+    assert (law.option_guarantees(expecting.fitted_.encode(rows)) >= batch.interval_level[which]).all()
     assert "keeps an expected rate of at least 0.9" in batch[0].explain()
 
 
 def test_intervals_end_where_the_applicant_may_go_no_further(model, planner, declined):
     near = loans.SCHEMA.replace(income={"max_change": {"up": 12.0}}, debt={"max_change": {"down": 10.0}})
     batch = loans.planner(model, schema=near, **loans.same_ball(planner), guarantee=0.5).plan(declined.iloc[:12])
-    own = batch.applicants.iloc[batch.owner]
-    rise = batch.intervals.upper - own[list(batch.intervals.columns)].to_numpy()
-    assert np.nanmax(rise[:, list(batch.intervals.columns).index("income")]) == 12.0
+    income = batch.options.columns.get_loc("income")
+    assert np.nanmax(batch.at_most[:, income] - batch.applicants.iloc[batch.owner]["income"].to_numpy()) == 12.0
     assert broken(planner, batch, 10) == []
 
 
@@ -130,7 +132,7 @@ def test_a_model_without_numbers_to_change_has_no_intervals(model, planner, decl
     fixed = loans.SCHEMA.replace(income={"immutable": True}, debt={"immutable": True})
     free = fixed.replace(age={"immutable": True}, job={"transitions": None})
     batch = loans.planner(model, schema=free, **loans.same_ball(planner), guarantee=0.5).plan(declined.iloc[:4])
-    assert batch.intervals is None or np.isnan(batch.intervals.lower).all()
+    assert np.isnan(batch.at_least).all()
 
 
 def test_single_precision_keeps_its_promise(planner, declined):
@@ -148,8 +150,8 @@ def test_binned_columns_have_whole_bins(declined):
     planner = loans.planner(model, schema=replace(loans.SCHEMA, rules=()), guarantee=0.6)
     batch = planner.plan(declined[~model.predict(declined)].iloc[:12])
     assert broken(planner, batch, 40) == []
-    income = batch.intervals.columns.index("income")
-    lower, upper = batch.intervals.lower[:, income], batch.intervals.upper[:, income]
+    income = batch.options.columns.get_loc("income")
+    lower, upper = batch.at_least[:, income], batch.at_most[:, income]
     known = ~np.isnan(lower)
     edges = np.ceil(2.0 * encoder.named_transformers_["kbinsdiscretizer"].bin_edges_[0]) / 2.0  # on the steps
     assert np.isin(lower[known], edges).all()
@@ -188,4 +190,4 @@ def test_models_that_are_not_linear_in_the_columns_have_no_intervals(declined):
         planner = loans.planner(model.fit(table, loans.outcomes(table)), n_models=8, guarantee=0.5)
         batch = planner.plan(declined.iloc[:4])
         assert len(batch.owner)
-        assert batch.intervals is None
+        assert np.isnan(batch.at_least).all()

@@ -71,12 +71,10 @@ def test_a_longer_way_to_the_edge_costs_more(by_hand):
 
 def test_the_interval_of_a_change_is_the_bin_of_the_option(by_hand):
     batch = by_hand.plan(pd.DataFrame({"months": [3], "income": [20.3]}))
-    interval = batch.intervals
-    place = interval.columns.index("months")
+    place = batch.options.columns.get_loc("months")
     ends = {6: 11, 12: 23, 24: 60}
     for k, months in enumerate(batch.options["months"]):
-        assert interval.lower[k, place] == months
-        assert interval.upper[k, place] == ends[months]
+        assert batch.interval(k, place) == (months, ends[months])
 
 
 def test_bins_of_a_fitted_transformer_are_kept_by_refits_and_the_basis_says_so(binned, by_hand):

@@ -24,7 +24,7 @@ def things(bank, loan_plans):
     return [
         *(bank, bank.schema_, bank.moments_, bank.fitted_, bank.fitted_.space, bank.fitted_.model),
         *(loan_plans, loan_plans[0], loan_plans.ambiguity, loan_plans.basis, loan_plans.request),
-        *(loan_plans.held_out, loan_plans.intervals, loan_plans.certificates),
+        loan_plans.certificates,
         *(bounds, bounds.certificate, bounds.certificate.worst_case(), bounds.certificate.verify()),
         copa.bounds.bound_plans(loan_plans.ambiguity, loan_plans.points, loan_plans.owner, len(loan_plans)),
         attribute(loan_plans[0], bank.fitted_),

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from copa.plans.rates import HeldOutRates
 from copa.plans.wording import UNUSUAL
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
@@ -95,12 +94,13 @@ def batches(loan_plans, black_box):
     """All statuses, efforts and plausibility by hand; plans of a linear model; plans of a black box."""
     german = german_batch()
     m, n = len(german.options), len(german)
-    rates = HeldOutRates(40, np.linspace(0.8765, 1.0, m), np.full(n, 0.8765), np.ones(n), np.full(n, np.nan))
+    rates = {"n_held_out": 40, "expected_rate": np.linspace(0.8765, 1.0, m)}
+    rates |= {"all_rate": np.full(n, 0.8765), "any_rate": np.ones(n)}
     flags = np.random.default_rng(0).random(german.options.shape)
-    hard = replace(german, held_out=rates, plausibility=np.linspace(0.05, 0.9999, m), change_effort=flags)
+    hard = replace(german, **rates, plausibility=np.linspace(0.05, 0.9999, m), change_effort=flags)
     none = replace(hard, lower=np.zeros(n), upper=np.full(n, 0.99999), option_lower=np.full(m, 1e-5))
     assert len(set(german.status)) == 6
-    assert black_box.held_out is not None
+    assert black_box.n_held_out
     assert len(black_box.options)
     return [german, hard, none, loan_plans[:10], black_box]
 
@@ -123,7 +123,7 @@ def check_card(card, plan, j):
     assert card.one("copa-head").text == f"Option {j + 1} effort {plan.effort[j]:.2f}"
     bar, *rate = [line.text for line in card.all("copa-line")]
     assert bar == f"guarantee {f'at least {down(least)}' if is_said(least) else 'none'}"
-    assert rate == ([] if plan.held_out is None else [f"expected rate {down(plan.held_out.option_share[j])}"])
+    assert rate == ([] if plan.n_held_out == 0 else [f"expected rate {down(plan.expected_rate[j])}"])
     assert 0.0 <= 100.0 * least - float(re.search(r"width:(.*)%", card.one("copa-fill").attrs["style"])[1]) < 0.1 + 1e-9
     status = next(box for box in card.inside if box.attrs.get("class") == "copa-small")
     assert ("✓ accepted today" in status.text) == bool(plan.accepted[j])
@@ -194,9 +194,9 @@ def test_sentences_say_the_numbers_of_the_plan(plans):
             assert block.startswith(f"Option {j + 1} (effort {plan.effort[j]:.2f})")
             said = re.search(r"with probability at least ([\d.]+) if", block)
             assert (said and said[1]) == (down(plan.option_lower[j]) if is_said(plan.option_lower[j]) else None)
-            if plan.held_out is not None:
+            if plan.n_held_out:
                 share = float(re.search(rf"([\d.]+)% accept option {j + 1}", text)[1])
-                assert 0.0 <= 100.0 * plan.held_out.option_share[j] - share < 0.1
+                assert 0.0 <= 100.0 * plan.expected_rate[j] - share < 0.1
         if plan.n_options > 1:
             told = re.search(r"The next model accepts at least one option with probability at least ([\d.]+)", text)
             assert (told and told[1].rstrip(".")) == (down(plan.any_lower) if is_said(plan.any_lower) else None)
@@ -210,10 +210,9 @@ def accounted(plan):
     for numbers in (plan.option_lower, plan.plausibility, [plan.any_lower, plan.lower, plan.highest_level]):
         known |= {down(number) for number in numbers if not np.isnan(number)}
     known |= {f"{effort:.2f}" for effort in plan.effort} | {up(plan.upper), f"{plan.request.guarantee:g}"}
-    if plan.held_out is not None:
-        held_out = plan.held_out
-        shares = [*held_out.option_share, *held_out.all_share, *held_out.fidelity]
-        known |= {str(held_out.n_models), *(down(share) for share in shares if not np.isnan(share))}
+    if plan.n_held_out:
+        shares = [*plan.expected_rate, plan.all_rate, plan.fidelity]
+        known |= {str(plan.n_held_out), *(down(share) for share in shares if not np.isnan(share))}
         known |= {f"{100 * float(down(share)):.4g}" for share in shares if not np.isnan(share)}
     texts = [
         str(plan.label),
@@ -252,7 +251,7 @@ def test_the_table_of_changes_has_the_numbers_of_the_batch(batches):
             numbers = [row[name] for name in ("effort", "guarantee", "accepted", "plausibility")]
             arrays = [batch.change_effort[m, k], batch.option_lower[m], batch.accepted[m], batch.plausibility[m]]
             np.testing.assert_array_equal(numbers, arrays)
-            ends = None if batch.intervals is None else batch.intervals.of(m).get(row["feature"])
+            ends = batch.interval(m, k)
             np.testing.assert_array_equal([row["at_least"], row["at_most"]], [np.nan, np.nan] if ends is None else ends)
         assert seen == {(int(m), int(k)) for m, k in zip(*np.nonzero(batch.changed), strict=True)}
 
@@ -262,10 +261,14 @@ def test_the_table_of_options_has_the_numbers_of_the_batch(batches):
         frame = batch.options_frame()
         assert frame["applicant"].tolist() == batch.applicants.index[batch.owner].tolist()
         assert frame["status"].tolist() == batch.status[batch.owner].tolist()
-        rates = np.full(len(batch.options), np.nan) if batch.held_out is None else batch.held_out.option_share
         first = [plan.breaks_first == j + 1 for plan in batch for j in range(plan.n_options)]
         numbers = [j + 1 for plan in batch for j in range(plan.n_options)]
-        expected = {"option": numbers, "guarantee": batch.option_lower, "expected_rate": rates, "effort": batch.effort}
+        expected = {
+            "option": numbers,
+            "guarantee": batch.option_lower,
+            "expected_rate": batch.expected_rate,
+            "effort": batch.effort,
+        }
         expected |= {"n_changes": [len(plan.changes(j + 1)) for plan in batch for j in range(plan.n_options)]}
         expected |= {"accepted": batch.accepted, "plausibility": batch.plausibility, "breaks_first": first}
         for name, values in expected.items():

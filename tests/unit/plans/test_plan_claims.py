@@ -90,7 +90,7 @@ CHANGES = [
     lambda d: d["applicants"][0]["factual"].update(age=99),
     lambda d: d["applicants"][0]["certificate"]["points"][0].__setitem__(1, 0.125),
     lambda d: d["applicants"][3].update(message=""),
-    lambda d: d["ball"].update(radius=0.01),
+    lambda d: d["ambiguity"].update(radius=0.01),
     lambda d: d["asked"].update(guarantee=0.9),
     lambda d: d["assumptions"].update(favourable="bad"),
     lambda d: d["applicants"].pop(),
@@ -118,7 +118,7 @@ def test_a_forged_digest_does_not_hide_a_false_claim(document):
 
 def test_claims_of_a_larger_ball_than_the_one_proven_for_are_violations(document):
     forged = copy.deepcopy(document)
-    forged["ball"]["radius"] = 0.5
+    forged["ambiguity"]["radius"] = 0.5
     assert violations(claims_of_document(forged)) != []
 
 
@@ -132,8 +132,8 @@ def test_a_document_without_certificates_proves_nothing(batch):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda d: d["ball"].pop("mean"),
-        lambda d: d["ball"].update(cov=[[1.0]]),
+        lambda d: d["ambiguity"].pop("mean"),
+        lambda d: d["ambiguity"].update(cov=[[1.0]]),
         lambda d: d["applicants"][0]["certificate"].pop("blocks"),
         lambda d: d["applicants"][0]["certificate"].update(matrix="x"),
         lambda d: d["applicants"].__setitem__(0, 7),
@@ -151,7 +151,7 @@ def test_a_damaged_document_is_a_data_error(document, change):
     ("change", "words"),
     [
         ({"format": "cake"}, "not a document of plans"),
-        ({"version": 9}, "version 9 of the document cannot be read, only 1 and 2; update COPA"),
+        ({"version": 9}, "version 9 of the document cannot be read, only 1; update COPA"),
         ({"applicants": None}, "no list of applicants"),
     ],
 )

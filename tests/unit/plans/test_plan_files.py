@@ -106,7 +106,7 @@ def test_column_labels_need_not_be_text(tmp_path):
     batch = german_batch()
     tables = {"applicants": batch.applicants.assign(**{"7": 1}), "options": batch.options.assign(**{"7": 1})}
     tables = {name: table.rename(columns={"7": 7}).rename_axis(columns="what") for name, table in tables.items()}
-    replace(batch, **tables, change_effort=None).save(tmp_path / "labels.copa")
+    replace(batch, **tables, change_effort=None, at_least=None, at_most=None).save(tmp_path / "labels.copa")
     loaded = PlanBatch.load(tmp_path / "labels.copa")
     assert loaded.applicants.columns[-1] == 7
     assert loaded.options.columns.name == "what"
@@ -182,20 +182,20 @@ def test_members_of_other_names_are_refused(saved, tmp_path):
 
 def test_a_newer_version_says_to_update(saved, tmp_path):
     content = members(saved)
-    newer = json.loads(content["plans.json"]) | {"version": 4, "cells": "moved"}
+    newer = json.loads(content["plans.json"]) | {"version": 2, "cells": "moved"}
     path = write(tmp_path / "newer.copa", content | {"plans.json": json.dumps(newer)})
     with pytest.raises(
         copa.DataError,
-        match="version 4 of the format copa-plan-file, and this copa reads 2 and 3; update",
+        match="version 2 of the format copa-plan-file, and this copa reads 1; update",
     ):
         PlanBatch.load(path)
 
 
 def test_an_older_version_says_to_save_again(saved, tmp_path):
     content = members(saved)
-    older = json.loads(content["plans.json"]) | {"version": 1}
+    older = json.loads(content["plans.json"]) | {"version": 0}
     path = write(tmp_path / "older.copa", content | {"plans.json": json.dumps(older)})
-    with pytest.raises(copa.DataError, match="version 1 of the format copa-plan-file, and this copa reads 2 and 3; s"):
+    with pytest.raises(copa.DataError, match="version 0 of the format copa-plan-file, and this copa reads 1; save it"):
         PlanBatch.load(path)
 
 
@@ -277,7 +277,7 @@ ARRAY_CHANGES = [
     lambda arrays: arrays.update({"batch/owner": np.array([0, 0, 0, 2, 2, 99])}),
     lambda arrays: arrays.update({"batch/owner": np.array([0, 0, 0, 2, 2, -1])}),
     lambda arrays: arrays.update({"batch/effort": np.array([None] * 6, dtype=object)}),
-    lambda arrays: arrays.update({"ball/cov": -arrays["ball/cov"]}),
+    lambda arrays: arrays.update({"ambiguity/cov": -arrays["ambiguity/cov"]}),
     lambda arrays: arrays.update({"certificates/rows/3": np.array([1])}),
     lambda arrays: arrays.update({"certificates/blocks/3": arrays["certificates/blocks/3"][:, :1]}),
     lambda arrays: arrays.update({"applicants/1": arrays["applicants/1"][:3]}),
@@ -286,9 +286,9 @@ CONTENT_CHANGES = [
     lambda plans: plans["applicants"]["cells"][1].update(kind="pickle"),
     lambda plans: plans["applicants"]["cells"].pop(),
     lambda plans: plans["applicants"]["index"].update(kind="range"),
-    lambda plans: plans["terms"].update(cost=7),
-    lambda plans: plans["terms"]["schema"].update(version=9),
-    lambda plans: plans["terms"].pop("guarantee"),
+    lambda plans: plans["request"].update(cost=7),
+    lambda plans: plans["basis"]["schema"].update(version=9),
+    lambda plans: plans["request"].pop("guarantee"),
     lambda plans: plans.update(applicants=None),
     lambda plans: plans.update(applicants=[[]]),
 ]
@@ -312,17 +312,17 @@ UNFORGED_ARRAY_CHANGES = [
     lambda arrays: arrays["batch/points"].__setitem__((0, 1), 1.25),
     lambda arrays: arrays["batch/effort"].__setitem__(0, 7.5),
     lambda arrays: arrays["batch/accepted"].__setitem__(0, ~arrays["batch/accepted"][0]),
-    lambda arrays: arrays["ball/mean"].__setitem__(0, arrays["ball/mean"][0] + 1e-9),
-    lambda arrays: arrays.update({"ball/radius": np.float64(0.01)}),
+    lambda arrays: arrays["ambiguity/mean"].__setitem__(0, arrays["ambiguity/mean"][0] + 1e-9),
+    lambda arrays: arrays.update({"ambiguity/radius": np.float64(0.01)}),
     lambda arrays: arrays["certificates/penalties/3"].__setitem__(0, 0.0),
     lambda arrays: arrays["options/1"].__setitem__(0, arrays["options/1"][0] + 1),
     lambda arrays: arrays.update({"batch/effort": arrays["batch/effort"].astype(np.float32)}),
 ]
 UNFORGED_CONTENT_CHANGES = [
-    lambda plans: plans["terms"].update(guarantee=0.99),
-    lambda plans: plans["terms"].update(favourable="bad"),
-    lambda plans: plans["terms"]["schema"]["columns"]["age"].pop("immutable"),
-    lambda plans: plans["terms"]["schema"]["columns"].update(age=plans["terms"]["schema"]["columns"].pop("age")),
+    lambda plans: plans["request"].update(guarantee=0.99),
+    lambda plans: plans["basis"].update(favourable="bad"),
+    lambda plans: plans["basis"]["schema"]["columns"]["age"].pop("immutable"),
+    lambda plans: plans["basis"]["schema"]["columns"].update(age=plans["basis"]["schema"]["columns"].pop("age")),
     lambda plans: plans["message"]["distinct"].__setitem__(0, "all is well"),
     lambda plans: plans.update(digest="sha256:" + "0" * 64),
     lambda plans: plans.pop("digest"),

@@ -1,4 +1,4 @@
-"""Intervals of options: the record, and all that shows it."""
+"""Intervals of options: their columns, and all that shows them."""
 
 import json
 from dataclasses import replace
@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copa.exceptions import DataError, InvalidInputError
+from copa.exceptions import InvalidInputError
 from copa.plans import Change, PlanBatch
-from copa.plans.intervals import Intervals
 from copa.plans.wording import change_words, ranges_words
 from copa.plans.writers import written_table
 from copa.schema import Feature
@@ -19,19 +18,22 @@ MONTHS = Feature("months", "integer", lower=4, upper=72)
 PRICE = Feature("price", "numeric", lower=0.0, upper=1000.0, step=250.0, special=(-9.0,), missing="may_change")
 
 
-def intervals(level=0.6, **changes):
-    """Of the six options of the German batch, two of which change the amount."""
-    ends = {
-        "lower": np.array([[10, NAN], [NAN, 1500], [20, NAN], [20, 10000], [12, 11000], [18, 2000]], dtype=float),
-        "upper": np.array([[18, NAN], [NAN, 2000], [24, NAN], [22, 10500], [12, 12000], [18, 3000]], dtype=float),
-        "levels": np.full(6, level),
-    }
-    return Intervals(("duration", "amount"), **(ends | changes))
+LOWER = np.array([[10, NAN], [NAN, 1500], [20, NAN], [20, 10000], [12, 11000], [18, 2000]], dtype=float)
+UPPER = np.array([[18, NAN], [NAN, 2000], [24, NAN], [22, 10500], [12, 12000], [18, 3000]], dtype=float)
+COLUMNS = ("at_least", "at_most", "interval_level")
+
+
+def ranged_batch(lower=LOWER, upper=UPPER, levels=(0.6,) * 6, **changes):
+    """The German batch with intervals of the durations and amounts of its six options."""
+    batch = german_batch(**changes)
+    ends = np.full((2, *batch.options.shape), NAN)
+    ends[..., [batch.options.columns.get_loc(name) for name in ("duration", "amount")]] = lower, upper
+    return replace(batch, at_least=ends[0], at_most=ends[1], interval_level=np.array(levels))
 
 
 @pytest.fixture(scope="module")
 def batch():
-    return replace(german_batch(), intervals=intervals())
+    return ranged_batch()
 
 
 @pytest.mark.parametrize(
@@ -89,22 +91,22 @@ def test_a_plan_says_what_holds_in_its_ranges(batch):
     ],
 )
 def test_the_level_that_is_kept_is_said(levels, changes, words):
-    some = replace(german_batch(**changes), intervals=intervals(levels=np.array(levels)))
+    some = ranged_batch(levels=levels, **changes)
     assert f"accepted today and {words}." in ranges_words(some[0])
 
 
 def test_without_intervals_nothing_is_said():
     plan = german_batch()[0]
-    assert plan.intervals is None
+    assert np.isnan(plan.at_least).all()
     assert ranges_words(plan) == ""
     assert plan.changes(1)[0].interval is None
     assert "→" in plan._repr_html_()
     assert "between 10" not in plan._repr_html_()
 
 
-def test_an_option_without_intervals_is_not_spoken_of(batch):
+def test_an_option_without_intervals_is_not_spoken_of():
     nothing = np.full((6, 2), NAN)
-    plan = replace(batch, intervals=intervals(lower=nothing, upper=nothing))[0]
+    plan = ranged_batch(nothing, nothing)[0]
     assert ranges_words(plan) == ranges_words(plan, 1) == ""
 
 
@@ -140,59 +142,36 @@ def test_the_table_of_options_words_the_ranges(batch):
 
 def test_parts_of_a_batch_keep_their_intervals(batch):
     chosen = batch.select([2, 0])
-    assert chosen.intervals.of(2) == batch.intervals.of(0) == {"duration": (10.0, 18.0)}
+    duration = batch.options.columns.get_loc("duration")
+    assert chosen.interval(2, duration) == batch.interval(0, duration) == (10.0, 18.0)
     again = PlanBatch.concat([batch[:2], batch[2:]])
-    for name in ("lower", "upper", "levels"):
-        np.testing.assert_array_equal(getattr(again.intervals, name), getattr(batch.intervals, name))
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(again, name), getattr(batch, name))
 
 
 def test_a_batch_without_intervals_beside_one_with_them(batch):
-    both = PlanBatch.concat([replace(batch, intervals=None), batch])
+    both = PlanBatch.concat([german_batch(), batch])
     assert both[0].changes(1)[0].interval is None
     assert both[len(batch)].changes(1)[0].interval == (10.0, 18.0)
-    assert PlanBatch.concat([german_batch(), german_batch()]).intervals is None
-
-
-def test_intervals_of_other_columns_do_not_go_into_one_batch(batch):
-    others = replace(batch, intervals=replace(intervals(), columns=("amount", "duration")))
-    with pytest.raises(InvalidInputError, match="of the same columns"):
-        PlanBatch.concat([batch, others])
 
 
 def test_a_file_holds_the_intervals(tmp_path, batch):
     batch.save(tmp_path / "plans.copa")
-    read = PlanBatch.load(tmp_path / "plans.copa").intervals
-    assert read.columns == ("duration", "amount")
-    for name in ("lower", "upper", "levels"):
-        np.testing.assert_array_equal(getattr(read, name), getattr(batch.intervals, name))
-    german_batch().save(tmp_path / "none.copa")
-    assert PlanBatch.load(tmp_path / "none.copa").intervals is None
-
-
-def test_a_file_with_too_few_intervals_is_damaged(monkeypatch, tmp_path, batch):
-    path = tmp_path / "plans.copa"
-    short = {name: getattr(batch.intervals, name)[:3] for name in ("lower", "upper", "levels")}
-    monkeypatch.setattr(Intervals, "pack", lambda _: ({"columns": ["duration", "amount"]}, short))
-    batch.save(path)
-    with pytest.raises(DataError, match="one row per option, 6, got 3"):
-        PlanBatch.load(path)
+    read = PlanBatch.load(tmp_path / "plans.copa")
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(read, name), getattr(batch, name))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"lower": np.zeros((6, 3))}, "must have shape"),
-        ({"lower": np.zeros(6)}, "one row of ends"),
-        ({"lower": np.full((6, 2), 1e9)}, "must not be above"),
-        ({"lower": np.full((6, 2), NAN)}, "missing alone"),
-        ({"levels": np.zeros(5)}, "one row of ends"),
+        ({"at_least": np.zeros((6, 3))}, "at_least must have a number for each cell"),
+        ({"at_most": np.zeros(6)}, "at_most must have a number for each cell"),
+        ({"at_least": np.full((6, 20), 1e9)}, "must not be above"),
+        ({"at_least": np.full((6, 20), NAN)}, "missing alone"),
+        ({"interval_level": np.zeros(5)}, r"interval_level must hold one number per option, shape \(6,\)"),
     ],
 )
-def test_what_is_no_interval_is_refused(changes, words):
+def test_what_is_no_interval_is_refused(batch, changes, words):
     with pytest.raises(InvalidInputError, match=words):
-        intervals(**changes)
-
-
-def test_a_batch_needs_intervals_for_each_of_its_options():
-    with pytest.raises(InvalidInputError, match="one row per option, 6, got 2"):
-        replace(german_batch(), intervals=intervals().select(np.array([0, 1])))
+        replace(batch, **changes)

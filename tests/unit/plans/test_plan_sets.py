@@ -2,7 +2,6 @@
 
 import copy
 import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from copa.plans.document import (
 )
 from copa.plans.storage import PLANS, pack
 from copa.plans.wording import around_radius, condition
+from copa.uncertainty.ambiguity import MomentBall
 from copa.uncertainty.location_set import LocationSet
 from unit.bounds.pairs import BUILT_IN
 from unit.plans.plan_batches import german_batch
@@ -51,8 +51,7 @@ def test_a_document_is_proven_and_says_what_it_assumes(batch):
     assert violations(claims_of_document(content)) == []
     assert list(assumption_violations(content)) == []
     assert batch.ambiguity.in_words() in content["assumptions"]["in_words"]
-    exact = batch.ambiguity.family == "any" and "ball" in content
-    assert content["version"] == (1 if exact else 2)
+    exact = isinstance(batch.ambiguity, MomentBall) and batch.ambiguity.family == "any"
     assert ("family" in content["assumptions"]) != exact
 
 
@@ -74,15 +73,6 @@ def test_claims_of_a_family_that_assumes_more_are_violations_in_this_one(name):
     content = json.loads(surer.to_json(certificates=True))
     content["ambiguity"]["family"] = "unimodal"
     assert any("is claimed" in violation for violation in violations(claims_of_document(content)))
-
-
-@pytest.mark.parametrize(("name", "version"), [("ball-any", 2), ("ball-unimodal", 3), ("one at a time-any", 3)])
-def test_plans_of_another_set_have_a_version_that_earlier_readers_refuse(name, version, tmp_path):
-    german_batch(read=BUILT_IN[name]).save(tmp_path / "plans.copa")
-    with zipfile.ZipFile(tmp_path / "plans.copa") as archive:
-        content = json.loads(archive.read("plans.json"))
-    assert content["version"] == version
-    assert ("ambiguity" in content) == (version == 3)
 
 
 FORMS = {"any": "", "unimodal": "others are rarer the further away", "gaussian": "is normally distributed"}

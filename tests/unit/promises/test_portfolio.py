@@ -22,7 +22,7 @@ def risk(bank, loan_plans):
 def test_shares_are_those_of_the_refits_on_thirds(bank, loan_plans, risk):
     accepted = loan_plans.points @ bank.fitted_.thirds.T >= 0.0
     assert risk.shares == pytest.approx(1.0 - accepted.mean(axis=0))
-    assert risk.mean == pytest.approx(1.0 - loan_plans.held_out.option_share.mean())
+    assert risk.mean == pytest.approx(1.0 - loan_plans.expected_rate.mean())
     assert risk.n_promises == len(loan_plans.options)
 
 

@@ -62,11 +62,11 @@ def test_both_ends_of_a_range_are_said_and_recorded(small, encoder):
     said = [json.loads(row.content)["region"] for row in query(small, "SELECT content FROM personal ORDER BY seq")]
     words = [change.range_text for plan in batch for j in range(plan.n_options) for change in plan.changes(j + 1)]
     assert not [text for text in words if text.startswith("at ")]
-    assert said == [{} if batch.intervals is None else _listed(batch.intervals.of(k)) for k in range(len(batch.owner))]
+    assert said == [_ends(plan, option) for plan in batch for option in range(1, plan.n_options + 1)]
 
 
-def _listed(ends):
-    return {name: list(end) for name, end in ends.items()}
+def _ends(plan, option):
+    return {change.column: list(change.interval) for change in plan.changes(option) if change.interval is not None}
 
 
 def test_the_gate_says_that_promises_are_tried_at_their_rows_only():

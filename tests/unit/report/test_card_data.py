@@ -69,8 +69,8 @@ def test_the_data_say_of_every_plan_what_the_notebook_says(german):
 
 
 def test_plans_of_a_planner_with_intervals_and_rates_are_said_alike(loan_plans):
-    assert loan_plans.held_out is not None
-    assert loan_plans.intervals is not None
+    assert loan_plans.n_held_out
+    assert not np.isnan(loan_plans.at_least).all()
     require_same(loan_plans)
 
 

@@ -31,7 +31,7 @@ def test_the_answer_is_the_planners_own_plan(bank, client, declined, people):
     assert [option["row"] for option in options] == banks.rows_of(batch.options)
     for name, numbers in (("guarantee", batch.option_lower), ("effort", batch.effort)):
         np.testing.assert_array_equal([option[name] for option in options], numbers)
-    np.testing.assert_array_equal([option["expected"] for option in options], batch.held_out.option_share)
+    np.testing.assert_array_equal([option["expected"] for option in options], batch.expected_rate)
     for i, entry in enumerate(answer["plans"]):
         if entry["options"]:
             assert (entry["any"], entry["all"], entry["upper"]) == (batch.any_lower[i], batch.lower[i], batch.upper[i])
@@ -39,7 +39,7 @@ def test_the_answer_is_the_planners_own_plan(bank, client, declined, people):
     told = [(change["column"], change["from"], change["to"]) for change in options[0]["changes"]]
     assert told == [tuple(change) for change in first]
     ends = {change["column"]: (change["at_least"], change["at_most"]) for change in options[0]["changes"]}
-    assert {name: end for name, end in ends.items() if end != (None, None)} == batch.intervals.of(0)
+    assert ends == {change.column: (change.at_least, change.at_most) for change in first}
     assert answer["asked"]["guarantee"] == bank.guarantee
     assert answer["asked"]["assumption"].startswith("Assumption: ")
 

@@ -11,8 +11,7 @@ from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.planner.strategies.obstacles import out_of_reach
-from copa.plans.intervals import Intervals
-from copa.plans.rates import HeldOutRates
+from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows
@@ -237,7 +236,7 @@ class Strategy(ABC):
         n_applicants: int,  # noqa: ARG002
         n_jobs: int | None,  # noqa: ARG002
         fidelity: Array | None = None,  # noqa: ARG002
-    ) -> HeldOutRates | None:
+    ) -> ExpectedRates | None:
         """Shares of refits that accept options and that the search did not go by; None where there are no such refits.
 
         Parameters

@@ -27,7 +27,7 @@ from copa.planner.strategies.exploration import build_in_turns
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
 from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
-from copa.plans.rates import HeldOutRates
+from copa.plans.records import ExpectedRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
 from copa.schema import FeatureSchema
@@ -217,11 +217,10 @@ class Boundary(BlackBoxStrategy):
         n_applicants: int,
         n_jobs: int | None,  # noqa: ARG002 - the points are their scores
         fidelity: Array | None = None,
-    ) -> HeldOutRates:
+    ) -> ExpectedRates:
         """Shares of the held-out refits that accept options."""
         accepted = options.points.T >= 0.0
-        unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
-        return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
+        return ExpectedRates.of_answers(accepted, options.owner, n_applicants, fidelity)
 
     def explain(
         self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution

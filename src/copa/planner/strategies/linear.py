@@ -20,7 +20,7 @@ from copa.planner.strategies.option_intervals import find_intervals
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans
-from copa.plans.intervals import Intervals
+from copa.plans.records import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions

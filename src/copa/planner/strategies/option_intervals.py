@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa.planner.strategies.base import ROUNDING
 from copa.plans.changes import differs
-from copa.plans.intervals import Intervals
+from copa.plans.records import Intervals
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
 from copa.search.boxes import Boxes, Flags
@@ -74,7 +74,7 @@ def find_intervals(
     asked = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
     goals = Goals(ambiguity, asked, np.full(len(levels), floor)).arrays()
     boxes = grow_to_level(space, boxes, options.points, space.slack(options.table), goals)
-    return _intervals(judge, _checked(judge, boxes), levels)
+    return _intervals(judge, _checked(judge, boxes), levels, options.table)
 
 
 class _Judge:
@@ -192,13 +192,15 @@ def _numbers(features: Sequence[Feature], table: "pd.DataFrame") -> Array:
     return np.nan_to_num(np.stack(columns, axis=1)) if columns else np.zeros((len(table), 0))
 
 
-def _intervals(judge: _Judge, boxes: Boxes, levels: Array) -> Intervals:
-    """The boxes, and the bins, by column."""
+def _intervals(judge: _Judge, boxes: Boxes, levels: Array, table: "pd.DataFrame") -> Intervals:
+    """The boxes, and the bins, in the columns of the options."""
     features, ends = judge.strategy.space.numeric, (boxes.lower, boxes.upper)
     if judge.strategy.space.edges:
         features += _binned(judge.strategy)
         bins = judge.bins(boxes)
         ends = np.hstack([ends[0], bins[0]]), np.hstack([ends[1], bins[1]])
     changed = judge.changed(features)
-    lower, upper = (np.where(changed, end, np.nan) for end in ends)
-    return Intervals(tuple(feature.name for feature in features), lower, upper, levels)
+    at_least, at_most = np.full(table.shape, np.nan), np.full(table.shape, np.nan)
+    places = [table.columns.get_loc(feature.name) for feature in features]
+    at_least[:, places], at_most[:, places] = (np.where(changed, end, np.nan) for end in ends)
+    return Intervals(at_least, at_most, levels)

@@ -27,7 +27,7 @@ from copa.planner.strategies.next_parameters import (
 )
 from copa.planner.strategies.options import Options
 from copa.planner.strategies.storage import damaged, require_parts
-from copa.plans.rates import HeldOutRates
+from copa.plans.records import ExpectedRates
 from copa.schema import FeatureSchema
 from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
@@ -143,13 +143,12 @@ class Parametric(Strategy):
         n_applicants: int,
         n_jobs: int | None,  # noqa: ARG002 - one product
         fidelity: Array | None = None,
-    ) -> HeldOutRates | None:
+    ) -> ExpectedRates | None:
         """Shares of the refits on thirds that accept options."""
         if len(self.thirds) == 0:
             return None
         accepted = (options.points[:, None] @ self.thirds.T)[:, 0].T >= 0.0  # one product per row
-        unknown = np.full(n_applicants, np.nan) if fidelity is None else fidelity
-        return HeldOutRates.count(accepted, options.owner, n_applicants, unknown)
+        return ExpectedRates.of_answers(accepted, options.owner, n_applicants, fidelity)
 
     @abstractmethod
     def chooser(self, applicants: Applicants) -> Chooser:
