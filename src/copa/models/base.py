@@ -14,6 +14,7 @@ from copa._core.reading import is_number
 from copa._core.words import hint, require_text, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.decisions import accepts
+from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,9 +99,9 @@ class Model(ABC):
             return np.zeros(0, dtype=bool)
         return accepts(self.estimator, self.as_input(frame), self.favourable, self.threshold)
 
-    def accepts_directly(self, frame: "pd.DataFrame") -> Flags:
-        """What `accepts` says, by the shortest way there is, (N,): of rows that nobody is given."""
-        return self.accepts(frame)
+    def accepts_directly(self, rows: "pd.DataFrame | ReadTable") -> Flags:
+        """Return what `accepts` says, by the shortest way there is, (N,): of rows that nobody is given."""
+        return self.accepts(rows.frame if isinstance(rows, ReadTable) else rows)
 
     def read_labels(self, y: Any, n_rows: int) -> npt.NDArray[Any]:
         """Return the labels of training rows, or say which one the model does not know.

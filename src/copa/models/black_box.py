@@ -10,8 +10,8 @@ from copa._core.arrays import Array
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
-from copa.models.direct import RawCells
 from copa.models.direct_classifier import DirectClassifier
+from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,24 +82,19 @@ class BlackBox(Model):
         smallest = float(away[away > 0.0].min(initial=1.0))
         return replace(self, sharpest=float(np.clip(0.5 * smallest, FINEST, COARSEST)))
 
-    def scores(self, frame: "pd.DataFrame", cells: RawCells | None = None) -> Array:
+    def scores(self, rows: "pd.DataFrame | ReadTable") -> Array:
         """Log-odds of the favourable label beyond those of the threshold, (N,): accepted from zero on.
 
         Where `predict` decides, the threshold is one half, and of two labels as probable as each other it takes the
         first.
-
-        Parameters
-        ----------
-        frame : DataFrame
-        cells : RawCells, optional
-            Of the same table, where several models are asked about it.
         """
-        if len(frame) == 0:
+        table = ReadTable.of(rows)
+        if len(table) == 0:
             return np.zeros(0)
-        self.calls.count(len(frame))
-        found = self._direct.probabilities(RawCells(frame) if cells is None else cells)
+        self.calls.count(len(table))
+        found = self._direct.probabilities(table)
         if found is None:
-            found = np.asarray(self.estimator.predict_proba(self.as_input(frame)), dtype=np.float64)
+            found = np.asarray(self.estimator.predict_proba(self.as_input(table.frame)), dtype=np.float64)
         chance = found[:, self.position]
         cut = 0.5 if self.threshold is None else self.threshold
         scores = log_odds(chance, self.sharpest) - float(np.log(cut / (1.0 - cut)))

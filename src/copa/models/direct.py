@@ -1,59 +1,36 @@
 """What common transformers make of a table, computed from its cells: the same bits, without their checks of every call.
 
 A call of a pipeline costs milliseconds before it looks at a row, and refits of a black box are called thousands of
-times about the same rows. So the cells of a table are read once (`RawCells`), and what a fitted encoder or scaler does
+times about the same rows. So the cells of a table are read once (`ReadTable`), and what a fitted encoder or scaler does
 with them is looked up in its attributes. Other transformers, and cells that the pipeline may refuse, are left to it. Of
 every pipeline the first rows are encoded both ways, and it is trusted only if all bits are the same.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.schema.columns import distinct_entries
-
-if TYPE_CHECKING:
-    import pandas as pd
+from copa.schema.columns import ReadColumn, ReadTable
 
 COMPARED = 64  # rows that a pipeline and what stands for it must agree on
 NOWHERE = -1  # column of a value that is encoded by zeros
 Step = Callable[[Array], Array]
 
 
-class RawCells:
-    """The cells of a table, each column read once, for as many models as are asked about them.
+def plain_numbers(column: ReadColumn) -> Array | None:
+    """Return a column of whole numbers or of double precision as floats; None for any other."""
+    plain = isinstance(column.dtype, np.dtype) and (column.dtype.kind in "iu" or column.dtype == np.float64)
+    return column.numbers if plain else None
 
-    Parameters
-    ----------
-    frame : DataFrame
-    """
 
-    def __init__(self, frame: "pd.DataFrame") -> None:
-        self.frame = frame
-        self._numbers: dict[str, Array | None] = {}
-        self._entries: dict[str, tuple[Indices, list[Any]] | None] = {}
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def numbers(self, name: str) -> Array | None:
-        """A column of whole numbers or of double precision as floats; None for any other."""
-        if name not in self._numbers:
-            column = self.frame[name]
-            plain = isinstance(column.dtype, np.dtype) and (column.dtype.kind in "iu" or column.dtype == np.float64)
-            self._numbers[name] = column.to_numpy(dtype=np.float64) if plain else None
-        return self._numbers[name]
-
-    def entries(self, name: str) -> tuple[Indices, list[Any]] | None:
-        """Which of a list of entries each row holds; None where one is missing, or is no text or whole number."""
-        if name not in self._entries:
-            positions, distinct = distinct_entries(self.frame[name])
-            plain = all(isinstance(entry, (str, int, np.integer)) for entry in distinct)
-            self._entries[name] = (positions, distinct) if plain and not (positions < 0).any() else None
-        return self._entries[name]
+def plain_entries(column: ReadColumn) -> tuple[Indices, list[Any]] | None:
+    """Return which of a list of entries each row holds; None where one is missing, or is no text or whole number."""
+    positions, distinct = column.entries
+    plain = all(isinstance(entry, (str, int, np.integer)) for entry in distinct)
+    return (positions, distinct) if plain and not (positions < 0).any() else None
 
 
 @dataclass(frozen=True)
@@ -63,8 +40,8 @@ class _Numbers:
     names: tuple[str, ...]
     steps: tuple[Step, ...]
 
-    def encode(self, cells: RawCells) -> Array | None:
-        columns = [cells.numbers(name) for name in self.names]
+    def encode(self, table: ReadTable) -> Array | None:
+        columns = [plain_numbers(table[name]) for name in self.names]
         found = [column for column in columns if column is not None]
         if len(found) < len(columns):
             return None
@@ -83,10 +60,10 @@ class _OneHot:
     width: int
     ignores_unknown: bool
 
-    def encode(self, cells: RawCells) -> Array | None:
-        rows, everyone = np.zeros((len(cells), self.width)), np.arange(len(cells))
+    def encode(self, table: ReadTable) -> Array | None:
+        rows, everyone = np.zeros((len(table), self.width)), np.arange(len(table))
         for name, places in zip(self.names, self.places, strict=True):
-            entries = cells.entries(name)
+            entries = plain_entries(table[name])
             if entries is None or not (self.ignores_unknown or all(entry in places for entry in entries[1])):
                 return None
             columns = np.array([places.get(entry, NOWHERE) for entry in entries[1]], dtype=np.int64)[entries[0]]
@@ -134,11 +111,11 @@ class DirectEncoder:
             return None
         return cls(parts, tuple(known), sparse)
 
-    def encode(self, cells: RawCells) -> Array | None:
+    def encode(self, table: ReadTable) -> Array | None:
         """Encode the rows of a table, (N, k); None where that is left to the pipeline."""
         blocks = []
         for part in self.parts:
-            block = part.encode(cells)
+            block = part.encode(table)
             if block is None:
                 return None
             blocks.append(block)
@@ -269,13 +246,13 @@ class DirectPipeline:
         self._transformers, self._columns, self._named = tuple(transformers), list(columns), named
         self._trusted = False
 
-    def encode(self, cells: RawCells) -> Array | None:
+    def encode(self, table: ReadTable) -> Array | None:
         """Rows as the classifier sees them, (N, k), dense; None where that is left to the pipeline."""
-        if self._encoder is None or len(cells) == 0:
+        if self._encoder is None or len(table) == 0:
             return None
-        rows = self._encoder.encode(cells)
+        rows = self._encoder.encode(table)
         if rows is not None and not self._trusted:
-            if not self._agrees(cells, rows):
+            if not self._agrees(table, rows):
                 self._encoder = None
                 return None
             self._trusted = True
@@ -289,9 +266,9 @@ class DirectPipeline:
 
         return csr_matrix(rows)
 
-    def _agrees(self, cells: RawCells, rows: Array) -> bool:
+    def _agrees(self, table: ReadTable, rows: Array) -> bool:
         """Whether the transformers themselves make the same of the first rows; an error is theirs to raise."""
-        theirs: Any = cells.frame[self._columns].iloc[:COMPARED]
+        theirs: Any = table.frame[self._columns].iloc[:COMPARED]
         try:
             theirs = theirs if self._named else theirs.to_numpy()
             for step in self._transformers:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.models.direct import COMPARED, DirectPipeline, RawCells
+from copa.models.direct import COMPARED, DirectPipeline
+from copa.schema.columns import ReadTable
 
 LARGEST = float(np.finfo(np.float32).max)  # forests read rows in single precision
 
@@ -36,14 +37,14 @@ class DirectClassifier:
             self._pipeline = DirectPipeline(steps[:-1], columns, named=named)
         self._trusted = False
 
-    def probabilities(self, cells: RawCells) -> Array | None:
+    def probabilities(self, table: ReadTable) -> Array | None:
         """Probabilities of both labels, (N, 2); None where that is left to the estimator."""
-        rows = None if self._pipeline is None else self._pipeline.encode(cells)
+        rows = None if self._pipeline is None else self._pipeline.encode(table)
         if rows is None:
             return None
         found = self._of_encoded(rows)
         if found is not None and not self._trusted:
-            some: Any = cells.frame[self._columns].iloc[:COMPARED]
+            some: Any = table.frame[self._columns].iloc[:COMPARED]
             theirs = self._estimator.predict_proba(some if self._named else some.to_numpy())
             if not np.array_equal(theirs, found[:COMPARED]):
                 self._pipeline = None

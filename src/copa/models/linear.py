@@ -13,7 +13,8 @@ from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.decisions import accepts
-from copa.models.direct import DirectPipeline, RawCells
+from copa.models.direct import DirectPipeline
+from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,28 +222,38 @@ class LinearModel(Model):
         """Whether the rows that it accepts are a half-space: not so for an average of calibrated members."""
         return len(getattr(self.classifier, "calibrated_classifiers_", ())) <= 1
 
-    def encode(self, frame: "pd.DataFrame") -> Array:
-        """Rows as the classifier sees them, with a leading 1 for the intercept, (N, D)."""
-        n = len(frame)
-        if n == 0:  # which transformers refuse
-            return np.zeros((0, self.theta.size))
-        direct = self._direct.encode(RawCells(frame))
-        if direct is not None:
-            return np.column_stack([np.ones(n), direct])
+    def encode(self, rows: "pd.DataFrame | ReadTable") -> Array:
+        """Return rows as the classifier sees them, with a leading 1 for the intercept, (N, D); of a table once."""
+        return self._encoded(ReadTable.of(rows))[0]
+
+    def accepts_directly(self, rows: "pd.DataFrame | ReadTable") -> Flags:
+        """Return what `accepts` says, asking the classifier itself about rows encoded without its pipeline."""
+        table = ReadTable.of(rows)
+        encoded, is_direct = self._encoded(table) if self._ends_in_classifier else (None, False)
+        if encoded is None or not is_direct:
+            return self.accepts(table.frame)
+        direct = self._direct.in_form(np.ascontiguousarray(encoded[:, 1:]))
+        return accepts(self.classifier, direct, self.favourable, self.threshold)
+
+    def _encoded(self, table: ReadTable) -> tuple[Array, bool]:
+        """Rows as the classifier sees them, and whether they were encoded without the pipeline."""
+        if self not in table.encoded:
+            direct = self._direct.encode(table)
+            rows = self._by_pipeline(table.frame) if direct is None else direct
+            table.encoded[self] = np.column_stack([np.ones(len(table)), rows]), direct is not None
+        encoded, is_direct = table.encoded[self]
+        return encoded, is_direct
+
+    def _by_pipeline(self, frame: "pd.DataFrame") -> Array:
+        """What the transformers make of rows, (N, D - 1)."""
+        if len(frame) == 0:  # which transformers refuse
+            return np.zeros((0, self.theta.size - 1))
         rows: Any = self.as_input(_filled_up(frame))
         for step in self.transformers:
             rows = step.transform(rows)
         if hasattr(rows, "toarray"):
             rows = rows.toarray()
-        encoded = as_floats(rows[:n], "the encoded rows")
-        return np.column_stack([np.ones(n), encoded])
-
-    def accepts_directly(self, frame: "pd.DataFrame") -> Flags:
-        """What `accepts` says: the classifier itself is asked, about rows that are encoded without its pipeline."""
-        direct = self._direct.encode(RawCells(frame)) if self._ends_in_classifier else None
-        if direct is None:
-            return self.accepts(frame)
-        return accepts(self.classifier, self._direct.in_form(direct), self.favourable, self.threshold)
+        return as_floats(rows[: len(frame)], "the encoded rows")
 
     @cached_property
     def _ends_in_classifier(self) -> bool:

@@ -12,7 +12,7 @@ from copa._core.arrays import DATES, DURATIONS, Array
 from copa._core.words import hint, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.schema.feature import Feature
-from copa.tables.cells import cells_of, largest_exact
+from copa.tables.cells import ValueIndex, cells_of, largest_exact
 from copa.tables.frames import as_pandas, with_columns
 
 if TYPE_CHECKING:
@@ -73,49 +73,159 @@ def _of_names(kinds: Iterable[tuple[Any, Any]], names: tuple[str, ...]) -> Itera
     return ((name, by_name[name]) for name in names)
 
 
+class ReadColumn:
+    """A column whose cells are read once, whoever asks about them.
+
+    Parameters
+    ----------
+    series : Series
+    """
+
+    def __init__(self, series: "pd.Series[Any]") -> None:
+        self.series = series
+        self._entries: tuple[Codes, list[Any]] | None = None
+        self._numbers: tuple[Array, Flags] | None = None
+        self._codes: tuple[ValueIndex, Codes] | None = None
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the cells."""
+        return self.series.dtype
+
+    def take(self, rows: Any, series: "pd.Series[Any]") -> "ReadColumn":
+        """Return some of the rows, which are `series`, with what was read of them."""
+        some = ReadColumn(series)
+        if self._entries is not None:
+            some._entries = self._entries[0][rows], self._entries[1]
+        if self._numbers is not None:
+            some._numbers = self._numbers[0][rows], self._numbers[1][rows]
+        if self._codes is not None:
+            some._codes = self._codes[0], self._codes[1][rows]
+        return some
+
+    @property
+    def entries(self) -> tuple[Codes, list[Any]]:
+        """Which of a list of entries each row holds, as `distinct_entries` says; not all of them need be there."""
+        if self._entries is None:
+            self._entries = distinct_entries(self.series)
+        return self._entries
+
+    def codes(self, feature: Feature) -> Codes:
+        """Return positions (N,) in the feature's values; -1 where missing or unknown."""
+        if self._codes is None or self._codes[0] is not feature.index:
+            positions, distinct = self.entries
+            found = np.array([*map(feature.index.position, distinct), -1], dtype=np.int64)
+            self._codes = feature.index, found[positions]  # a missing entry has position -1, the last
+        return self._codes[1]
+
+    @property
+    def numbers(self) -> Array:
+        """The cells as numbers, (N,); NaN where there is none."""
+        return self._as_numbers()[0]
+
+    @property
+    def wrong(self) -> Flags:
+        """Whether there is an entry that is no number, (N,); text is none, even if it looks like one."""
+        return self._as_numbers()[1]
+
+    def _as_numbers(self) -> tuple[Array, Flags]:
+        from pandas.api.types import is_complex_dtype, is_numeric_dtype
+
+        if self._numbers is not None:
+            return self._numbers
+        dtype = self.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            read = self.series.to_numpy().astype(np.float64)
+            wrong = np.zeros(len(read), dtype=np.bool_)
+        elif is_numeric_dtype(dtype) and not is_complex_dtype(dtype):  # true and false are numeric here
+            read = self.series.to_numpy(dtype=np.float64, na_value=np.nan)
+            wrong = np.zeros(len(read), dtype=np.bool_)
+        else:
+            positions, distinct = self.entries
+            read = np.array([*map(_as_number, distinct), np.nan])[positions]
+            wrong = np.isnan(read) & (positions >= 0)
+        self._numbers = read, wrong
+        return self._numbers
+
+    @property
+    def missing(self) -> Flags:
+        """Whether each cell is missing, (N,)."""
+        return missing_cells(self.series)
+
+    def special(self, feature: Feature) -> Flags:
+        """Return whether each cell is one of the feature's special codes, (N,)."""
+        if not feature.special:
+            return np.zeros(len(self), dtype=np.bool_)
+        positions, distinct = self.entries
+        return np.array([*map(feature.is_special, distinct), False])[positions]
+
+    def irregular(self, feature: Feature) -> Flags:
+        """Return whether each cell is missing or a special code, (N,)."""
+        return self.missing | self.special(feature)
+
+
+class ReadTable:
+    """A table whose columns are read once, whoever asks about them: checks, search, model or judge.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
+
+    def __init__(self, frame: "pd.DataFrame") -> None:
+        self.frame = frame
+        self.encoded: dict[Any, Any] = {}  # by model: what it keeps of the rows, so that it encodes them once
+        self._columns: dict[str, ReadColumn] = {}
+
+    @classmethod
+    def of(cls, X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "ReadTable":
+        """Take a table of any kind that has the named columns, or a DataFrame as it is; a `ReadTable` stays."""
+        if isinstance(X, ReadTable):
+            return X
+        return cls(X if names is None else with_named_columns(X, names, what))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, name: str) -> ReadColumn:
+        if name not in self._columns:
+            self._columns[name] = ReadColumn(self.frame[name])
+        return self._columns[name]
+
+    def take(self, rows: Any) -> "ReadTable":
+        """Return some of the rows, by their positions, with what was read of them."""
+        some = ReadTable(self.frame.iloc[rows])
+        some.encoded = {model: (encoded[rows], how) for model, (encoded, how) in self.encoded.items()}
+        some._columns = {name: column.take(rows, some.frame[name]) for name, column in self._columns.items()}
+        return some
+
+
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:
-    """Positions (N,) of a column's entries in the feature's values; -1 where missing or unknown."""
-    positions, distinct = distinct_entries(column)
-    found = np.array([*map(feature.index.position, distinct), -1], dtype=np.int64)
-    return found[positions]  # a missing entry has position -1, the last
+    """Return positions (N,) of a column's entries in the feature's values; -1 where missing or unknown."""
+    return ReadColumn(column).codes(feature)
 
 
 def column_numbers(column: "pd.Series[Any]") -> tuple[Array, Flags]:
-    """Read a column as numbers.
-
-    Returns
-    -------
-    numbers : (N,) NaN where there is none
-    wrong : (N,) true where there is an entry, and it is no number; text is none, even if it looks like one
-    """
-    from pandas.api.types import is_complex_dtype, is_numeric_dtype
-
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-        return column.to_numpy().astype(np.float64), np.zeros(len(column), dtype=np.bool_)
-    if is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype):  # true and false are numeric here
-        read = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return read, np.zeros(len(read), dtype=np.bool_)
-    positions, distinct = distinct_entries(column)
-    read = np.array([*map(_as_number, distinct), np.nan])[positions]
-    return read, np.isnan(read) & (positions >= 0)
+    """Return a column as numbers, NaN where there is none, and flags of the entries that are no numbers, (N,) both."""
+    read = ReadColumn(column)
+    return read.numbers, read.wrong
 
 
 def special_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
-    """Whether each entry of a column is one of its feature's special codes, (N,)."""
-    if not feature.special:
-        return np.zeros(len(column), dtype=np.bool_)
-    positions, distinct = distinct_entries(column)
-    return np.array([*map(feature.is_special, distinct), False])[positions]
+    """Return whether each entry of a column is one of its feature's special codes, (N,)."""
+    return ReadColumn(column).special(feature)
 
 
 def irregular_cells(feature: Feature, column: "pd.Series[Any]") -> Flags:
-    """Whether each entry of a column is missing or a special code, (N,)."""
-    flags: Flags = missing_cells(column) | special_cells(feature, column)
-    return flags
+    """Return whether each entry of a column is missing or a special code, (N,)."""
+    return ReadColumn(column).irregular(feature)
 
 
 def missing_cells(column: "pd.Series[Any]") -> Flags:
-    """Whether each entry of a column is missing, (N,)."""
+    """Return whether each entry of a column is missing, (N,)."""
     return np.asarray(column.array.isna(), dtype=np.bool_)
 
 
@@ -161,7 +271,7 @@ def distinct_entries(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
     return positions.astype(np.int64), entries_of(distinct)
 
 
-def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "pd.DataFrame") -> list[str]:
+def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: ReadTable) -> list[str]:
     """Say for every row what is wrong with it, "" where nothing is.
 
     Parameters
@@ -169,12 +279,8 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
     features : tuple of Feature
     needed : frozenset of str
         Columns of rules: a missing value has no place in their sums. A rule does not apply to a special code.
-    table : DataFrame
+    table : ReadTable
         With all columns of the schema.
-
-    Returns
-    -------
-    list of str
     """
     found: dict[int, list[str]] = {}
     for feature in features:
@@ -184,29 +290,27 @@ def row_messages(features: tuple[Feature, ...], needed: frozenset[str], table: "
             if not flags.any():
                 continue
             rows = np.flatnonzero(flags & ~said)
-            for row, value in zip(rows.tolist(), column.iloc[rows], strict=True):
+            for row, value in zip(rows.tolist(), column.series.iloc[rows], strict=True):
                 found.setdefault(row, []).append(f"column {feature.name!r} {wish()}, got {shown(value)}")
             said |= flags
     messages = [""] * len(table)
-    labels = table.index.tolist() if found else []
+    labels = table.frame.index.tolist() if found else []
     for row, parts in found.items():
         messages[row] = f"row {shown(labels[row])}: {'; '.join(parts)}"
     return messages
 
 
-def _requirements(
-    feature: Feature, column: "pd.Series[Any]", *, needed: bool
-) -> Iterator[tuple[Flags, Callable[[], str]]]:
+def _requirements(feature: Feature, column: ReadColumn, *, needed: bool) -> Iterator[tuple[Flags, Callable[[], str]]]:
     """Yield flags (N,) of the rows that break a requirement, and what says the requirement."""
-    missing = missing_cells(column)
+    missing = column.missing
     if needed:
         yield missing, lambda: f"must not be missing, because a rule needs it ({_allowed(feature)})"
     if feature.is_categorical:
-        codes = column_codes(feature, column)
+        codes = column.codes(feature)
         yield (codes < 0) & ~missing, lambda: f"must be one of {listed(feature.values or ())}"
         return
-    numbers, wrong = column_numbers(column)
-    yield wrong, lambda: "must be a number"
+    numbers = column.numbers
+    yield column.wrong, lambda: "must be a number"
     yield np.isinf(numbers), lambda: "must be finite"
     if feature.kind == "integer":
         with np.errstate(invalid="ignore"):

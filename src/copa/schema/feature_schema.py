@@ -11,7 +11,7 @@ from copa._core.records import FrozenMap
 from copa._core.words import hint, require_known, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import yaml_files as files
-from copa.schema.columns import Codes, Flags, column_codes, read_table, row_messages, with_named_columns
+from copa.schema.columns import Codes, Flags, ReadTable, column_codes, read_table, row_messages
 from copa.schema.feature import Feature
 from copa.schema.field_readers import is_absent
 from copa.schema.inference import infer_feature, spread_of
@@ -273,7 +273,7 @@ class FeatureSchema:
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}: {error}") from error
 
-    def check(self, X: "pd.DataFrame") -> list[str]:
+    def check(self, X: "pd.DataFrame | ReadTable") -> list[str]:
         """Say what is wrong with each row of a table; "" where nothing is.
 
         A missing column is an error at once. A row is wrong where a value is none of the known ones, is no finite
@@ -289,7 +289,7 @@ class FeatureSchema:
         list of str
         """
         needed = frozenset(name for rule in self.rules for name in rule.coefficients)
-        return row_messages(self.features, needed, with_named_columns(X, self.names))
+        return row_messages(self.features, needed, ReadTable.of(X, self.names))
 
     def count_cells(self, X: "pd.DataFrame") -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, special codes, or amounts outside the range.
@@ -312,7 +312,7 @@ class FeatureSchema:
         >>> schema.count_cells(pd.DataFrame({"debt": [120.0, None, -9.0, -9.0, 2000.0]}))
         {'debt': {'missing': 1, 'special': 2, 'outside': 1}}
         """
-        return count_cells(self.features, read_table(X, self.names))
+        return count_cells(self.features, ReadTable.of(X, self.names))
 
     def codes(self, X: "pd.DataFrame", column: str) -> Codes:
         """Positions (N,) of a column's entries in the `values` of its feature; -1 where missing or unknown.
@@ -336,7 +336,7 @@ class FeatureSchema:
             )
         return column_codes(feature, read_table(X, (column,))[column])
 
-    def limits(self, X: "pd.DataFrame") -> FeasibleRegion:
+    def limits(self, X: "pd.DataFrame | ReadTable") -> FeasibleRegion:
         """Where the options of each row's applicant may go, column by column.
 
         Parameters
@@ -348,7 +348,7 @@ class FeatureSchema:
         -------
         FeasibleRegion
         """
-        return FeasibleRegion.of(self.features, with_named_columns(X, self.names))
+        return FeasibleRegion.of(self.features, ReadTable.of(X, self.names))
 
     def violations(self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
         """Say for each option in what it breaks the schema; an empty list where it obeys.
@@ -371,11 +371,13 @@ class FeatureSchema:
         self, origin: "pd.Series[Any] | pd.DataFrame", options: "pd.DataFrame"
     ) -> list[list[Violation]]:
         """Return what `violations` says as records: column, constraint, limit, and what the option has instead."""
-        table = read_table(options, self.names, "options")
-        starts = read_origins(origin, self.names, len(table))
+        table = ReadTable.of(options, self.names, "options")
+        starts = ReadTable.of(read_origins(origin, self.names, len(table)), self.names)
         return violations_of_each(self.features, self.rules, self.max_changes, starts, table)
 
-    def obeys(self, origin: "pd.DataFrame", options: "pd.DataFrame", owner: Indices | None = None) -> Flags:
+    def obeys(
+        self, origin: "pd.DataFrame | ReadTable", options: "pd.DataFrame | ReadTable", owner: Indices | None = None
+    ) -> Flags:
         """Whether each option obeys the schema, (M,): the verdicts of `violations`, for many options at once.
 
         Parameters
@@ -391,8 +393,8 @@ class FeatureSchema:
         -------
         ndarray of bool of shape (M,)
         """
-        table = with_named_columns(options, self.names, "options")
-        starts = with_named_columns(origin, self.names, "origin")
+        table = ReadTable.of(options, self.names, "options")
+        starts = ReadTable.of(origin, self.names, "origin")
         if owner is None and len(starts) != len(table):
             raise InvalidInputError(
                 f"origin must have one row for each of the {len(table)} options, got {len(starts)} rows"

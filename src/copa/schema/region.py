@@ -4,19 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.records import FrozenMap
 from copa._core.representation import short_repr
-from copa.schema.columns import Flags, column_codes, column_numbers, distinct_entries, irregular_cells, missing_cells
+from copa.schema.columns import Flags, ReadColumn, ReadTable
 from copa.schema.feature import Feature
 from copa.schema.field_readers import MaxChange
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DIGITS = 60  # far more than a product of two floats has
 DOWNWARDS, UPWARDS = Context(prec=DIGITS, rounding=ROUND_FLOOR), Context(prec=DIGITS, rounding=ROUND_CEILING)
@@ -61,7 +58,7 @@ class FeasibleRegion:
     categorical: Mapping[str, Flags]
 
     @classmethod
-    def of(cls, features: tuple[Feature, ...], table: "pd.DataFrame") -> "FeasibleRegion":
+    def of(cls, features: tuple[Feature, ...], table: ReadTable) -> "FeasibleRegion":
         """Return the region for every row of a table that has all columns."""
         numeric = {f.name: numeric_limits(f, table[f.name]) for f in features if f.is_numeric}
         categorical = {f.name: categorical_limits(f, table[f.name]) for f in features if f.is_categorical}
@@ -70,14 +67,14 @@ class FeasibleRegion:
         return cls(FrozenMap(numeric), FrozenMap(categorical))
 
 
-def numeric_limits(feature: Feature, column: "pd.Series[Any]") -> tuple[Array, Array]:
+def numeric_limits(feature: Feature, column: ReadColumn) -> tuple[Array, Array]:
     """Lower and upper ends (N,) of a numeric column for its applicants."""
-    own = column_numbers(column)[0]
+    own = column.numbers
     if feature.immutable:
         return own.copy(), own.copy()
     lower = np.full_like(own, -np.inf if feature.lower is None else feature.lower)
     upper = np.full_like(own, np.inf if feature.upper is None else feature.upper)
-    regular = ~irregular_cells(feature, column)
+    regular = ~column.irregular(feature)
     if feature.direction == "increase":
         lower = np.where(regular, np.maximum(lower, own), lower)
     if feature.direction == "decrease":
@@ -92,9 +89,9 @@ def numeric_limits(feature: Feature, column: "pd.Series[Any]") -> tuple[Array, A
     return np.where(stuck, own, lower), np.where(stuck, own, upper)
 
 
-def change_limits(max_change: MaxChange, column: "pd.Series[Any]") -> tuple[Array, Array]:
+def change_limits(max_change: MaxChange, column: ReadColumn) -> tuple[Array, Array]:
     """Least and greatest numbers (N,) that are no further from those of a column than `max_change` says."""
-    positions, distinct = distinct_entries(column)
+    positions, distinct = column.entries
     ends = np.array([*(change_ends(max_change, entry) for entry in distinct), (-np.inf, np.inf)])
     return ends[positions, 0], ends[positions, 1]
 
@@ -123,11 +120,11 @@ def _inside(end: Decimal, inwards: float) -> float:
     return math.nextafter(near, inwards) if (printed < end if inwards > 0.0 else printed > end) else near
 
 
-def categorical_limits(feature: Feature, column: "pd.Series[object]") -> Flags:
+def categorical_limits(feature: Feature, column: ReadColumn) -> Flags:
     """Flags (N, V) of the values that an option may take, for the applicants of a column."""
-    flags: Flags = feature.moves[column_codes(feature, column)]
+    flags: Flags = feature.moves[column.codes(feature)]
     if feature.missing == "may_change" and not feature.immutable:
-        flags[missing_cells(column)] = possible_targets(feature)
+        flags[column.missing] = possible_targets(feature)
     return flags
 
 

@@ -1,12 +1,12 @@
 """Whether many options obey a schema: the verdicts of `violations`, with each distinct pair of cells judged once."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.schema.columns import Codes, Flags, column_codes, column_numbers, distinct_entries, entries_of, special_cells
+from copa.schema.columns import Codes, Flags, ReadColumn, ReadTable, entries_of
 from copa.schema.feature import Feature
 from copa.schema.plain_numbers import judge_numbers
 from copa.schema.rules import LinearRule
@@ -19,9 +19,6 @@ from copa.schema.violations import (
     rule_violations,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
 # far more than the sum can be off, single precision included; half precision is less than that (`_is_precise`).
 IN_DOUBT = 1e-5
@@ -33,8 +30,8 @@ def obeying(
     features: tuple[Feature, ...],
     rules: tuple[LinearRule, ...],
     max_changes: int | None,
-    origins: "pd.DataFrame",
-    options: "pd.DataFrame",
+    origins: ReadTable,
+    options: ReadTable,
     owner: Indices | None = None,
 ) -> Flags:
     """Whether each option (M rows) obeys the schema for its applicant, (M,).
@@ -51,7 +48,8 @@ def obeying(
         good &= changes <= max_changes
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
-        good[good] = _holds(rule, by_name, options[good])
+        some = options if good.all() else options.take(np.flatnonzero(good))
+        good[good] = _holds(rule, by_name, some)
     return good
 
 
@@ -59,8 +57,8 @@ def violations_of_each(
     features: tuple[Feature, ...],
     rules: tuple[LinearRule, ...],
     max_changes: int | None,
-    origins: "pd.DataFrame",
-    options: "pd.DataFrame",
+    origins: ReadTable,
+    options: ReadTable,
 ) -> list[list[Violation]]:
     """What `violations_of` says of each option (M rows): only what breaks the schema is put into words."""
     found: list[list[Violation]] = [[] for _ in range(len(options))]
@@ -69,13 +67,13 @@ def violations_of_each(
         own, new = origins[feature.name], options[feature.name]
         fine, changed[:, k] = _judge_column(feature, own, new)
         bad = np.flatnonzero(~fine)
-        cells = zip(entries_of(own.iloc[bad]), entries_of(new.iloc[bad]), strict=True)
+        cells = zip(entries_of(own.series.iloc[bad]), entries_of(new.series.iloc[bad]), strict=True)
         for i, (before, after) in zip(bad.tolist(), cells, strict=True):
             found[i] += column_violations(feature, before, after)
     by_name = {feature.name: feature for feature in features}
     for rule in rules:
         broken = np.flatnonzero(~_holds(rule, by_name, options))
-        rows = rows_of(options[list(rule.coefficients)].iloc[broken])
+        rows = rows_of(options.frame[list(rule.coefficients)].iloc[broken])
         for i, row in zip(broken.tolist(), rows, strict=True):
             found[i] += rule_violations(rule, by_name, row)
     for i in np.flatnonzero(changed.sum(axis=1) > max_changes).tolist() if max_changes is not None else []:
@@ -85,12 +83,12 @@ def violations_of_each(
 
 
 def _judge_column(
-    feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]", owner: Indices | None = None
+    feature: Feature, origins: ReadColumn, options: ReadColumn, owner: Indices | None = None
 ) -> tuple[Flags, Flags]:
     """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
-    known = judge_numbers(feature, origins, options, owner)
-    if known is not None:
-        return known
+    of_numbers = judge_numbers(feature, origins.series, options.series, owner)
+    if of_numbers is not None:
+        return of_numbers
     before, owns = _distinct(origins)
     before = before if owner is None else before[owner]
     after, news = _distinct(options)
@@ -103,18 +101,18 @@ def _judge_column(
     return fine[which], changed[which]
 
 
-def _distinct(column: "pd.Series[Any]") -> tuple[Codes, list[Any]]:
+def _distinct(column: ReadColumn) -> tuple[Codes, list[Any]]:
     """For each row which of a list of entries it holds; a missing one is the last of them."""
     from pandas.api.types import infer_dtype, is_object_dtype
 
-    if is_object_dtype(column.dtype) and infer_dtype(column, skipna=True) not in OF_ONE_KIND:
+    if is_object_dtype(column.dtype) and infer_dtype(column.series, skipna=True) not in OF_ONE_KIND:
         # 1, 1.0 and True are equal, and may be spelled for different values.
-        return np.arange(len(column)), list(column)
-    positions, distinct = distinct_entries(column)
+        return np.arange(len(column)), list(column.series)
+    positions, distinct = column.entries
     return np.where(positions < 0, len(distinct), positions), [*distinct, None]
 
 
-def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataFrame") -> Flags:
+def _holds(rule: LinearRule, features: Mapping[str, Feature], options: ReadTable) -> Flags:
     """Whether options obey a rule, (M,); one with a special code in a column of the rule does."""
     total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
     for name, coefficient in rule.coefficients.items():
@@ -123,41 +121,41 @@ def _holds(rule: LinearRule, features: Mapping[str, Feature], options: "pd.DataF
         size += np.abs(term)
     holds: Flags = total <= -IN_DOUBT * size
     for name in rule.coefficients:
-        holds &= _is_precise(features[name], options[name])
+        holds &= _is_precise(features[name], options[name].dtype)
     for name in rule.coefficients:
-        holds |= special_cells(features[name], options[name])
+        holds |= options[name].special(features[name])
     doubtful = np.flatnonzero(~holds)
-    some = options[list(rule.coefficients)].iloc[doubtful]
+    some = options.frame[list(rule.coefficients)].iloc[doubtful]
     holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]
     return holds
 
 
-def _is_precise(feature: Feature, column: "pd.Series[Any]") -> bool:
+def _is_precise(feature: Feature, dtype: Any) -> bool:
     """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
     if feature.is_categorical:
         return True
-    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+    kind = getattr(dtype, "numpy_dtype", dtype)
     return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
 
 
-def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
+def _numbers(feature: Feature, column: ReadColumn) -> Array:
     """A column as numbers, NaN where there is none."""
     if feature.is_numeric:
-        return column_numbers(column)[0]
-    codes = column_codes(feature, column)
+        return column.numbers
+    codes = column.codes(feature)
     return np.where(codes < 0, np.nan, feature.numbers[codes])
 
 
-def count_cells(features: tuple[Feature, ...], table: "pd.DataFrame") -> dict[str, dict[str, int]]:
+def count_cells(features: tuple[Feature, ...], table: ReadTable) -> dict[str, dict[str, int]]:
     """Count cells that are missing, a special code or an amount outside the range, by column; only what there is."""
     counts = {}
     for feature in features:
         column = table[feature.name]
-        special, numbers = special_cells(feature, column), None
+        special, numbers = column.special(feature), None
         if feature.lower is not None or feature.upper is not None:
             numbers = np.where(special, np.nan, _numbers(feature, column))
         found = {
-            "missing": int(column.isna().sum()),
+            "missing": int(column.missing.sum()),
             "special": int(special.sum()),
             "outside": 0 if numbers is None else int(_outside(feature, numbers, column.dtype).sum()),
         }

@@ -12,7 +12,7 @@ from copa._core.representation import short_repr
 from copa._core.threads import one_openmp_thread
 from copa.exceptions import DataError
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_codes, column_numbers, special_cells
+from copa.schema.columns import ReadColumn, ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,15 +69,16 @@ class Plausibility:
         """Take rows of a table, evenly spread over it; None of a table too short for neighbours."""
         if len(table) < 2:
             return None
-        few = table.iloc[evenly_spread(len(table), MOST_ROWS)]
+        few = ReadTable(table.iloc[evenly_spread(len(table), MOST_ROWS)])
         centres, scales = np.zeros(len(schema.features)), np.ones(len(schema.features))
         for k, feature in enumerate(schema.features):
             if in_order(feature):
                 centres[k], scales[k] = _centre_and_scale(_numbers(feature, few[feature.name]))
         return cls(schema, _positions(schema, few, centres, scales), centres, scales)
 
-    def scores(self, table: "pd.DataFrame") -> Array:
-        """Plausibility of rows, (M,)."""
+    def scores(self, rows: "pd.DataFrame | ReadTable") -> Array:
+        """Return the plausibility of rows, (M,)."""
+        table = ReadTable.of(rows)
         if len(table) == 0:
             return np.zeros(0)
         vectors, neighbours = self._vectors(_positions(self.schema, table, self.centres, self.scales)), self._neighbours
@@ -96,7 +97,7 @@ class Plausibility:
         among : ndarray of shape (K,)
             Positions of those that are wanted.
         """
-        here = self._vectors(_positions(self.schema, row, self.centres, self.scales))
+        here = self._vectors(_positions(self.schema, ReadTable.of(row), self.centres, self.scales))
         distances = ((self._training_vectors[among] - here) ** 2).sum(axis=1)
         return np.asarray(among[np.argsort(distances, kind="stable")])
 
@@ -180,12 +181,12 @@ def in_order(feature: Feature) -> bool:
     return feature.is_numeric or feature.kind == "ordinal"
 
 
-def _numbers(feature: Feature, column: "pd.Series[Any]") -> Array:
+def _numbers(feature: Feature, column: ReadColumn) -> Array:
     """Numbers or ranks of a column; NaN where irregular."""
     if feature.is_numeric:
-        numbers = column_numbers(column)[0]  # NaN where missing
-        return np.where(special_cells(feature, column), np.nan, numbers) if feature.special else numbers
-    codes = column_codes(feature, column).astype(np.float64)
+        numbers = column.numbers  # NaN where missing
+        return np.where(column.special(feature), np.nan, numbers) if feature.special else numbers
+    codes = column.codes(feature).astype(np.float64)
     return np.where(codes < 0.0, np.nan, codes)
 
 
@@ -199,7 +200,7 @@ def _centre_and_scale(numbers: Array) -> tuple[float, float]:
     return float(np.median(seen)), scale if np.isfinite(scale) and scale > 0.0 else 1.0
 
 
-def _positions(schema: FeatureSchema, table: "pd.DataFrame", centres: Array, scales: Array) -> Indices:
+def _positions(schema: FeatureSchema, table: ReadTable, centres: Array, scales: Array) -> Indices:
     """Rows of a table as `Plausibility.rows` has them, (M, n)."""
     found = np.full((len(table), len(schema.features)), MISSING, dtype=np.int64)
     ordered = [k for k, feature in enumerate(schema.features) if in_order(feature)]
@@ -216,16 +217,16 @@ def _positions(schema: FeatureSchema, table: "pd.DataFrame", centres: Array, sca
         found[rows, k] = _irregular(schema.features[k], columns[k])[rows]
     for k, feature in enumerate(schema.features):
         if not in_order(feature):
-            codes = column_codes(feature, columns[k])
+            codes = columns[k].codes(feature)
             found[:, k] = np.where(codes < 0, MISSING, codes)
     return found
 
 
-def _irregular(feature: Feature, column: "pd.Series[Any]") -> Indices:
+def _irregular(feature: Feature, column: ReadColumn) -> Indices:
     """Positions of irregular cells: that of a missing value, or of a special code, (M,)."""
     positions = np.full(len(column), MISSING, dtype=np.int64)
-    if feature.is_numeric and feature.special and special_cells(feature, column).any():
-        numbers = column_numbers(column)[0]
+    if feature.is_numeric and feature.special and column.special(feature).any():
+        numbers = column.numbers
         for place, code in enumerate(feature.special, start=1):
             positions[numbers == code] = MISSING + place
     return positions

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from copa.models import Encoding, LinearModel
 from copa.models.bins import bins_within
 from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_codes, column_numbers, special_cells
+from copa.schema.columns import ReadColumn, ReadTable
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
 from copa.search.cost import Cost, unit_of_effort
 from copa.search.level_prices import per_unit_of, prices_of
@@ -202,7 +202,7 @@ class ActionSpace:
         """What changes of the other columns cost, to the power of the prices, (M, F - L)."""
         return np.take_along_axis(regions.level_prices, as_levels(rows[:, len(self.numeric) :]), axis=1)
 
-    def plausibility_of(self, table: "pd.DataFrame") -> Array:
+    def plausibility_of(self, table: "pd.DataFrame | ReadTable") -> Array:
         """Plausibility of rows, (M,); NaN where it is not known."""
         return np.full(len(table), np.nan) if self.plausibility is None else self.plausibility.scores(table)
 
@@ -233,18 +233,19 @@ class ActionSpace:
             shares[r] /= self._rule_scales[r]
         return shares
 
-    def slack(self, table: "pd.DataFrame") -> Array:
-        """Slack of every rule at the applicants' own rows, (N, R), not negative where it holds or does not apply."""
+    def slack(self, rows: "pd.DataFrame | ReadTable") -> Array:
+        """Return the slack of every rule at the applicants' own rows, (N, R), not negative where it holds."""
+        table = ReadTable.of(rows)
         slack = np.empty((len(table), len(self.schema.rules)))
         for r, rule in enumerate(self.schema.rules):
             total = np.full(len(table), rule.upper)
             for name, coefficient in rule.coefficients.items():
                 total -= coefficient * self._numbers(self.schema[name], table[name])
-            codes = [special_cells(self.schema[name], table[name]) for name in rule.coefficients]
+            codes = [table[name].special(self.schema[name]) for name in rule.coefficients]
             slack[:, r] = np.where(np.any(codes, axis=0), NO_RULE, total / self._rule_scales[r])
         return slack
 
-    def _numbers(self, feature: Feature, column: "pd.Series[Any]") -> Array:
+    def _numbers(self, feature: Feature, column: ReadColumn) -> Array:
         """A column as the rules have it: an irregular entry as what stands for it in the search."""
         numbers = numbers_of(feature, column)
         if not feature.is_numeric:
@@ -267,8 +268,8 @@ def as_levels(entries: Array) -> Indices:
     return entries.astype(np.int64)
 
 
-def numbers_of(feature: Feature, column: "pd.Series[Any]") -> Array:
+def numbers_of(feature: Feature, column: ReadColumn) -> Array:
     """A column as numbers for the rules: of a categorical one, the numbers behind its levels."""
     if feature.is_numeric:
-        return column_numbers(column)[0]
-    return feature.numbers[column_codes(feature, column)]
+        return column.numbers
+    return feature.numbers[column.codes(feature)]

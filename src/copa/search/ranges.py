@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_numbers
+from copa.schema.columns import ReadColumn, column_numbers
 from copa.search.cost import unit_of_effort
 from copa.tables.cells import multiples, snap
 
@@ -46,14 +46,14 @@ class Cells:
 
 
 def read_cells(
-    feature: Feature, column: "pd.Series[Any]", ends: tuple[Array, Array], typical: float, *, released: bool
+    feature: Feature, column: ReadColumn, ends: tuple[Array, Array], typical: float, *, released: bool
 ) -> Cells:
     """Read the cells of a column.
 
     Parameters
     ----------
     feature : Feature
-    column : Series
+    column : ReadColumn
     ends : tuple of ndarray of shape (N,)
         Where the schema lets each go.
     typical : float
@@ -61,7 +61,7 @@ def read_cells(
     released : bool
         Whether the limits are taken away.
     """
-    own = column_numbers(column)[0]
+    own = column.numbers
     kinds = irregular_kinds(feature, own)
     stays = np.isnan(own) & (kinds == 0)
     base = np.where((kinds > 0) | stays, typical, own)
@@ -161,7 +161,7 @@ def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
     return np.full(n, ends["lower"]), np.full(n, ends["upper"])
 
 
-def _precision(column: "pd.Series[Any]") -> Any:
+def _precision(column: ReadColumn) -> Any:
     """Type of a column's numbers where they are of less than double precision, else None."""
     return {"float32": np.float32, "float16": np.float16}.get(str(column.dtype).lower())
 

@@ -1,13 +1,13 @@
 """Where applicants stand and may go, as the compiled search sees it: numbers, levels, and what these cost."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models.bins import bin_of
-from copa.schema.columns import Flags, column_codes, column_numbers, missing_cells
+from copa.schema.columns import Flags, ReadColumn, ReadTable
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_regions(space: ActionSpace, table: "pd.DataFrame", *, released: bool = False) -> Regions:
+def read_regions(space: ActionSpace, rows: "pd.DataFrame | ReadTable", *, released: bool = False) -> Regions:
     """Read the feasible regions of the applicants of a checked table.
 
     Parameters
     ----------
     space : ActionSpace
-    table : DataFrame
+    rows : DataFrame or ReadTable
     released : bool
         Take all limits away, to see what stands in the way; only values that are withheld stay so.
     """
+    table = ReadTable.of(rows, space.schema.names)
     limits = space.schema.limits(table)
     regions = Regions.empty(len(table), len(space.columns), len(space.numeric), len(space.directions))
     for f, feature in enumerate(space.columns):
@@ -81,12 +82,12 @@ def _fill_bins(space: ActionSpace, f: int, cells: Cells, regions: Regions) -> No
 
 
 def _fill_levels(
-    space: ActionSpace, f: int, column: "pd.Series[Any]", moves: Flags, regions: Regions, *, released: bool
+    space: ActionSpace, f: int, column: ReadColumn, moves: Flags, regions: Regions, *, released: bool
 ) -> None:
     """Write a categorical column; a missing value that may change is its last level."""
     feature, levels = space.columns[f], space.levels(f)
-    codes, values = column_codes(feature, column), feature.values or ()
-    missing = missing_cells(column) & (len(levels) > len(values))
+    codes, values = column.codes(feature), feature.values or ()
+    missing = column.missing & (len(levels) > len(values))
     own = np.where(missing, len(levels) - 1, np.maximum(codes, 0))
     regions.own[:, f] = levels[own]
     offered = np.array([value not in feature.withheld for value in values], dtype=np.bool_)
@@ -119,13 +120,13 @@ def standing_at(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
     )
 
 
-def as_written(space: ActionSpace, regions: Regions, table: "pd.DataFrame") -> tuple[Regions, Array]:
+def as_written(space: ActionSpace, regions: Regions, table: ReadTable) -> tuple[Regions, Array]:
     """Rows of a table as the search has them, (M, F), and the regions with bins priced at the numbers written there."""
     rows, prices = read_regions(space, table).own, regions.level_prices.copy()
     everyone = np.arange(len(rows))
     for f, feature in space.level_columns:
         if feature.is_numeric:
-            numbers = column_numbers(table[feature.name])[0]
+            numbers = table[feature.name].numbers
             base = regions.values[everyone, as_levels(regions.own[:, f])]
             irregular = as_levels(regions.own[:, f]) > space.starts[f] + len(space.edges[feature.name])
             way = np.abs(numbers - base) + np.where(irregular, unit_of_effort(feature), 0.0)
@@ -144,12 +145,13 @@ def ends_of_bins(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFram
     origins, rows : DataFrame
         M applicants, and a row of each.
     """
-    limits, everyone, found = space.schema.limits(origins), np.arange(len(rows)), {}
+    applicants, written = ReadTable.of(origins, space.schema.names), ReadTable.of(rows)
+    limits, everyone, found = space.schema.limits(applicants), np.arange(len(written)), {}
     for name, edges in space.edges.items():
         feature = space.schema[name]
-        cells = read_cells(feature, origins[name], limits.numeric[name], space.typical_of(feature), released=False)
+        cells = read_cells(feature, applicants[name], limits.numeric[name], space.typical_of(feature), released=False)
         low, high = limits_in_bins(feature, edges, cells)
-        own = bin_of(edges, np.nan_to_num(column_numbers(rows[name])[0]))
+        own = bin_of(edges, np.nan_to_num(written[name].numbers))
         found[name] = low[everyone, own], high[everyone, own]
     return found
 

@@ -20,9 +20,10 @@ from sklearn.preprocessing import (
 )
 
 from copa.models.black_box import BlackBox
-from copa.models.direct import DirectEncoder, DirectPipeline, RawCells
+from copa.models.direct import DirectEncoder, DirectPipeline
 from copa.models.direct_classifier import DirectClassifier, forest_probabilities
 from copa.models.linear import LinearModel
+from copa.schema.columns import ReadTable
 
 NUMBERS, CODES = ["income", "debt"], ["home", "branch"]
 COLUMNS = (*NUMBERS, *CODES)
@@ -72,31 +73,31 @@ def encoded(step, table):
 def test_known_transformers_are_encoded_to_the_same_bits(table, scaler):
     step = encoder(scaler).fit(table)
     direct = DirectEncoder.of([step], COLUMNS)
-    np.testing.assert_array_equal(direct.encode(RawCells(table)), encoded(step, table))
+    np.testing.assert_array_equal(direct.encode(ReadTable(table)), encoded(step, table))
 
 
 @pytest.mark.parametrize("one_hot", [{"drop": "first"}, {"drop": "if_binary"}, {"sparse_output": False}])
 def test_dropped_values_have_no_column(table, one_hot):
     step = encoder(**one_hot).fit(table)
-    np.testing.assert_array_equal(DirectEncoder.of([step], COLUMNS).encode(RawCells(table)), encoded(step, table))
+    np.testing.assert_array_equal(DirectEncoder.of([step], COLUMNS).encode(ReadTable(table)), encoded(step, table))
 
 
 def test_scaling_after_the_encoder_and_a_bare_scaler_are_known(table):
     pipeline = make_pipeline(encoder(sparse_output=False), StandardScaler()).fit(table)
     direct = DirectEncoder.of([step for _, step in pipeline.steps], COLUMNS)
-    np.testing.assert_array_equal(direct.encode(RawCells(table)), pipeline.transform(table))
+    np.testing.assert_array_equal(direct.encode(ReadTable(table)), pipeline.transform(table))
     scaler = StandardScaler().fit(table[NUMBERS])
     direct = DirectEncoder.of([scaler], tuple(NUMBERS))
-    np.testing.assert_array_equal(direct.encode(RawCells(table)), scaler.transform(table[NUMBERS]))
+    np.testing.assert_array_equal(direct.encode(ReadTable(table)), scaler.transform(table[NUMBERS]))
 
 
 def test_unknown_values_are_zeros_where_the_encoder_says_so_and_its_own_error_otherwise(table):
     strange = table.head(3).assign(home=["rent", "tent", "own"])
     for handle_unknown in ("ignore", "infrequent_if_exist"):
         step = encoder(handle_unknown=handle_unknown).fit(table)
-        direct = DirectEncoder.of([step], COLUMNS).encode(RawCells(strange))
+        direct = DirectEncoder.of([step], COLUMNS).encode(ReadTable(strange))
         np.testing.assert_array_equal(direct, encoded(step, strange))
-    assert DirectEncoder.of([encoder().fit(table)], COLUMNS).encode(RawCells(strange)) is None
+    assert DirectEncoder.of([encoder().fit(table)], COLUMNS).encode(ReadTable(strange)) is None
     model = make_pipeline(encoder(), LogisticRegression()).fit(table, np.arange(120) % 2)
     with pytest.raises(ValueError, match="unknown categories"):
         LinearModel.read(model, table.columns).encode(strange)
@@ -107,7 +108,7 @@ def test_cells_that_the_pipeline_may_refuse_are_left_to_it(table, cells):
     direct = DirectEncoder.of([encoder(handle_unknown="ignore").fit(table)], COLUMNS)
     for name, value in cells.items():
         some = table.head(3).assign(**{name: pd.Series([value] * 3, dtype=getattr(value, "dtype", None))})
-        assert direct.encode(RawCells(some)) is None
+        assert direct.encode(ReadTable(some)) is None
 
 
 def test_other_transformers_are_not_guessed_at(table):
@@ -123,12 +124,12 @@ def test_a_pipeline_that_does_something_else_is_not_trusted(table):
     step = encoder().fit(table)
     step.transformers_[0][1].mean_ = step.transformers_[0][1].mean_ + 0.0
     direct = DirectPipeline([step], COLUMNS, named=True)
-    assert direct.encode(RawCells(table)) is not None
+    assert direct.encode(ReadTable(table)) is not None
     other = encoder().fit(table)
     direct = DirectPipeline([other], COLUMNS, named=True)
     other.transformers_[0][1].transform = lambda X: X.to_numpy(dtype=float)  # no longer what its attributes say
-    assert direct.encode(RawCells(table)) is None
-    assert direct.encode(RawCells(table.head(2))) is None
+    assert direct.encode(ReadTable(table)) is None
+    assert direct.encode(ReadTable(table.head(2))) is None
 
 
 @pytest.mark.parametrize("forest", [RandomForestClassifier, ExtraTreesClassifier])
@@ -136,9 +137,9 @@ def test_a_forest_has_the_same_probabilities_tree_by_tree(table, good, forest):
     model = make_pipeline(encoder(), forest(13, random_state=0)).fit(table, good)
     theirs = model.predict_proba(table)
     np.testing.assert_array_equal(forest_probabilities(model[-1], encoded(model[0], table)), theirs)
-    np.testing.assert_array_equal(DirectClassifier(model, COLUMNS, named=True).probabilities(RawCells(table)), theirs)
+    np.testing.assert_array_equal(DirectClassifier(model, COLUMNS, named=True).probabilities(ReadTable(table)), theirs)
     bare = forest(5, random_state=0).fit(table[NUMBERS].to_numpy(), good)
-    direct = DirectClassifier(bare, tuple(NUMBERS), named=False).probabilities(RawCells(table))
+    direct = DirectClassifier(bare, tuple(NUMBERS), named=False).probabilities(ReadTable(table))
     np.testing.assert_array_equal(direct, bare.predict_proba(table[NUMBERS].to_numpy()))
 
 
@@ -153,4 +154,4 @@ def test_scores_are_those_of_the_estimator_and_survive_pickling(table, good):
         chance = model.estimator.predict_proba(table)[:, 1]
         np.testing.assert_array_equal(model.scores(table) >= 0.0, chance > 0.5)
         again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-        np.testing.assert_array_equal(again.scores(table), model.scores(table, RawCells(table)))
+        np.testing.assert_array_equal(again.scores(table), model.scores(ReadTable(table)))

@@ -15,13 +15,13 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows
 from copa.models.black_box import BlackBox
-from copa.models.direct import RawCells
 from copa.models.encoding import n_levels
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
+from copa.schema.columns import ReadTable
 from copa.schema.region import possible_moves
 from copa.search.cost import L1, Cost, read_cost, unit_of_effort
 from copa.search.problem import ActionSpace
@@ -230,13 +230,13 @@ def local_space(schema: FeatureSchema, cost: Cost, typical: Mapping[str, float] 
     )
 
 
-def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame", n_jobs: int | None) -> Array:
+def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame | ReadTable", n_jobs: int | None) -> Array:
     """Scores of raw rows by several models, (K, M)."""
-    cells, scores = RawCells(rows), np.zeros((len(models), len(rows)))
+    table, scores = ReadTable.of(rows), np.zeros((len(models), len(rows)))
 
     def work(some: slice) -> None:
         for k in range(*some.indices(len(models))):
-            scores[k] = models[k].scores(rows, cells)
+            scores[k] = models[k].scores(table)
 
     with one_thread_no_warnings(), readable_rows():
         for_each_chunk(work, len(models), 1, n_jobs, what="asking the refits", unit="refits")
