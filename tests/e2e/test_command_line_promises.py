@@ -47,7 +47,7 @@ def test_promises_are_recorded_listed_redeemed_verified_and_purged(folder, ledge
     assert f"{len(ids)} promises; the first 20 are shown." in said
     lines = (tmp_path / "list.csv").read_text().splitlines()
     assert len(lines) == 1 + len(ids)
-    assert lines[0].startswith("promise,applicant,option,status,option_guarantee")
+    assert lines[0].startswith("promise,promise_applicant,promise_option,promise_status,promise_option_guarantee")
     with Ledger.open(ledger) as opened:
         table = opened.promises(as_of="2026-06-30")
         table.loc[[ids[0]], loans.SCHEMA.names].to_csv(tmp_path / "row.csv", index=False)

@@ -99,7 +99,7 @@ def require_all_there(url, acknowledged, asked):
     with Ledger.open(url) as ledger:
         listed, check = ledger.promises(), ledger.verify()
     assert check.ok, check
-    found = dict(zip(listed["applicant"], listed.index, strict=True))
+    found = dict(zip(listed["promise_applicant"], listed.index, strict=True))
     assert len(found) == len(listed)  # nothing twice
     assert {name: found.get(name) for name in acknowledged} == acknowledged
     assert set(found) <= asked

@@ -132,12 +132,9 @@ def list_promises(
 
 def _write(output: Path, blocks: list[Any], *, raw_cells: bool) -> None:
     """All promises in one table; cells of columns that a row does not have are empty."""
-    from copa.promises.promised_rows import PROMISE, concat_facts
+    from copa.promises.promised_rows import concat_facts
 
-    table = concat_facts(blocks)
-    if PROMISE in table.columns:
-        raise MisuseError(f"the promised rows have a column {PROMISE!r}, which is that of the ids in the file")
-    table = table.reset_index()
+    table = concat_facts(blocks).reset_index()
     text = (table if raw_cells else quoted_table(table)).to_csv(index=False, lineterminator="\n")
     write_atomically(output, text.encode())
 
@@ -206,10 +203,9 @@ def redeem(  # noqa: PLR0913 - the options of the command
 
 def _person(row: Path, delimiter: str) -> Any:
     """The cells as they are written, which the promise gives their types; without facts, if `list` wrote them."""
-    from copa.promises.promised_rows import PROMISE, split_facts
+    from copa.promises.promised_rows import split_facts
 
-    table = unquoted_promises(row, read_options(row, delimiter))
-    return split_facts(table)[1] if len(table.columns) and table.columns[0] == PROMISE else table
+    return split_facts(unquoted_promises(row, read_options(row, delimiter)))[1]
 
 
 def verify(

@@ -9,7 +9,7 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
-from copa.promises.days import days_of, read_day
+from copa.promises.days import days_of
 from copa.tables.cells import alone
 from copa.tables.frames import as_pandas, is_table
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROMISE = "promise"  # name of the index of every table of promises
-PREFIX = "promise_"  # of a fact whose name a column of the rows has
+PREFIX = "promise_"  # of each fact in such a table
 FACTS = (
     "applicant",
     "option",
@@ -84,18 +84,8 @@ class PromisedRows:
         """
         return PromisedRows(self.facts.loc[flags], self.rows.loc[flags], self.favourable)
 
-    def outstanding(self, as_of: Any = None) -> "PromisedRows":
-        """Return the promises that bind: open, made by a date, and valid at it. What is unknown binds as well.
-
-        Parameters
-        ----------
-        as_of : date or str, optional
-            The date, in UTC as those of the promises; None for today.
-        """
-        return self.select(self.binds(read_day(as_of)))
-
     def binds(self, day: "date") -> "npt.NDArray[np.bool_]":
-        """Return which promises bind on a day: all but those that have ended, or were made later.
+        """Return which promises bind on a day: those not known to have ended by then, or to have been made later.
 
         Parameters
         ----------
@@ -108,32 +98,19 @@ class PromisedRows:
         return flags
 
 
-def fact_names(columns: Any) -> dict[str, str]:
-    """Return the name of each fact in a table whose rows have the columns given: with a prefix where that is taken.
-
-    It has more prefixes than any column of the rows that ends like it, so that `split_facts` tells them apart.
+def require_free_names(columns: "Iterable[Any]") -> None:
+    """Raise for a table that has a column of the name of a fact: `promise`, or one that begins with `promise_`.
 
     Parameters
     ----------
-    columns : sequence of str
-        Columns of the promised rows.
-
-    Returns
-    -------
-    dict
-        From each of `FACTS` to its name.
+    columns : iterable of str
+        Columns of rows that are promised.
     """
-    taken = set(columns)
-    names = {}
-    for fact in FACTS:
-        alike = [name for name in taken if isinstance(name, str) and _without_prefixes(name, fact)]
-        names[fact] = PREFIX + max(alike, key=len) if alike else fact
-    return names
-
-
-def _without_prefixes(name: str, fact: str) -> bool:
-    """Whether a name is that of a fact, with any number of prefixes."""
-    return name.endswith(fact) and name.removesuffix(fact).replace(PREFIX, "") == ""
+    for name in columns:
+        if name == PROMISE or str(name).startswith(PREFIX):
+            raise InvalidInputError(
+                f"the rows have a column {shown(name)}, a name that is reserved for facts of promises; rename it"
+            )
 
 
 def join_facts(facts: "pd.DataFrame", rows: "pd.DataFrame") -> "pd.DataFrame":
@@ -142,14 +119,14 @@ def join_facts(facts: "pd.DataFrame", rows: "pd.DataFrame") -> "pd.DataFrame":
     Parameters
     ----------
     facts : DataFrame
-        Some of the columns `FACTS`; those it lacks are filled with None. Its index holds the ids of the promises.
+        Some of the columns `FACTS`; those it lacks are missing. Its index holds the ids of the promises.
     rows : DataFrame
-        As many promised rows, in the same order; its index is not looked at.
+        As many promised rows, in the same order; its index is ignored.
 
     Returns
     -------
     DataFrame
-        Its index is called "promise". A fact whose name is a column of the rows is called `promise_...`.
+        Its index is called "promise", and the column of a fact "promise_" and the fact's name.
 
     Examples
     --------
@@ -157,7 +134,7 @@ def join_facts(facts: "pd.DataFrame", rows: "pd.DataFrame") -> "pd.DataFrame":
     >>> from copa.promises.promised_rows import join_facts, split_facts
     >>> facts = pd.DataFrame({"applicant": ["ann"], "status": ["open"]}, index=["p1"])
     >>> table = join_facts(facts, pd.DataFrame({"job": ["clerk"], "status": ["married"]}))
-    >>> table[["applicant", "promise_status", "job", "status"]].loc["p1"].tolist()
+    >>> table[["promise_applicant", "promise_status", "job", "status"]].loc["p1"].tolist()
     ['ann', 'open', 'clerk', 'married']
     >>> split_facts(table)[1].columns.tolist()
     ['job', 'status']
@@ -166,44 +143,34 @@ def join_facts(facts: "pd.DataFrame", rows: "pd.DataFrame") -> "pd.DataFrame":
 
     if len(facts) != len(rows):
         raise InvalidInputError(f"there are {len(facts)} promises and {len(rows)} rows; each promise has one")
-    index = _named(facts.index)
-    known = {fact: facts[fact] if fact in facts.columns else _unknown(len(rows)) for fact in FACTS}
-    names = fact_names(rows.columns)
-    left = pd.DataFrame({names[fact]: pd.Series(known[fact]).set_axis(index) for fact in FACTS}, index=index)
+    require_free_names(rows.columns)
+    index = _ids(facts.index)
+    left = _all_facts(facts).set_axis(index).add_prefix(PREFIX)
     return pd.concat([left, rows.set_axis(index)], axis=1)
 
 
 def split_facts(table: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Return the facts and the rows of a table that `join_facts` made; of a table of rows alone, empty facts.
 
-    A table has facts if its index, or its first column (as in a CSV file), is called "promise", or if it has them all.
-
     Parameters
     ----------
     table : DataFrame
-        Of facts and rows, or of rows alone.
+        Of facts and rows, or of rows alone. The ids are its index, or its first column where that is called "promise"
+        (as in a CSV file).
 
     Returns
     -------
     tuple of two DataFrame
         Facts in the columns `FACTS`, and rows, with the same index of ids.
     """
-    import pandas as pd
-
     if table.index.name != PROMISE and len(table.columns) and table.columns[0] == PROMISE:
         table = table.set_index(PROMISE)
-    there = set(table.columns)
-    names = {fact: _longest(fact, there) for fact in FACTS}
-    if table.index.name != PROMISE and not all(name in there for name in names.values()):
-        names = {}
-    index = _named(table.index)
-    table = table.set_axis(index)
-    known = {
-        fact: table[names[fact]] if names.get(fact) in there else pd.Series(_unknown(len(table)), index=index)
-        for fact in FACTS
-    }
-    rows = table.drop(columns=[name for name in names.values() if name in there])
-    return pd.DataFrame(known, index=index), rows
+    names = [f"{PREFIX}{fact}" for fact in FACTS if f"{PREFIX}{fact}" in table.columns]
+    rows = table.drop(columns=names)
+    require_free_names(rows.columns)
+    index = _ids(table.index)
+    facts = _all_facts(table[names].rename(columns=lambda name: name.removeprefix(PREFIX)))
+    return facts.set_axis(index), rows.set_axis(index)
 
 
 def text_facts(columns: "Sequence[str]") -> list[str]:
@@ -214,26 +181,16 @@ def text_facts(columns: "Sequence[str]") -> list[str]:
     columns : sequence of str
         All columns of the file.
     """
-    if not columns or columns[0] != PROMISE:
-        return []
-    return [PROMISE, *(_longest(fact, set(columns)) for fact in FACTS if fact not in (*NUMBERS, "option"))]
+    facts = [f"{PREFIX}{fact}" for fact in FACTS if fact not in (*NUMBERS, "option")]
+    return [name for name in columns if name == PROMISE or name in facts]
 
 
 def concat_facts(tables: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
-    """Return tables of `join_facts` as one: each fact once, whatever the columns of the rows are called.
-
-    Parameters
-    ----------
-    tables : iterable of DataFrame
-        Their rows may have different columns; those that a row lacks are missing.
-    """
+    """Return tables of `join_facts` as one; columns that only other rows have are missing in a row."""
     import pandas as pd
 
-    parts = [split_facts(table) for table in tables]
-    if not parts:
-        return join_facts(pd.DataFrame(index=pd.Index([], dtype=object)), pd.DataFrame())
-    facts, rows = (pd.concat(some) if len(parts) > 1 else some[0] for some in zip(*parts, strict=True))
-    return join_facts(facts, rows)
+    parts = [*tables]
+    return pd.concat(parts) if parts else join_facts(pd.DataFrame(), pd.DataFrame())
 
 
 def promised_rows(promises: Any) -> PromisedRows:
@@ -283,27 +240,28 @@ def _of_batch(batch: PlanBatch) -> PromisedRows:
     numbers = option_numbers(batch)
     people = [alone(label) for label in labels(batch.applicants.index, batch.owner)]
     ids = [f"{person}/{number}" for person, number in zip(people, numbers.tolist(), strict=True)]
-    confidence = np.nan if batch.basis.confidence is None else batch.basis.confidence
     facts = pd.DataFrame(
         {
             "applicant": pd.Series(people, dtype=object),
             "option": numbers,
-            "status": pd.Series([OPEN] * len(ids), dtype=object),
+            "status": OPEN,
             "option_guarantee": batch.option_lower,
-            "confidence": np.full(len(ids), confidence),
+            "confidence": np.nan if batch.basis.confidence is None else batch.basis.confidence,
         }
-    ).set_axis(pd.Index(ids, dtype=object))
-    return PromisedRows(*split_facts(join_facts(facts, batch.options)), batch.basis.favourable)
+    )
+    require_free_names(batch.options.columns)
+    index = _ids(pd.Index(ids, dtype=object))
+    return PromisedRows(_all_facts(facts).set_axis(index), batch.options.set_axis(index), batch.basis.favourable)
 
 
-def _longest(fact: str, there: set[Any]) -> str:
-    """Name of a fact in a table: that with the most prefixes."""
-    alike = [name for name in there if isinstance(name, str) and _without_prefixes(name, fact)]
-    return max(alike, key=len, default=fact)
+def _all_facts(known: "pd.DataFrame") -> "pd.DataFrame":
+    """Return facts in the columns `FACTS`; those that are not known are columns of None."""
+    unknown = {fact: np.full(len(known), None, dtype=object) for fact in FACTS if fact not in known.columns}
+    return known.assign(**unknown)[[*FACTS]]
 
 
-def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
-    """Ids of promises as text; their numbers from 1 where labels occur twice."""
+def _ids(index: "pd.Index[Any]") -> "pd.Index[Any]":
+    """Return ids of promises as text; their numbers from 1 where labels occur twice."""
     import pandas as pd
 
     names = [alone(label) for label in labels(index, np.arange(len(index)))]
@@ -313,20 +271,16 @@ def _named(index: "pd.Index[Any]") -> "pd.Index[Any]":
 
 
 def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A fact that is a probability, also from the text of a file; None where it is not known."""
+    """Return a fact that is a probability, also from the text of a file; it stays as it is where nothing is known."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
     bad = numbers.isna() & column.notna() & (column.astype(str).str.strip() != "")
     if bad.any():
-        raise InvalidInputError(f"{column.name} must hold numbers, got {shown(column[bad].iloc[0])}")
+        raise InvalidInputError(f"{PREFIX}{column.name} must hold numbers, got {shown(column[bad].iloc[0])}")
     outside = (numbers < 0.0) | (numbers > 1.0)
     if outside.any():
         raise InvalidInputError(
-            f"{column.name} must hold probabilities, from 0 to 1, got {shown(numbers[outside].iloc[0])}"
+            f"{PREFIX}{column.name} must hold probabilities, from 0 to 1, got {shown(numbers[outside].iloc[0])}"
         )
     return column if column.isna().all() else numbers
-
-
-def _unknown(size: int) -> "npt.NDArray[np.object_]":
-    return np.full(size, None, dtype=object)

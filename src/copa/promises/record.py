@@ -19,6 +19,7 @@ from copa.plans.frames import labels, option_numbers
 from copa.promises._storage.digests import canonical
 from copa.promises._storage.layouts import pack_cells, pack_layout
 from copa.promises.days import read_day, read_end
+from copa.promises.promised_rows import require_free_names
 from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import alone, plain
 from copa.tables.packing import pack_entry
@@ -77,6 +78,7 @@ def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any,
     """What all promises of a batch have in common; an InvalidInputError says what is wrong with the arguments."""
     if not isinstance(batch, PlanBatch):
         raise InvalidInputError(f"batch must be a PlanBatch, got {type(batch).__name__}")
+    require_free_names(batch.options.columns)
     day = read_day(made, "made")
     basis = batch.basis
     content = {

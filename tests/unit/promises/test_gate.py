@@ -99,9 +99,9 @@ def test_blocks_of_a_ledger_say_the_same_as_one_table(harsher, promises, report,
 
 def test_expired_and_closed_promises_are_not_tried(harsher, promises):
     table = promises.copy()
-    table.iloc[0, table.columns.get_loc("valid_until")] = date(2026, 11, 17)
-    table.iloc[1, table.columns.get_loc("valid_until")] = AS_OF
-    table.iloc[2, table.columns.get_loc("status")] = "waived"
+    table.iloc[0, table.columns.get_loc("promise_valid_until")] = date(2026, 11, 17)
+    table.iloc[1, table.columns.get_loc("promise_valid_until")] = AS_OF
+    table.iloc[2, table.columns.get_loc("promise_status")] = "waived"
     assert gate(harsher, table, as_of=AS_OF).n_promises == len(table) - 2
 
 
@@ -109,8 +109,10 @@ def test_promises_whose_rows_were_purged_are_not_tried(harsher, promises):
     table = promises.copy().astype(object)
     rows = [name for name in table.columns if name in loans.SCHEMA.names]
     table.loc[table.index[0], rows] = None
-    table.loc[table.index[0], "applicant"] = ""
-    typed = table.astype({"income": float, "debt": float, "age": float, "grade": float, "option_guarantee": float})
+    table.loc[table.index[0], "promise_applicant"] = ""
+    typed = table.astype(
+        {"income": float, "debt": float, "age": float, "grade": float, "promise_option_guarantee": float}
+    )
     assert gate(harsher, InBlocks(typed, 1000), as_of=AS_OF).n_promises == len(table) - 1
 
 
@@ -122,8 +124,8 @@ def test_a_row_of_missing_cells_in_a_table_without_facts_was_not_purged():
 
 @pytest.mark.parametrize("guarantee", [-1.0, 90.0, np.inf])
 def test_a_guarantee_that_is_no_probability_is_refused(harsher, promises, guarantee):
-    with pytest.raises(InvalidInputError, match="option_guarantee must hold probabilities, from 0 to 1, got"):
-        gate(harsher, promises.assign(option_guarantee=guarantee), as_of=AS_OF)
+    with pytest.raises(InvalidInputError, match="promise_option_guarantee must hold probabilities, from 0 to 1, got"):
+        gate(harsher, promises.assign(promise_option_guarantee=guarantee), as_of=AS_OF)
 
 
 def test_parts_add_up_to_all_promises(report):
@@ -135,7 +137,7 @@ def test_parts_add_up_to_all_promises(report):
 
 def test_ages_are_whole_months(harsher, promises):
     table = promises.iloc[:4].copy()
-    table["made"] = [date(2026, 10, 18), date(2026, 10, 19), date(2026, 5, 18), date(2024, 11, 18)]
+    table["promise_made"] = [date(2026, 10, 18), date(2026, 10, 19), date(2026, 5, 18), date(2024, 11, 18)]
     parts = gate(harsher, table, as_of=AS_OF).parts["age of the promise"]
     assert [part.name for part in parts] == ["under 1 month", "1 to 2 months", "6 to 11 months", "24 months and more"]
 
@@ -253,7 +255,7 @@ def test_the_page_says_what_the_report_says_and_escapes_what_others_wrote(report
     assert "Failed." in page
     assert report.broken.index[0] in page
     table = promises.copy()
-    table["model_version"] = "<script>alert(1)</script>"
+    table["promise_model_version"] = "<script>alert(1)</script>"
     assert "<script>alert(1)" not in gate_page(gate(harsher, table, as_of=AS_OF))
 
 

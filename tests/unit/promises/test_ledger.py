@@ -70,18 +70,18 @@ def test_options_of_fragile_plans_are_promised_only_when_they_are_asked_for(smal
         FragilePlanWarning, match=f"^{n_fragile} options of fragile plans left out; include_fragile=True"
     ):
         ids = small.record(batch, **TERMS)
-    assert label not in set(small.promises(as_of=IN_TIME)["applicant"])
+    assert label not in set(small.promises(as_of=IN_TIME)["promise_applicant"])
     with pytest.raises(InvalidInputError, match=r"the plan is fragile, below the guarantee .* include_fragile=True"):
         small.record(batch, **TERMS, options={label: 1})
     assert len(small.record(batch, **TERMS, options={label: 1}, include_fragile=True)) == 1
     assert len(small.record(batch, **TERMS, include_fragile=True)) == len(ids) + n_fragile
-    assert label in set(small.promises(as_of=IN_TIME)["applicant"])
+    assert label in set(small.promises(as_of=IN_TIME)["promise_applicant"])
 
 
 def test_some_options_of_some_applicants_are_promised(small, loan_plans):
     label = loan_plans.applicants.index[2]
     assert len(small.record(loan_plans, **TERMS, options={label: 1})) == 1
-    assert small.promises(as_of=IN_TIME)["applicant"].tolist() == [label]
+    assert small.promises(as_of=IN_TIME)["promise_applicant"].tolist() == [label]
     first = small.record(loan_plans, **TERMS, options=1)
     assert len(first) == len(set(loan_plans.owner[chosen_options(loan_plans, None)]))
     for options, words in (
@@ -110,7 +110,7 @@ def test_some_options_of_some_applicants_are_promised(small, loan_plans):
 )
 def test_promises_end_as_said(small, loan_plans, valid_for, end):
     small.record(loan_plans[:1], model_version="1", valid_for=valid_for, made="2026-01-31")
-    assert set(small.promises("all")["valid_until"]) == {end}
+    assert set(small.promises("all")["promise_valid_until"]) == {end}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_promise_after_its_last_day_counts_as_expired(ledger, loan_plans):
     assert ledger.promises(as_of="2027-01-16").empty
     late = ledger.promises("expired", as_of="2027-01-16")
     assert late.index.tolist() == ids
-    assert set(late["status"]) == {"expired"}
+    assert set(late["promise_status"]) == {"expired"}
     assert ledger.promises("expired", as_of=IN_TIME).empty
 
 
@@ -194,9 +194,9 @@ def test_promises_are_counted_as_they_are_listed(ledger, loan_plans):
 def test_blocks_of_one_person_are_a_part_of_all(ledger, loan_plans):
     ledger.record(loan_plans, **TERMS)
     whole = ledger.promises(as_of=IN_TIME)
-    person = whole["applicant"].iloc[-1]
+    person = whole["promise_applicant"].iloc[-1]
     (block,) = ledger.blocks(as_of=IN_TIME, applicant=person)
-    assert block.index.tolist() == whole.index[whole["applicant"] == person].tolist()
+    assert block.index.tolist() == whole.index[whole["promise_applicant"] == person].tolist()
     assert list(ledger.blocks(as_of=IN_TIME, applicant="nobody")) == []
 
 
@@ -209,15 +209,23 @@ def test_tables_of_several_models_come_in_blocks_of_their_own(ledger, loan_plans
     assert ledger.promises(as_of=IN_TIME).index.tolist() == ids
 
 
+@pytest.mark.parametrize("name", ["promise", "promise_status", "promise_of_last_year"])
+def test_a_table_with_the_name_of_a_fact_is_not_recorded(small, loan_plans, name):
+    tables = {part: getattr(loan_plans, part).rename(columns={"job": name}) for part in ("applicants", "options")}
+    with pytest.raises(InvalidInputError, match=f"have a column '{name}', a name that is reserved for facts"):
+        small.record(replace(loan_plans, **tables), **TERMS)
+    assert small.promises("all").empty
+
+
 def test_promises_of_one_model_are_read_by_its_version_and_facts_stay_apart_from_columns(small, loan_plans, german):
-    some, names = loan_plans[:3], {"job": "promise_status"}
+    some, names = loan_plans[:3], {"job": "status"}
     tables = {"applicants": some.applicants.rename(columns=names), "options": some.options.rename(columns=names)}
     ours = small.record(replace(some, **tables), **TERMS)
     theirs = small.record(german, **TERMS | {"model_version": "german"}, include_fragile=True)
     both = small.promises(as_of=IN_TIME)
     facts, rows = split_facts(both)
     assert set(facts["status"]) == {"open"}
-    assert set(rows["promise_status"].dropna()) <= {"clerk", "driver", "nurse"}
+    assert set(rows["status"].dropna()) <= {"clerk", "driver", "nurse"}
     assert small.promises(as_of=IN_TIME, model_version="german").index.tolist() == theirs
     assert [len(block) for block in small.blocks(as_of=IN_TIME, model_version="2026-01")] == [len(ours)]
     assert small.promises(as_of=IN_TIME, model_version="none").empty

@@ -81,7 +81,7 @@ def nothing_is_lost_or_doubled(url, batch, folder, **how):
         assert len(promises) == how["n_writers"] * how["n_steps"] * per_step
         assert len(set(acknowledged)) == len(acknowledged)
         assert set(acknowledged) <= set(promises.index)
-        assert not promises.duplicated(["applicant", "option"]).any()
+        assert not promises.duplicated(["promise_applicant", "promise_option"]).any()
         check = ledger.verify()
         assert (check.ok, check.events) == (True, len(promises))
     return kills

@@ -166,7 +166,7 @@ def test_the_checkpoint_of_another_ledger_does_not_fit(filled, tmp_path, loan_pl
 def test_purge_deletes_personal_data_and_the_chain_still_verifies(filled, loan_plans, set_today):
     set_today("2027-12-31")
     ids = filled.promises(as_of=IN_TIME).index.tolist()
-    names = set(filled.promises(as_of=IN_TIME)["applicant"])
+    names = set(filled.promises(as_of=IN_TIME)["promise_applicant"])
     checkpoint = filled.verify().checkpoint
     filled.waive(ids[0], "secret reason")  # after its last day
     assert filled.purge("2027-01-15") == 0
@@ -174,7 +174,7 @@ def test_purge_deletes_personal_data_and_the_chain_still_verifies(filled, loan_p
     assert query(filled, "SELECT * FROM personal") == []
     table = filled.promises("all")
     assert table.index.tolist() == ids
-    assert set(table["applicant"]) == {""}
+    assert set(table["promise_applicant"]) == {""}
     assert table["income"].isna().all()
     assert filled.verify(checkpoint).ok
     if filled._database.is_sqlite:
