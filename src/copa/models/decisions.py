@@ -134,7 +134,7 @@ def refusals(model: Any, method: str, who: str) -> Iterator[None]:
         reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} ..."
         advice = "; it must read every row that was promised (handle_unknown='ignore' in its encoders)"
         raise InvalidInputError(
-            f"{who} refuses promised rows: `{method}` of {type(model).__name__} raised {type(error).__name__}: {reason}"
+            f"{who} refuses a row: `{method}` of {type(model).__name__} raised {type(error).__name__}: {reason}"
             f"{advice if isinstance(error, (ValueError, TypeError, KeyError)) else ''}"
         ) from error
 

@@ -110,6 +110,13 @@ class DecidingModel(Model):
             return model.scores(frame)
 
 
+def model_and_threshold(model: Any, threshold: float | None = None) -> tuple[Any, float | None]:
+    """Return a model and the threshold at which it accepts; a planner stands for its model and knows its threshold."""
+    if not hasattr(model, "fitted_") or not hasattr(model, "model"):
+        return model, threshold
+    return model.model, model.threshold if threshold is None else threshold
+
+
 def _position(classes: Any, favourable: Any, role: str) -> int:
     """Position of the label that was promised among those of a model, in whatever types they are written."""
     if favourable is None:

@@ -1,33 +1,31 @@
 """`gate`: which outstanding promises a candidate model would break, before it goes live."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.progress import showing, stage
-from copa._core.words import shown
+from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
-from copa.promises.breakdown import Breakdown
-from copa.promises.column_effects import find_causes, typical_row
+from copa.promises.column_effects import Cause, find_causes, typical_row
+from copa.promises.counts import SwapSet, parts_of, swap_set
 from copa.promises.days import read_day
-from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel
+from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel, model_and_threshold
 from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
 from copa.promises.limit import Limit
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows
 from copa.promises.share_interval import share_interval
-from copa.promises.swap_set import SwapCounts, swap_set
 from copa.tables.frames import as_pandas
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
 
 WORST = 10  # broken promises that are explained
+COUNTED_BY = ["model_version", "option_guarantee", "made"]
+_SCORE, _APPLICANT = "\0score", "\0applicant"  # columns that no table of a person has
 
 
 def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first two by keyword
@@ -52,8 +50,8 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
         Fitted classifier or pipeline; its own `predict` decides, at its own threshold. A fitted planner stands for its
         model, and decides at the planner's threshold.
     ledger : Ledger, PlanBatch or DataFrame
-        The promises. A ledger is read in blocks, so that it may be larger than memory; each option of a batch counts as
-        a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
+        The promises. A ledger is read in blocks, so that its rows may be larger than memory; each option of a batch
+        counts as a promise; a table holds promised rows, or facts and rows as `Ledger.promises` returns them.
     max_broken : int, float or str
         Most promises that the candidate may break: a whole number of them, or a share such as 0.02 or "2%". By default
         none, however many the guarantees would let later models break on average.
@@ -104,22 +102,38 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
     >>> gate(current, promises).passed
     True
     """
-    limit = Limit.read(max_broken)
-    names = _read_groups(groups)
-    day = read_day(as_of)
+    limit, names, day = Limit.read(max_broken), _read_groups(groups), read_day(as_of)
     outstanding = Outstanding(ledger, day, model_version)
-    models = _Models(candidate, current, outstanding, favourable, threshold)
-    trial = _Trial(day, names)
+    models = _Models(candidate, current, threshold, outstanding, outstanding.favourable(favourable, current))
+    tried = _Tried(names)
     with showing(progress), stage("trying the promises", None, "promises") as advance:
         for block in outstanding:
-            trial.add(block, models)
+            if len(block):
+                tried.add(block, models.read(block.rows.columns))
             advance(len(block))
-    if trial.n == 0:
-        raise outstanding.none()
-    table = None if reference is None else as_pandas(reference, "reference")
-    report = trial.report(limit, *models.found, table)
-    return replace(
-        report,
+    outstanding.require_any()
+    facts, cells = tried.facts_and_cells()
+    broken, n = facts["broken"].to_numpy(), len(facts)
+    table = None if reference is None else _read_reference(reference, models)
+    causes, why_not = tried.causes(models, table)
+    guarantee = facts["option_guarantee"].mean(skipna=False)
+    return GateReport(
+        passed=int(broken.sum()) <= limit.of(n),
+        n_promises=n,
+        n_broken=int(broken.sum()),
+        broken_share=float(broken.mean()),
+        broken=tried.broken_promises(),
+        limit=limit,
+        interval=share_interval(broken, facts["owner"].to_numpy()),
+        n_applicants=facts["owner"].nunique(),
+        expected_share=None if np.isnan(guarantee) else 1.0 - float(guarantee),
+        parts=parts_of(facts, cells, broken, day),
+        swap=None if current is None else swap_set(~broken, facts["before"].to_numpy(), cells),
+        reference=None if table is None else _swap_of(table, models, names),
+        causes=causes,
+        why_not=why_not,
+        unit=models.candidate.unit,
+        as_of=day,
         n_purged=outstanding.n_purged,
         unknown_statuses=dict(outstanding.unknown_statuses),
         note=_about_thresholds(outstanding, models.threshold),
@@ -127,27 +141,27 @@ def gate(  # noqa: PLR0913 - what a candidate is judged by, all but the first tw
 
 
 class _Models:
-    """The two models, read once the columns of the promises are known."""
+    """The candidate and the model in force, read anew where the columns of the promises change."""
+
+    candidate: DecidingModel
+    in_force: DecidingModel | None
 
     def __init__(
-        self, candidate: Any, current: Any, outstanding: Outstanding, favourable: Any, threshold: float | None
+        self, candidate: Any, current: Any, threshold: float | None, outstanding: Outstanding, favourable: Any
     ) -> None:
-        self._candidate, self.threshold = _with_threshold(candidate, threshold)
-        self._current, self._current_threshold = _with_threshold(current, threshold)
-        self._outstanding = outstanding
-        self._favourable = outstanding.favourable(favourable, current)
-        self.found: tuple[DecidingModel, DecidingModel | None]
+        self._given = [(*model_and_threshold(candidate, threshold), CANDIDATE)]
+        self._given += [] if current is None else [(*model_and_threshold(current, threshold), IN_FORCE)]
+        self.threshold = self._given[0][1]
+        self._outstanding, self._favourable = outstanding, favourable
         self._columns: list[Any] | None = None
 
-    def read(self, columns: Any) -> tuple[DecidingModel, DecidingModel | None]:
-        """The candidate and the model in force."""
+    def read(self, columns: Any) -> "_Models":
+        """Read the models for rows with these columns."""
         if self._columns != list(columns):
             self._columns = list(columns)
-            self.found = (
-                self._one(self._candidate, self.threshold, CANDIDATE),
-                None if self._current is None else self._one(self._current, self._current_threshold, IN_FORCE),
-            )
-        return self.found
+            self.candidate, *others = [self._one(*given) for given in self._given]
+            self.in_force = others[0] if others else None
+        return self
 
     def _one(self, model: Any, threshold: float | None, role: str) -> DecidingModel:
         needed = getattr(best_of(model), "feature_names_in_", ())
@@ -155,11 +169,99 @@ class _Models:
         return DecidingModel.read(model, self._columns, threshold=threshold, favourable=self._favourable, role=role)
 
 
-def _with_threshold(model: Any, threshold: float | None) -> tuple[Any, float | None]:
-    """A model and the threshold at which it decides: a fitted planner knows its own."""
-    if model is None or not hasattr(model, "fitted_"):
-        return model, threshold
-    return model.model, model.threshold if threshold is None else threshold
+class _Tried:
+    """Promises that were tried: facts and decisions of all of them, and the rows of those to explain.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Columns of the promised rows by which promises are counted too.
+    """
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = list(groups)
+        self._n = 0
+        self._facts: list[pd.DataFrame] = []
+        self._cells: list[pd.DataFrame] = []
+        self._broken: list[pd.DataFrame] = []
+        self._worst: list[pd.DataFrame] = []
+        self._typical: pd.DataFrame | None = None
+
+    def add(self, block: PromisedRows, models: _Models) -> None:
+        """Try a block of promises."""
+        for name in self._groups:
+            if name not in block.rows.columns:
+                near = hint(name, [str(column) for column in block.rows.columns])
+                raise InvalidInputError(f"group {shown(name)} is no column of the rows; {near}")
+        accepted = models.candidate.accepts(block.rows)
+        broken = ~accepted
+        before = accepted if models.in_force is None else models.in_force.accepts(block.rows)
+        self._facts.append(block.facts[COUNTED_BY].assign(owner=self._owners(block), broken=broken, before=before))
+        self._cells.append(block.rows[self._groups])
+        self._n += len(block)
+        if self._typical is None:
+            self._typical = typical_row(block.rows)
+        if broken.any():
+            self._note_broken(block.select(broken), models.candidate)
+
+    def _owners(self, block: PromisedRows) -> Any:
+        """Return numbers that tell applicants apart; of unknown ones, one each."""
+        import pandas as pd
+
+        people = block.facts["applicant"]
+        codes = pd.util.hash_array(people.to_numpy(dtype=object), categorize=False).view(np.int64)
+        return np.where(people.isna(), self._n + np.arange(len(block), dtype=np.int64), codes)
+
+    def _note_broken(self, block: PromisedRows, candidate: DecidingModel) -> None:
+        scores = candidate.scores(block.rows)
+        self._broken.append(block.facts[list(BROKEN_COLUMNS)].assign(score=scores))
+        order = np.argsort(np.where(np.isnan(scores), 0.0, scores), kind="stable")[:WORST]
+        applicants = block.facts["applicant"].iloc[order]
+        self._worst.append(block.rows.iloc[order].assign(**{_SCORE: scores[order], _APPLICANT: applicants}))
+
+    def facts_and_cells(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
+        """Return what promises are counted by: facts with `owner`, `broken` and `before`, and cells of the groups."""
+        import pandas as pd
+
+        facts, cells = pd.concat(self._facts, ignore_index=True), pd.concat(self._cells, ignore_index=True)
+        return facts.assign(option_guarantee=facts["option_guarantee"].astype(np.float64)), cells
+
+    def broken_promises(self) -> "pd.DataFrame":
+        """Return the broken promises, the clearest refusals first."""
+        import pandas as pd
+
+        table = pd.concat(self._broken) if self._broken else pd.DataFrame(columns=[*BROKEN_COLUMNS, "score"])
+        return table.sort_values("score", kind="stable").rename_axis("promise")
+
+    def causes(self, models: _Models, reference: "pd.DataFrame | None") -> tuple[tuple[Cause, ...], str]:
+        """Explain the worst, against what is typical of the reference rows or else of the promised ones."""
+        import pandas as pd
+
+        if not self._worst:
+            return (), ""
+        worst = pd.concat(self._worst).sort_values(_SCORE, kind="stable").head(WORST)
+        rows, typical = worst.drop(columns=[_SCORE, _APPLICANT]), self._typical
+        if reference is not None and set(rows.columns) <= set(reference.columns):
+            typical = typical_row(reference[list(rows.columns)])
+        assert typical is not None  # noqa: S101 - of the first block
+        return find_causes(models.candidate, models.in_force, rows, worst[_APPLICANT].tolist(), typical)
+
+
+def _read_reference(reference: Any, models: _Models) -> "pd.DataFrame":
+    """Return the rows of a reference, which both models must be able to read."""
+    table = as_pandas(reference, "reference")
+    for model in [models.candidate] if models.in_force is None else [models.candidate, models.in_force]:
+        for name in model.columns if model.named else ():
+            if name not in table.columns:
+                raise InvalidInputError(f"reference lacks the column {shown(name)}, which {model.role} needs")
+    if len(table) == 0:
+        raise InvalidInputError("reference has no rows")
+    return table
+
+
+def _swap_of(table: "pd.DataFrame", models: _Models, groups: Sequence[str]) -> SwapSet:
+    before = None if models.in_force is None else models.in_force.accepts(table)
+    return swap_set(models.candidate.accepts(table), before, {name: table[name] for name in groups if name in table})
 
 
 def _about_thresholds(outstanding: Outstanding, asked: float | None) -> str:
@@ -175,130 +277,6 @@ def _about_thresholds(outstanding: Outstanding, asked: float | None) -> str:
         f"Promises were made at a threshold of {cuts}, and the candidate was tried by {how}: give threshold= to try it "
         "at another one."
     )
-
-
-@dataclass
-class _Trial:
-    """What is counted while the promises are tried block by block.
-
-    Attributes
-    ----------
-    as_of : date
-    groups : tuple of str
-    """
-
-    as_of: date
-    groups: tuple[str, ...]
-    n: int = 0
-    expected: float = 0.0  # sum of one minus the guarantees
-    has_guarantees: bool = True
-    flags: list["npt.NDArray[np.bool_]"] = field(default_factory=list)
-    owners: list["npt.NDArray[np.int64]"] = field(default_factory=list)
-    broken: list["pd.DataFrame"] = field(default_factory=list)
-    worst: "pd.DataFrame | None" = None
-    typical: "pd.DataFrame | None" = None
-
-    def __post_init__(self) -> None:
-        self.breakdown = Breakdown(self.groups, self.as_of)
-        self.swap = SwapCounts(self.groups)
-
-    def add(self, block: PromisedRows, models: _Models) -> None:
-        """Try a block."""
-        if len(block) == 0:
-            return
-        candidate, in_force = models.read(block.rows.columns)
-        accepted = candidate.accepts(block.rows)
-        broken = ~accepted
-        self.breakdown.add(block, broken)
-        self.swap.add(block.rows, accepted, None if in_force is None else in_force.accepts(block.rows))
-        guarantees = block.facts["option_guarantee"].to_numpy(dtype=np.float64, na_value=np.nan)
-        self.has_guarantees &= bool(np.isfinite(guarantees).all())
-        self.expected += float((1.0 - guarantees).sum())
-        self.flags.append(broken)
-        self.owners.append(self._owners(block))
-        self.n += len(block)
-        if self.typical is None:
-            self.typical = typical_row(block.rows)
-        if broken.any():
-            self._note_broken(block.select(broken), candidate)
-
-    def _owners(self, block: PromisedRows) -> "npt.NDArray[np.int64]":
-        """Numbers that tell applicants apart; of unknown ones, one each."""
-        import pandas as pd
-
-        people = block.facts["applicant"]
-        unknown = people.isna().to_numpy()
-        codes = pd.util.hash_array(people.to_numpy(dtype=object), categorize=False).view(np.int64)
-        return np.where(unknown, self.n + np.arange(len(block), dtype=np.int64), codes)
-
-    def _note_broken(self, block: PromisedRows, candidate: DecidingModel) -> None:
-        import pandas as pd
-
-        scores = candidate.scores(block.rows)
-        self.broken.append(block.facts[list(BROKEN_COLUMNS)].assign(score=scores))
-        order = np.argsort(np.where(np.isnan(scores), 0.0, scores), kind="stable")[:WORST]
-        some = block.rows.iloc[order].assign(**{_SCORE: scores[order], _WHO: block.facts["applicant"].iloc[order]})
-        table = some if self.worst is None else pd.concat([self.worst, some])
-        self.worst = table.sort_values(_SCORE, kind="stable").head(WORST)
-
-    def report(
-        self,
-        limit: Limit,
-        candidate: DecidingModel,
-        in_force: DecidingModel | None,
-        reference: "pd.DataFrame | None",
-    ) -> GateReport:
-        """What was found."""
-        import pandas as pd
-
-        flags, owners = np.concatenate(self.flags), np.concatenate(self.owners)
-        n_broken = int(flags.sum())
-        broken = pd.concat(self.broken) if self.broken else pd.DataFrame(columns=[*BROKEN_COLUMNS, "score"])
-        causes, why_not = self._causes(candidate, in_force, reference)
-        return GateReport(
-            passed=n_broken <= limit.of(self.n),
-            n_promises=self.n,
-            n_broken=n_broken,
-            broken_share=n_broken / self.n,
-            broken=broken.sort_values("score", kind="stable").rename_axis("promise"),
-            limit=limit,
-            interval=share_interval(flags, owners),
-            n_applicants=int(np.unique(owners).size),
-            expected_share=self.expected / self.n if self.has_guarantees else None,
-            parts=self.breakdown.parts(),
-            swap=None if in_force is None else self.swap.result(),
-            reference=None if reference is None else _of_reference(reference, candidate, in_force, self.groups),
-            causes=causes,
-            why_not=why_not,
-            unit=candidate.unit,
-            as_of=self.as_of,
-        )
-
-    def _causes(
-        self, candidate: DecidingModel, in_force: DecidingModel | None, reference: "pd.DataFrame | None"
-    ) -> tuple[Any, str]:
-        """Causes, against what is typical of the reference rows, or of the promised ones where there are none."""
-        if self.worst is None or self.typical is None:
-            return (), ""
-        rows, typical = self.worst.drop(columns=[_SCORE, _WHO]), self.typical
-        if reference is not None and len(reference) and set(rows.columns) <= set(reference.columns):
-            typical = typical_row(reference[list(rows.columns)])
-        return find_causes(candidate, in_force, rows, self.worst[_WHO].tolist(), typical)
-
-
-_SCORE, _WHO = "\0score", "\0applicant"  # columns that no table of a person has
-
-
-def _of_reference(
-    table: "pd.DataFrame", candidate: DecidingModel, in_force: DecidingModel | None, groups: Sequence[str]
-) -> Any:
-    for model in [candidate] if in_force is None else [candidate, in_force]:
-        for name in model.columns if model.named else ():
-            if name not in table.columns:
-                raise InvalidInputError(f"reference lacks the column {shown(name)}, which {model.role} needs")
-    if len(table) == 0:
-        raise InvalidInputError("reference has no rows")
-    return swap_set(table, candidate, in_force, [name for name in groups if name in table.columns])
 
 
 def _read_groups(groups: Any) -> tuple[str, ...]:

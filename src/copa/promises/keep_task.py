@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Flags
 from copa._core.reading import read_number
-from copa._core.words import counted, hint, listed, shown
+from copa._core.words import hint, listed, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
 from copa.models.decisions import accepts, match_label
@@ -16,7 +16,6 @@ from copa.promises.days import read_day
 from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
 from copa.promises.plain_refit import REFIT, PlainRefit
-from copa.promises.promised_rows import promised_rows
 from copa.promises.weighted_refit import WeightedRefit
 from copa.tables.casting import cast_like
 from copa.tables.frames import as_pandas, is_table, with_columns
@@ -121,8 +120,7 @@ def read_task(  # noqa: PLR0913, PLR0917 - the arguments of `keep`
         raise InvalidInputError(f"estimator must be a scikit-learn classifier or pipeline, got {shown(estimator)}")
     outstanding = Outstanding(promises, read_day(as_of), model_version)
     blocks = [block.rows for block in outstanding if len(block)]
-    if not blocks:
-        raise _none(promises, outstanding)
+    outstanding.require_any()
     table, named = _read_table(X, list(blocks[0].columns))
     labels = labels_of_rows(y, len(table))
     classes = _read_classes(estimator, labels)
@@ -139,19 +137,6 @@ def read_task(  # noqa: PLR0913, PLR0917 - the arguments of `keep`
         margin=read_number(margin, "margin", positive=True),
         threshold=_read_threshold(threshold, outstanding, estimator),
         n_unknown=sum(outstanding.unknown_statuses.values()),
-    )
-
-
-def _none(promises: Any, outstanding: Outstanding) -> InvalidInputError:
-    """What to say where nothing is to be kept."""
-    if callable(getattr(promises, "blocks", None)) or outstanding.n_purged:
-        return outstanding.none()
-    given = promised_rows(promises)
-    if len(given) == 0:
-        return InvalidInputError("promises must hold at least one promised row, got none")
-    return InvalidInputError(
-        f"none of the {counted(len(given), 'promise')} is outstanding: they are closed, made later, of another "
-        "model_version, or their last day has passed (as_of)"
     )
 
 

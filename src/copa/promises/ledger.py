@@ -2,38 +2,77 @@
 
 import getpass
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from copa._core.reading import read_word
+from copa._core.reading import read_count, read_word
 from copa._core.words import counted
 from copa.exceptions import FragilePlanWarning, InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
-from copa.promises.days import read_past_day
-from copa.promises.ledger_check import LedgerCheck
-from copa.promises.listed_promises import ListedPromises
+from copa.promises.days import read_day, read_past_day
+from copa.promises.deciding_model import model_and_threshold
+from copa.promises.promised_rows import concat_facts
 from copa.promises.record import n_fragile, promises_of, read_columns, read_text, terms_of
 from copa.promises.redeem import (
     DECISIONS,
     Redemption,
     choose,
     judged,
+    model_fingerprint,
     read_decision,
     read_reference,
     read_row,
 )
-from copa.promises.todays_model import model_fingerprint, todays_model
+from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
+
     from copa.promises._storage.database import Database
 
 PACKAGES = "pip install 'copa-recourse[ledger]'"
+BLOCK = 50_000  # promises that are read at a time
 
 
-class Ledger(ListedPromises):
+@dataclass(frozen=True)
+class LedgerCheck:
+    """What `Ledger.verify` found.
+
+    Parameters
+    ----------
+    ok : bool
+        Whether nothing is wrong.
+    first_bad : int or None
+        Number of the first event that was changed, removed or put elsewhere; None where no event is.
+    events : int
+        Events that were checked.
+    message : str
+        What is wrong, in words; "" if nothing is.
+    checkpoint : str
+        Number of events and digest of the last one, for `verify(expect=...)` later; "" if something is wrong.
+
+    Examples
+    --------
+    >>> from copa.promises import LedgerCheck
+    >>> LedgerCheck(ok=False, first_bad=17, events=16, message="event 17 was changed").first_bad
+    17
+    """
+
+    ok: bool
+    first_bad: int | None
+    events: int
+    message: str = ""
+    checkpoint: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+class Ledger:
     """Promises that were made to people, and what became of them.
 
     A ledger holds events and never changes one: an option was promised, a person came back, the promise was kept or
@@ -66,7 +105,7 @@ class Ledger(ListedPromises):
     ...     promises = ledger.promises(as_of="2026-12-31")
     >>> len(ids), again == ids, len(promises)
     (5, True, 5)
-    >>> promises["valid_until"].astype(str).unique().tolist()
+    >>> promises["promise_valid_until"].astype(str).unique().tolist()
     ['2027-11-18']
     >>> folder.cleanup()
     """
@@ -163,7 +202,7 @@ class Ledger(ListedPromises):
         list of str
             Ids of the promises, in the order of the options.
         """
-        from copa.promises._storage.recording import append_promises
+        from copa.promises._storage.chain import append_promises
 
         terms = terms_of(
             batch, model_version=model_version, valid_for=valid_for, made=made, model=model, may_differ=may_differ
@@ -182,8 +221,7 @@ class Ledger(ListedPromises):
     def _writing(self, recorded_by: str | None) -> Any:
         from copa.promises._storage.chain import appending
 
-        by = read_text(current_user() if recorded_by is None else recorded_by, "recorded_by")
-        return appending(self._database, by)
+        return appending(self._database, _recorder(recorded_by))
 
     def redeem(  # noqa: PLR0913 - how a return is judged, all but the first three by keyword
         self,
@@ -235,27 +273,25 @@ class Ledger(ListedPromises):
             If there is no such promise, it is not open or not valid on that day, the row has other columns, or the
             model cannot be asked; nothing is recorded then.
         """
-        from copa.promises._storage.closing import find_promises, require_open
-        from copa.promises._storage.recording import redemption_events
+        from copa.promises._storage.chain import append_redemption
+        from copa.promises._storage.queries import find_promises
 
         decision, reason = read_decision(decision, reason)
         reference, day = read_reference(promise_id), read_past_day(as_of)
         with self._database.reading() as connection:
             candidates = find_promises(connection, reference, day)
         promise = choose(candidates, reference, row, model, may_differ)
-        own = read_row(row, promise.layout, model)
-        found = judged(promise, own, model, threshold, may_differ, decision)
-        asked = {
+        person = read_row(row, promise.layout, model)
+        redemption = judged(promise, person, model, threshold, may_differ, decision)
+        judged_by = {
             "as_of": day.isoformat(),
             "may_differ": read_columns(may_differ, promise.layout.columns, "may_differ"),
             "model_fingerprint": model_fingerprint(model),
-            "threshold": todays_model(model, threshold)[1],
+            "threshold": model_and_threshold(model, threshold)[1],
         }
-        events = redemption_events(found, promise, own, asked, reason)
         with self._writing(recorded_by) as writer:
-            require_open(writer, promise.promise)
-            writer.append(events)
-        return found
+            append_redemption(writer, redemption, promise, person, judged_by, reason)
+        return redemption
 
     def decide(self, promise_id: str, decision: str, reason: str = "", *, recorded_by: str | None = None) -> None:
         """Record what was decided of a broken promise.
@@ -271,11 +307,11 @@ class Ledger(ListedPromises):
         recorded_by : str, optional
             Who records it; default: the user of this process.
         """
-        from copa.promises._storage.closing import decide
+        from copa.promises._storage.chain import decide
 
-        word, told = read_decision(read_word(decision, DECISIONS, "decision"), reason)
+        word, why = read_decision(read_word(decision, DECISIONS, "decision"), reason)
         with self._writing(recorded_by) as writer:
-            decide(writer, read_reference(promise_id), str(word), told)
+            decide(writer, read_reference(promise_id), str(word), why)
 
     def waive(self, promise_id: str, reason: str = "", *, recorded_by: str | None = None) -> None:
         """Record that a promise binds no more: the person gave it up, or another one takes its place.
@@ -289,11 +325,99 @@ class Ledger(ListedPromises):
         recorded_by : str, optional
             Who records it; default: the user of this process.
         """
-        from copa.promises._storage.closing import waive
+        from copa.promises._storage.chain import waive
 
-        _, told = read_decision(None, reason)
+        _, why = read_decision(None, reason)
         with self._writing(recorded_by) as writer:
-            waive(writer, read_reference(promise_id), told)
+            waive(writer, read_reference(promise_id), why)
+
+    @property
+    def favourable(self) -> Any:
+        """The label that was promised; None where there are no promises, or of models with different labels."""
+        from copa.promises._storage.queries import read_terms
+
+        with self._database.reading() as connection:
+            labels = [unpack_entry(shared["favourable"]) for shared in read_terms(connection).values()]
+        return labels[0] if labels and all(label == labels[0] for label in labels) else None
+
+    def promises(self, status: str = "open", as_of: Any = None, *, model_version: str | None = None) -> "pd.DataFrame":
+        """Return the promises of a status, one row each: facts of the promise, then the promised row.
+
+        Parameters
+        ----------
+        status : {"open", "kept", "broken", "expired", "waived", "all"}
+            Which ones, of those made by the day `as_of`. A promise that is open after its last day counts as expired.
+        as_of : date or str, optional
+            The day on which to ask what is open and what is expired; default: today, in UTC.
+        model_version : str, optional
+            Only promises that were made with this model, by the name it has in `record`; default: all.
+
+        Returns
+        -------
+        DataFrame
+            The index "promise" holds their ids; names of facts begin with "promise_". Where personal data were purged
+            the applicant is "" and the row is missing. A ledger of several tables gives one of all their columns, with
+            missing cells.
+        """
+        return concat_facts(self.blocks(status, as_of, model_version=model_version))
+
+    def counts(self, as_of: Any = None) -> dict[str, int]:
+        """Count the promises of each status, without reading them.
+
+        Parameters
+        ----------
+        as_of : date or str, optional
+            The day on which to ask what is open and what is expired; default: today, in UTC. Promises of a later day
+            are not counted.
+
+        Returns
+        -------
+        dict of str to int
+            From each status to the number of its promises.
+        """
+        from copa.promises._storage.queries import read_counts
+
+        day = read_day(as_of)
+        with self._database.reading() as connection:
+            return read_counts(connection, day)
+
+    def blocks(
+        self,
+        status: str = "open",
+        as_of: Any = None,
+        size: int = BLOCK,
+        applicant: str | None = None,
+        *,
+        model_version: str | None = None,
+    ) -> Iterator["pd.DataFrame"]:
+        """Yield what `promises` returns in parts, so that millions fit in memory.
+
+        Parameters
+        ----------
+        status, as_of, model_version
+            See `promises`.
+        size : int
+            Most promises of a part. Rows of different columns or dtypes come in parts of their own.
+        applicant : str, optional
+            Only promises to this person; default: to anyone.
+
+        Yields
+        ------
+        DataFrame
+        """
+        from copa.promises._storage.queries import read_blocks
+        from copa.promises._storage.tables import ALL, STATUSES
+
+        word = read_word(status, (*STATUSES, ALL), "status")
+        day, most = read_day(as_of), read_count(size, "size")
+        person = None if applicant is None else read_text(applicant, "applicant")
+        version = None if model_version is None else read_text(model_version, "model_version")
+
+        def found() -> Iterator["pd.DataFrame"]:
+            with self._database.reading() as connection:
+                yield from read_blocks(connection, word, day, most, person, version)
+
+        return found()
 
     def verify(self, expect: str | None = None) -> LedgerCheck:
         """Find any event that was changed, removed or put in another order, and anything beside the events too.
@@ -310,9 +434,9 @@ class Ledger(ListedPromises):
         -------
         LedgerCheck
         """
-        from copa.promises._storage.verification import read_checkpoint, verify
+        from copa.promises._storage.verification import verify
 
-        return verify(self._database, None if expect is None else read_checkpoint(expect))
+        return LedgerCheck(*verify(self._database, expect))
 
     def purge(self, before: Any, *, recorded_by: str | None = None) -> int:
         """Delete the personal data of promises that ended before a day; their events and digests stay.
@@ -333,17 +457,18 @@ class Ledger(ListedPromises):
         int
             Number of promises.
         """
-        from copa.promises._storage.purge import purge
+        from copa.promises._storage.chain import purge
 
         if before is None:
             raise InvalidInputError("before must be a date, such as 2026-11-18, got None")
-        by = read_text(current_user() if recorded_by is None else recorded_by, "recorded_by")
-        return purge(self._database, read_past_day(before, "before"), by)
+        return purge(self._database, read_past_day(before, "before"), _recorder(recorded_by))
 
 
-def current_user() -> str:
-    """Name of the user of this process, as far as the system knows it."""
+def _recorder(given: str | None) -> str:
+    """Return who records: the name given, or that of the user of this process as far as the system knows it."""
+    if given is not None:
+        return read_text(given, "recorded_by")
     try:
-        return getpass.getuser()
+        return read_text(getpass.getuser(), "recorded_by")
     except (KeyError, OSError):
         return "unknown"

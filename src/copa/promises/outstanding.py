@@ -7,7 +7,7 @@ from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from copa._core.words import listed, shown
+from copa._core.words import counted, listed, shown
 from copa.exceptions import InvalidInputError
 from copa.models.decisions import match_label
 from copa.promises.promised_rows import OPEN, PromisedRows, promised_rows, split_facts
@@ -51,6 +51,8 @@ class Outstanding:
 
     Attributes
     ----------
+    n_binding : int
+        Promises that bind, of those read so far.
     n_purged : int
         Promises that were passed over so far, because their personal data were purged: there is no row to try.
     unknown_statuses : Counter
@@ -73,7 +75,7 @@ class Outstanding:
         self._read = getattr(promises, "blocks", None)
         self._promises = promises if callable(self._read) else promised_rows(promises)
         self.stated = _stated(promises, as_of, model_version)
-        self.n_purged = 0
+        self.n_binding = self.n_purged = self._n_read = 0
         self.unknown_statuses: Counter[str] = Counter()
         self._seen: set[str] = set()
 
@@ -90,6 +92,8 @@ class Outstanding:
             self.n_purged += int(purged.sum())
             binds = binds & ~purged
             self._note_unknown(block.facts["status"][binds])
+            self._n_read += len(block)
+            self.n_binding += int(binds.sum())
             yield block if binds.all() else block.select(binds)
 
     def _note_unknown(self, statuses: "pd.Series[Any]") -> None:
@@ -155,15 +159,17 @@ class Outstanding:
             f"tables; choose those of one with model_version={which}"
         )
 
-    def none(self) -> InvalidInputError:
-        """What to raise where nothing is outstanding."""
+    def require_any(self) -> None:
+        """Raise unless a promise that binds was read."""
+        if self.n_binding:
+            return
         of = "" if self._version is None else f" of model version {shown(self._version)}"
         others = sorted(self._seen - {self._version})
         beside = f"; there are promises of {listed(others)}" if self._version is not None and others else ""
-        gone = f" ({self.n_purged:,} without their rows, which were purged)" if self.n_purged else ""
-        return InvalidInputError(
-            f"there is no outstanding promise{of} as of {self._as_of.isoformat()}{gone}: nothing was tried, and "
-            f"nothing is known{beside}"
+        gone = f", and the rows of {self.n_purged:,} were purged" if self.n_purged else ""
+        raise InvalidInputError(
+            f"there is no outstanding promise{of} as of {self._as_of.isoformat()}: "
+            f"of {counted(self._n_read, 'promise')} none binds then{gone}{beside}"
         )
 
 
@@ -194,34 +200,21 @@ def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
 
 
 def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
-    """The terms of the promises that are outstanding."""
-    import sqlalchemy as sa
-
-    from copa.promises._storage.layouts import unpack_layout
-    from copa.promises._storage.listing import promises_query, read_terms, with_status
-    from copa.promises._storage.tables import OPEN, events, layouts
+    """Return what the terms of the promises say that are outstanding in a ledger."""
+    from copa.promises._storage.queries import open_terms, read_layout
     from copa.tables.packing import unpack_entry
 
     with database.reading() as connection:
-        terms = {
-            number: own
-            for number, own in read_terms(connection).items()
-            if own["made"] <= as_of <= own["valid_until"] and model_version in (None, own["model_version"])
-        }
-        if len({(str(own["favourable"]), own["threshold"], own["layout"]) for own in terms.values()}) > 1:
-            query = with_status(promises_query(), OPEN, as_of).with_only_columns(events.c.terms).distinct()
-            used = set(connection.scalars(query))
-            terms = {number: own for number, own in terms.items() if number in used}
-        places = {own["layout"] for own in terms.values()}
-        raw = {place: connection.scalar(sa.select(layouts.c.content).where(layouts.c.id == place)) for place in places}
-    columns = {place: tuple(str(name) for name in unpack_layout(packed).columns) for place, packed in raw.items()}
+        terms = open_terms(connection, as_of, model_version)
+        layouts = {place: read_layout(connection, place) for place in {shared["layout"] for shared in terms}}
+    columns = {place: tuple(str(name) for name in layout.columns) for place, layout in layouts.items()}
     labels: list[Any] = []
-    for own in terms.values():
-        label = unpack_entry(own["favourable"])
+    for shared in terms:
+        label = unpack_entry(shared["favourable"])
         if match_label(label, labels) is None:
             labels.append(label)
     return Stated(
         tuple(labels),
-        tuple(dict.fromkeys(own["threshold"] for own in terms.values())),
-        tuple(dict.fromkeys((own["model_version"], columns[own["layout"]]) for own in terms.values())),
+        tuple(dict.fromkeys(shared["threshold"] for shared in terms)),
+        tuple(dict.fromkeys((shared["model_version"], columns[shared["layout"]]) for shared in terms)),
     )

@@ -263,8 +263,7 @@ def portfolio_risk(
     for block, points in _blocks(promises, outstanding, models):
         outstanding.require_columns(models.columns, block.rows.columns, "the model")
         counts.add(block, points)
-    if counts.n == 0:
-        raise outstanding.none()
+    outstanding.require_any()
     return counts.result()
 
 

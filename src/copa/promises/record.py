@@ -16,9 +16,9 @@ from copa.models.base import best_of
 from copa.models.storage import pack_estimator
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
-from copa.promises._storage.digests import canonical
 from copa.promises._storage.layouts import pack_cells, pack_layout
 from copa.promises.days import read_day, read_end
+from copa.promises.deciding_model import model_and_threshold
 from copa.promises.promised_rows import require_free_names
 from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import alone, plain
@@ -49,11 +49,6 @@ class Terms:
     made: date
     valid_until: date
     content: dict[str, Any]
-
-    @property
-    def columns(self) -> tuple[str, str, str, str]:
-        """As the table has them."""
-        return self.model_version, self.made.isoformat(), self.valid_until.isoformat(), canonical(self.content)
 
 
 @dataclass(frozen=True)
@@ -146,8 +141,8 @@ def fingerprint(model: Any) -> str:
     InvalidInputError
         If skops cannot save it.
     """
-    own = model.model if hasattr(model, "fitted_") and hasattr(model, "model") else model
-    return f"model:{Digest().add('model').add(pack_estimator(best_of(own)).hex()).text()}"
+    estimator, _ = model_and_threshold(model)
+    return f"model:{Digest().add('model').add(pack_estimator(best_of(estimator)).hex()).text()}"
 
 
 def _basis_digest(batch: PlanBatch) -> str:

@@ -1,19 +1,18 @@
 """A person comes back: whether the row fulfils the promise, and what today's model answers."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.words import hint, listed, shown
-from copa.exceptions import InvalidInputError
+from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.models.base import best_of
 from copa.plans.changes import changed_cells
-from copa.promises.record import read_columns, read_text
-from copa.promises.todays_model import model_accepts, todays_model
+from copa.promises._storage.layouts import unpack_cells
+from copa.promises.deciding_model import DecidingModel, model_and_threshold
+from copa.promises.record import fingerprint, read_columns, read_text
 from copa.tables.casting import cast_like
 from copa.tables.cells import as_text, is_missing, plain
 from copa.tables.frames import as_pandas, is_table
@@ -71,7 +70,6 @@ class Promise:
     Parameters
     ----------
     promise, applicant : str
-    valid_until : date
     terms : dict
         What it has in common with others.
     said : dict
@@ -82,7 +80,6 @@ class Promise:
 
     promise: str
     applicant: str
-    valid_until: date
     terms: dict[str, Any]
     said: dict[str, Any]
     layout: "pd.DataFrame"
@@ -95,26 +92,24 @@ class Promise:
         row : DataFrame
             One row.
         may_differ : iterable of str
-            Columns that are not looked at, beside those that the promise names.
+            Columns that are ignored, beside those that the promise names.
         """
-        from copa.promises._storage.layouts import unpack_cells
-
         promised = unpack_cells([self.said["row"]], self.layout)
         ignored = {*self.terms["may_differ"], *read_columns(may_differ, self.layout.columns, "may_differ")}
         flags = changed_cells(promised, row[list(promised.columns)])[0]
         region, changed = self.said["region"], set(self.said["changed"])
-        found = []
+        differences = []
         for k in np.flatnonzero(flags).tolist():
             name = promised.columns[k]
             if name in ignored:
                 continue
-            cell, own = row[name].iloc[0], promised[name].iloc[0]
+            cell = row[name].iloc[0]
             if name in region:
-                found += _outside(name, cell, *region[name])
+                differences += _outside(name, cell, *region[name])
             else:
-                asked = "the option asks for" if k in changed else "it was promised with"
-                found.append(f"{name} is {as_text(cell)}, {asked} {as_text(own)}")
-        return tuple(found)
+                demand = "the option asks for" if k in changed else "it was promised with"
+                differences.append(f"{name} is {as_text(cell)}, {demand} {as_text(promised[name].iloc[0])}")
+        return tuple(differences)
 
 
 def _outside(name: str, cell: Any, low: float, high: float) -> list[str]:
@@ -161,9 +156,9 @@ def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InvalidInputError(f"the row lacks columns of the promised one: {listed(missing)}")
-    known = {*names, *map(str, getattr(best_of(todays_model(model)[0]), "feature_names_in_", ()))}
+    columns = {*names, *map(str, getattr(best_of(model_and_threshold(model)[0]), "feature_names_in_", ()))}
     for name in table.columns:
-        if name not in known:
+        if name not in columns:
             raise InvalidInputError(f"the row has a column {shown(name)} that was not promised; {hint(name, names)}")
     others = [name for name in table.columns if name not in names]
     cast = {name: cast_like(table[name], layout[name]) for name in names}
@@ -171,7 +166,7 @@ def read_row(row: Any, layout: "pd.DataFrame", model: Any) -> "pd.DataFrame":
 
 
 def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:
-    """Read what was decided, and why; a refusal needs a reason."""
+    """Return what was decided, and why; a refusal needs a reason."""
     if decision is not None and decision not in DECISIONS:
         raise InvalidInputError(f"decision must be 'honour' or 'refuse', got {shown(decision)}")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
@@ -181,15 +176,15 @@ def read_decision(decision: Any, reason: Any) -> tuple[str | None, str]:
     return decision, reason
 
 
-def choose(candidates: Sequence[Promise], asked: str, row: Any, model: Any, may_differ: Iterable[str]) -> Promise:
-    """Of a person's open promises, the one that the row fulfils; an InvalidInputError names them where none is."""
+def choose(candidates: Sequence[Promise], applicant: str, row: Any, model: Any, may_differ: Iterable[str]) -> Promise:
+    """Return the one of a person's open promises that the row fulfils; an InvalidInputError names them if none is."""
     if len(candidates) == 1:
         return candidates[0]
     for promise in candidates:
         if not promise.differences(read_row(row, promise.layout, model), may_differ):
             return promise
     raise InvalidInputError(
-        f"the row fulfils none of the {len(candidates)} open promises of applicant {shown(asked)}; redeem one of "
+        f"the row fulfils none of the {len(candidates)} open promises of applicant {shown(applicant)}; redeem one of "
         f"them by its id: {listed([promise.promise for promise in candidates])}"
     )
 
@@ -202,10 +197,18 @@ def judged(
     may_differ: Iterable[str],
     decision: str | None,
 ) -> Redemption:
-    """What comes of a person's return: whether the row fulfils the promise, and whether the model accepts it."""
+    """Judge a person's return: whether the row fulfils the promise, and whether the model accepts it."""
     differences = promise.differences(row, may_differ)
+    estimator, cut = model_and_threshold(model, threshold)
+    promised_at = promise.terms["threshold"]
+    if cut is None and promised_at is not None and estimator is model:
+        raise InvalidInputError(
+            f"the promise was made at the threshold {promised_at:g}, and a model alone decides by `predict`: "
+            f"give the planner as model, or threshold={promised_at:g} (or that at which the model decides today)"
+        )
     label = unpack_entry(promise.terms["favourable"])
-    accepted = model_accepts(model, row, label, threshold, promise.terms["threshold"])
+    deciding = DecidingModel.read(estimator, list(row.columns), threshold=cut, favourable=label, role="the model")
+    accepted = bool(deciding.accepts(row)[0])
     outcome = NOT_FULFILLED if differences else KEPT if accepted else BROKEN
     return Redemption(
         promise.promise,
@@ -218,9 +221,12 @@ def judged(
     )
 
 
-def promise_from(row: Any, terms: dict[str, Any], layout: "pd.DataFrame") -> Promise:
-    """A promise, from what the database has."""
-    return Promise(row.promise, row.applicant, terms["valid_until"], terms, json.loads(row.said), layout)
+def model_fingerprint(model: Any) -> str:
+    """Return the fingerprint of a model, "" where it has none."""
+    try:
+        return fingerprint(model)
+    except (InvalidInputError, MissingPackageError):
+        return ""
 
 
 def read_reference(value: Any) -> str:

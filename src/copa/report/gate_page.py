@@ -12,10 +12,9 @@ from copa.report.portfolio_view import portfolio_view
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
-    from copa.promises.breakdown import Part
+    from copa.promises.counts import Part, SwapSet
     from copa.promises.gate_report import GateReport
     from copa.promises.portfolio import PortfolioRisk
-    from copa.promises.swap_set import SwapSet
 
 MOST_LISTED = 200  # broken promises on the page; the JSON document and the table have more
 MOST_PARTS = 3  # of a change of score

@@ -375,5 +375,5 @@ def test_a_candidate_with_other_columns_or_labels_is_refused(promises):
 def test_a_candidate_that_cannot_read_a_promised_row_is_refused(promises):
     table = loans.people(300, 0).query("job != 'nurse'")
     candidate = loans.pipeline().fit(table, loans.outcomes(table))
-    with pytest.raises(InvalidInputError, match=r"the candidate refuses promised rows: .*nurse"):
+    with pytest.raises(InvalidInputError, match=r"the candidate refuses a row: .*nurse"):
         gate(candidate, promises.assign(job="nurse"), as_of=AS_OF)

@@ -236,7 +236,7 @@ def test_only_outstanding_promises_of_a_ledger_are_kept(bank_rows):
     facts = pd.DataFrame({"status": ["open"] * 30 + ["kept"] * 10, "valid_until": ["2026-05-01"] * 40})
     table = join_facts(facts.set_axis([f"p{k}" for k in range(40)]), promised)
     assert keep(pipeline(), X, y, table, as_of="2026-04-30").n_promises == 30
-    with pytest.raises(InvalidInputError, match="none of the 40 promises is outstanding"):
+    with pytest.raises(InvalidInputError, match="of 40 promises none binds then"):
         keep(pipeline(), X, y, table, as_of="2026-05-02")
 
 
@@ -254,7 +254,7 @@ def test_what_is_shown_holds_the_numbers_and_json_can_hold_it(kept):
     ("changes", "message"),
     [
         ({"promises": lambda rows: rows.drop(columns="debt")}, "the promised rows lack the column 'debt' of X"),
-        ({"promises": lambda rows: rows.head(0)}, "promises must hold at least one promised row, got none"),
+        ({"promises": lambda rows: rows.head(0)}, "of 0 promises none binds then"),
         ({"promises": lambda rows: rows.assign(income="much")}, "column 'income' must hold numbers"),
         ({"y": lambda y: y[:-1]}, r"y must have shape \(250,\)"),
         ({"y": lambda y: np.ones(len(y))}, "y must hold 2 different labels, got 1"),
@@ -407,7 +407,7 @@ class Unable(LogisticRegression):
     ("method", "words"),
     [
         ("fit", "Unable cannot be fitted to X and y: RuntimeError: no device"),
-        ("predict", "the refitted model refuses promised rows: `predict` of Unable raised IndexError: no device"),
+        ("predict", "the refitted model refuses a row: `predict` of Unable raised IndexError: no device"),
         ("shape", r"the refitted model cannot be asked: `predict` of Unable returned an array of shape \(\d+, 2\)"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_person_comes_back(desk, people):
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [({"income": None}, "the model refuses the row"), ({"job": "king"}, "the model refuses the row")],
+    [({"income": None}, "the model refuses a row"), ({"job": "king"}, "the model refuses a row")],
 )
 def test_a_row_that_the_model_cannot_read_is_said(desk, people, wrong, said):
     (first,) = promise(desk, people[0], options=[1])

@@ -18,11 +18,9 @@ import sqlalchemy as sa
 from copa._core.words import shown
 from copa.exceptions import CopaError, DataError, InvalidInputError, MissingPackageError
 from copa.promises._storage import tables
-from copa.promises._storage.digests import origin
 
 SECONDS_TO_WAIT = 60  # for another writer
-APPLICATION_ID = 0x434F5041  # "COPA", in the header of an SQLite file
-WRITES = "copa_writes"  # option of a connection whose transaction writes
+WRITES, OUTSIDE = "copa_writes", "copa_outside"  # options of a connection: its transaction writes, it begins none
 LOCK = 0x434F5041  # number of PostgreSQL's advisory lock under which tables are made
 NOT_SECRET = ("host", "port", "user", "dbname", "sslmode")  # what a URL's query may say in a message
 SERVER = re.compile(r"passw\w*\s*=|//.*@")  # an address with a password, and not a file
@@ -58,7 +56,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file of SQLite."""
+        """Whether the ledger is a file of SQLite."""
         return self.url.get_backend_name() == "sqlite"
 
     def _engine(self) -> sa.Engine:
@@ -104,16 +102,14 @@ class Database:
         elif tables.head.name not in names:
             raise DataError(f"{self.name} is a database of something else: it has the table {shown(names[0])}")
         with self.reading() as connection:
-            found = connection.scalars(sa.select(tables.head.c.version)).all()
-            if len(found) != 1:
+            versions = connection.scalars(sa.select(tables.head.c.version)).all()
+            if len(versions) != 1:
                 raise self.damaged("its head is not there")
-            if found[0] != tables.VERSION:
+            if versions[0] != tables.VERSION:
                 raise DataError(
-                    f"the ledger {self.name} is of version {shown(found[0])}, and this COPA knows version "
+                    f"the ledger {self.name} is of version {shown(versions[0])}, and this COPA knows version "
                     f"{tables.VERSION}; update COPA"
                 )
-            if self.is_sqlite and connection.scalar(sa.text("PRAGMA journal_mode")) != "wal":
-                raise self.damaged("its write-ahead log was turned off")
 
     def _create(self) -> None:
         if self.is_sqlite:
@@ -125,14 +121,13 @@ class Database:
                 return  # another process was faster
             tables.metadata.create_all(connection)
             name, now = uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds")
-            first = {"version": tables.VERSION, "ledger": name, "created": now}
-            connection.execute(tables.head.insert(), first | {"seq": 0, "digest": origin(tables.VERSION, name, now)})
-            if self.is_sqlite:
-                connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+            digest = tables.origin(tables.VERSION, name, now)
+            first = {"version": tables.VERSION, "ledger": name, "created": now, "seq": 0, "digest": digest}
+            connection.execute(tables.head.insert(), first)
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one state of the ledger, whatever others write meanwhile."""
+        """Begin a transaction that sees one state of the ledger, whatever others write meanwhile."""
         try:
             with self.errors_named(), self.engine.connect() as plain:
                 # SQLite's transaction is such a snapshot from its first SELECT on.
@@ -147,7 +142,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that writes: all of it is there when it ends, or nothing."""
+        """Begin a transaction that writes: all of it is there when it ends, or nothing."""
         with self.errors_named(), self.engine.connect() as plain:
             connection = plain.execution_options(**{WRITES: True})
             with connection.begin():
@@ -155,21 +150,13 @@ class Database:
 
     def outside(self, statement: str) -> None:
         """Run a statement that is not possible in a transaction."""
+        options: dict[str, Any] = {OUTSIDE: True} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
         with self.errors_named(), self.engine.connect() as connection:
-            raw: Any = connection.connection.driver_connection
-            try:
-                if not self.is_sqlite:
-                    raw.autocommit = True
-                raw.execute(statement)
-            except raw_errors(self.engine) as error:
-                raise DataError(f"{statement} failed on the ledger {self.name}: {error}") from error
-            finally:
-                if not self.is_sqlite:
-                    raw.autocommit = False
+            connection.execution_options(**options).exec_driver_sql(statement).close()
 
     @contextmanager
     def errors_named(self) -> Iterator[None]:
-        """Say in one line what is wrong with the database."""
+        """Turn an error of the database into one line that names the ledger."""
         try:
             yield
         except sa.exc.SQLAlchemyError as error:
@@ -181,18 +168,12 @@ class Database:
             raise DataError(f"the ledger {self.name} cannot be used: {reason}") from error
 
     def damaged(self, why: str) -> DataError:
-        """The error for a ledger that is not as it was written."""
+        """Return the error for a ledger that is not as it was written."""
         return DataError(f"the ledger {self.name} is damaged: {why}")
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
-
-
-def raw_errors(engine: sa.Engine) -> Any:
-    """The class of errors of a database's driver."""
-    driver: Any = engine.dialect.dbapi
-    return driver.Error
 
 
 def read_url(url: Any) -> sa.URL:
@@ -223,7 +204,7 @@ def read_url(url: Any) -> sa.URL:
 
 
 def public_name(url: sa.URL) -> str:
-    """The URL as messages show it: without a password, and without anything in its query that may be a secret."""
+    """Return the URL as messages show it: without a password or anything in its query that may be a secret."""
     query = {name: value for name, value in url.query.items() if name in NOT_SECRET}
     return url.set(query=query).render_as_string(hide_password=True)
 
@@ -235,5 +216,6 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    if not options.get(OUTSIDE):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES) else "BEGIN")

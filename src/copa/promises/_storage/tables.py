@@ -1,4 +1,4 @@
-"""The tables of a ledger.
+"""The tables of a ledger, and the digests of what stands in them.
 
 No fact is stored twice. What a query needs is a column, and the digest of an event is taken from the columns
 themselves, so that there is no copy beside the chain which could say something else. The exceptions are `head`, which
@@ -15,13 +15,22 @@ events
     The chain.
 personal
     What an event says of a person: the only table that `purge` deletes from. The event holds a salted digest of it.
+
+The digest of an event is the SHA-256 of the canonical JSON of the digest before it, its sequence number, its columns,
+and the digests of what it refers to: the terms and the personal data. The first event follows the digest of the
+ledger's own version, name and time of making. Personal data enter by a digest that has a random salt, so that the chain
+can be checked when they and the salt are deleted, and nobody can find out then by trying what they were.
 """
 
+import hashlib
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 VERSION = 1  # of the tables
+IDENTITY_DIGITS = 40
 
 PROMISED, REDEEMED, KEPT, BROKEN, WAIVED = "promised", "redeemed", "kept", "broken", "waived"
 DECIDED, PURGED = "decided", "purged"
@@ -95,3 +104,50 @@ sa.Index("events_of_promise", events.c.promise)
 sa.Index("one_end_of_a_promise", events.c.promise, unique=True, sqlite_where=_CLOSED, postgresql_where=_CLOSED)
 sa.Index("promises_of_applicant", personal.c.applicant)
 sa.Index("one_promise_of_its_kind", personal.c.identity, unique=True)
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+def canonical(content: Any) -> str:
+    """Return JSON with sorted keys, without white space, in ASCII: the same content is the same text."""
+    return _encode(content)
+
+
+def sha256(text: str | bytes) -> str:
+    """Return the SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(text.encode("ascii") if isinstance(text, str) else text).hexdigest()
+
+
+def origin(version: int, ledger: str, created: str) -> str:
+    """Return the digest that the first event of a ledger follows."""
+    return sha256(canonical(["copa-ledger", version, ledger, created]))
+
+
+def terms_digest(numbers: tuple[int, int], layout: bytes, columns: Sequence[str]) -> str:
+    """Return the digest of terms: of their number and that of their layout, the layout, and their other columns."""
+    return sha256(canonical([*numbers, sha256(layout), *columns]))
+
+
+def personal_digest(salt: str, applicant: str, content: str) -> str:
+    """Return the digest of personal data."""
+    return sha256(canonical([salt, applicant, content]))
+
+
+def event_digest(before: str, columns: Sequence[Any], terms: str | None) -> str:
+    """Return the digest of an event.
+
+    Parameters
+    ----------
+    before : str
+        Digest of the event before it.
+    columns : sequence
+        `seq`, `kind`, `promise`, `at`, `recorded_by`, `content` and `personal`.
+    terms : str or None
+        Digest of the terms it refers to.
+    """
+    return sha256(canonical([before, *columns, terms]))
+
+
+def identity_of(applicant: str, content: str, said: str, terms: str) -> str:
+    """Return the digest by which a promise that is recorded again is found; deleted with the personal data."""
+    return sha256(canonical([applicant, content, said, terms]))[:IDENTITY_DIGITS]

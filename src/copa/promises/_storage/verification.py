@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing as closed
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,20 +15,23 @@ from copa._core.threads import stop_if_interrupted
 from copa._core.words import counted, shown
 from copa.exceptions import CopaError, InvalidInputError
 from copa.promises._storage.database import Database
-from copa.promises._storage.digests import event_digest, identity_of, origin, personal_digest, terms_digest
-from copa.promises._storage.listing import closing
+from copa.promises._storage.queries import closing
 from copa.promises._storage.tables import (
     IS_CLOSING,
     PROMISED,
     PURGED,
+    event_digest,
     events,
     head,
+    identity_of,
     layouts,
     metadata,
+    origin,
     personal,
+    personal_digest,
     terms,
+    terms_digest,
 )
-from copa.promises.ledger_check import LedgerCheck
 
 BLOCK = 10_000
 CHECKPOINT = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
@@ -40,16 +43,26 @@ class Checkpoint(NamedTuple):
     events: int
     digest: str
 
+    @classmethod
+    def read(cls, text: Any) -> "Checkpoint":
+        """Read a checkpoint that `verify` gave."""
+        parts = CHECKPOINT.fullmatch(text.strip()) if isinstance(text, str) else None
+        if parts is None:
+            raise InvalidInputError(
+                f"expect must be a checkpoint that `verify` gave, number of events and digest as 12:9f86d0..., got "
+                f"{shown(text)}"
+            )
+        return cls(int(parts[1]), parts[2])
 
-def read_checkpoint(text: Any) -> Checkpoint:
-    """Read a checkpoint that `verify` gave."""
-    found = CHECKPOINT.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None:
-        raise InvalidInputError(
-            f"expect must be a checkpoint that `verify` gave, number of events and digest as 12:9f86d0..., got "
-            f"{shown(text)}"
-        )
-    return Checkpoint(int(found[1]), found[2])
+
+class Verification(NamedTuple):
+    """The result of a check, in the words of `LedgerCheck`."""
+
+    ok: bool
+    first_bad: int | None
+    events: int
+    message: str
+    checkpoint: str = ""
 
 
 class _Fault(Exception):  # noqa: N818 - what is found, not what goes wrong here
@@ -60,24 +73,19 @@ class _Fault(Exception):  # noqa: N818 - what is found, not what goes wrong here
         self.seq = seq
 
 
-def verify(database: Database, expected: Checkpoint | None) -> LedgerCheck:
+def verify(database: Database, expect: str | None) -> Verification:
     """Check a whole ledger, all of it in one snapshot; see `Ledger.verify`."""
-    chain = _Chain(expected)
+    chain = _Chain(None if expect is None else Checkpoint.read(expect))
     try:
         with database.reading() as connection:
             chain.check(connection)
-            fault = next(_file_faults(connection), "") if database.is_sqlite else ""
-    except _Fault as error:
-        return LedgerCheck(ok=False, first_bad=error.seq, events=chain.seq, message=str(error))
+            if database.is_sqlite:
+                _check_file(connection)
+    except _Fault as fault:
+        return Verification(ok=False, first_bad=fault.seq, events=chain.seq, message=str(fault))
     except CopaError as error:
-        return LedgerCheck(ok=False, first_bad=chain.seq + 1, events=chain.seq, message=str(error))
-    return LedgerCheck(
-        ok=not fault,
-        first_bad=None,
-        events=chain.seq,
-        message=fault,
-        checkpoint="" if fault else f"{chain.seq}:{chain.digest}",
-    )
+        return Verification(ok=False, first_bad=chain.seq + 1, events=chain.seq, message=str(error))
+    return Verification(ok=True, first_bad=None, events=chain.seq, message="", checkpoint=f"{chain.seq}:{chain.digest}")
 
 
 class _Chain:
@@ -92,16 +100,16 @@ class _Chain:
         self.seq = 0
 
     def check(self, connection: sa.Connection) -> None:
-        own = connection.execute(sa.select(head)).one()
-        self.digest = origin(own.version, own.ledger, own.created)
+        last = connection.execute(sa.select(head)).one()
+        self.digest = origin(last.version, last.ledger, last.created)
         self._compare()
         raw = {row.id: row.content for row in connection.execute(sa.select(layouts))}
-        known = connection.execute(sa.select(terms)).all()
+        all_terms = connection.execute(sa.select(terms)).all()
         self._terms = {
             row.id: terms_digest(
                 (row.id, row.layout), raw[row.layout], (row.model_version, row.made, row.valid_until, row.content)
             )
-            for row in known
+            for row in all_terms
         }
         purges = sa.select(events.c.seq, events.c.at, events.c.content).where(events.c.kind == PURGED)
         self._purged = _Purges(connection.execute(purges).all())
@@ -109,8 +117,8 @@ class _Chain:
             for row in rows:
                 self._check_event(row)
                 self._compare()
-        self._require_end(own)
-        if set(self._terms) != self._used or {row.layout for row in known} != set(raw):
+        self._require_end(last)
+        if set(self._terms) != self._used or {row.layout for row in all_terms} != set(raw):
             raise _Fault("there are terms that belong to no event")
         alone = (
             sa.select(personal.c.seq)
@@ -126,16 +134,16 @@ class _Chain:
         if row.seq != expected:
             raise _Fault(f"event {expected} is missing: event {row.seq} comes after event {self.seq}", expected)
         columns = (row.seq, row.kind, row.promise, row.at, row.recorded_by, row.content, row.personal)
-        own = None if row.terms is None else self._terms.get(row.terms, "missing")
-        digest = event_digest(self.digest, columns, own)
+        shared = None if row.terms is None else self._terms.get(row.terms, "missing")
+        digest = event_digest(self.digest, columns, shared)
         if digest != row.digest:
             raise _Fault(f"event {expected} was changed, or the one before it was", expected)
         if row.terms is not None:
             self._used.add(row.terms)
-        self._check_person(row, own)
+        self._check_person(row, shared)
         self.seq, self.digest = expected, digest
 
-    def _check_person(self, row: Any, own: str | None) -> None:
+    def _check_person(self, row: Any, shared: str | None) -> None:
         gone = self._purged.find(row.seq) is not None
         if row.salt is None:
             if row.personal is not None and not gone:
@@ -144,10 +152,10 @@ class _Chain:
         if gone or row.personal != personal_digest(row.salt, row.applicant, row.said):
             what = "are there again though they were purged" if gone else "were changed"
             raise _Fault(f"the personal data of event {row.seq} {what}", row.seq)
-        same = None
-        if row.kind == PROMISED and own is not None:
-            same = identity_of(row.applicant, row.content, row.said, own)
-        if row.identity != same:
+        identity = None
+        if row.kind == PROMISED and shared is not None:
+            identity = identity_of(row.applicant, row.content, row.said, shared)
+        if row.identity != identity:
             raise _Fault(f"the identity of event {row.seq} was changed", row.seq)
 
     def _compare(self) -> None:
@@ -155,13 +163,13 @@ class _Chain:
         if self._expected is not None and self._expected.events == self.seq and self._expected.digest != self.digest:
             raise _Fault(f"the first {counted(self.seq, 'event')} are not those of the checkpoint", self.seq or None)
 
-    def _require_end(self, own: Any) -> None:
+    def _require_end(self, head_row: Any) -> None:
         last = self.seq
         if self._expected is not None and self._expected.events > last:
             raise _Fault(f"events {last + 1} to {self._expected.events} of the checkpoint are missing", last + 1)
-        if own.seq > last:
-            raise _Fault(f"events {last + 1} to {own.seq} are missing at the end", last + 1)
-        if (own.seq, own.digest) != (last, self.digest):
+        if head_row.seq > last:
+            raise _Fault(f"events {last + 1} to {head_row.seq} are missing at the end", last + 1)
+        if (head_row.seq, head_row.digest) != (last, self.digest):
             raise _Fault(f"the head of the ledger is not its last event, {last}", last or None)
 
 
@@ -193,7 +201,7 @@ class _Purge(NamedTuple):
 
 
 class _Purges:
-    """Events whose personal data were purged."""
+    """The events whose personal data were purged."""
 
     def __init__(self, rows: Any = ()) -> None:
         self._runs: list[_Purge] = []
@@ -212,16 +220,16 @@ class _Purges:
 
     def require_ended(self, connection: sa.Connection) -> None:
         """Raise for a purge of a promise that had not ended before the purge's day: `Ledger.purge` makes none."""
-        own = events.alias("own")
+        gone = events.alias("gone")
         query = (
-            sa.select(own.c.seq, own.c.promise, terms.c.valid_until, closing.c.seq.label("closed"), closing.c.at)
+            sa.select(gone.c.seq, gone.c.promise, terms.c.valid_until, closing.c.seq.label("closed"), closing.c.at)
             .select_from(
-                own.outerjoin(personal, personal.c.seq == own.c.seq)
-                .join(events, sa.and_(events.c.promise == own.c.promise, events.c.kind == PROMISED))
+                gone.outerjoin(personal, personal.c.seq == gone.c.seq)
+                .join(events, sa.and_(events.c.promise == gone.c.promise, events.c.kind == PROMISED))
                 .join(terms, terms.c.id == events.c.terms)
-                .outerjoin(closing, sa.and_(closing.c.promise == own.c.promise, IS_CLOSING))
+                .outerjoin(closing, sa.and_(closing.c.promise == gone.c.promise, IS_CLOSING))
             )
-            .where(own.c.personal.is_not(None), personal.c.seq.is_(None))
+            .where(gone.c.personal.is_not(None), personal.c.seq.is_(None))
         )
         with connection.execution_options(yield_per=BLOCK).execute(query) as result:
             for row in result:
@@ -233,15 +241,15 @@ class _Purges:
                     raise _Fault(f"event {purge.seq} purged promise {row.promise}, which had not ended", purge.seq)
 
 
-def _file_faults(connection: sa.Connection) -> Iterator[str]:
-    """Yield what is wrong with a file of SQLite: its pages and indices, its schema."""
-    for fault in connection.scalars(sa.text("PRAGMA integrity_check(5)")).all():
+def _check_file(connection: sa.Connection) -> None:
+    """Raise for what is wrong with a file of SQLite: its pages and indices, its schema."""
+    for fault in connection.scalars(sa.text("PRAGMA integrity_check(1)")).all():
         if fault != "ok":
-            yield f"the file is damaged: {fault}"
+            raise _Fault(f"the file is damaged: {fault}")
     if connection.scalars(sa.text("SELECT 1 FROM pragma_foreign_key_check")).first():
-        yield "the file is damaged: a row refers to another one that is not there"
+        raise _Fault("the file is damaged: a row refers to another one that is not there")
     if _schema(connection) != _expected_schema():
-        yield "tables or indices are not those of a ledger"
+        raise _Fault("tables or indices are not those of a ledger")
 
 
 def _schema(connection: sa.Connection) -> frozenset[tuple[Any, ...]]:
