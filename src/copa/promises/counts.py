@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from copa.models.base import Flags
+    from copa._core.arrays import Flags
 
 NOT_KNOWN, OTHERS = "not known", "all others"
 VERSION, GUARANTEE, AGE = "model version", "guarantee", "age of the promise"

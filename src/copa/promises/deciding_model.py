@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
-from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold
+from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold
 from copa.models.black_box import BlackBox
 from copa.models.decisions import accepts, match_label, refusals
 from copa.models.linear import LinearModel, is_linear

@@ -13,10 +13,10 @@ from copa.exceptions import InvalidInputError
 from copa.models.decisions import predicted
 from copa.promises import held_out as unseen
 from copa.promises.exact_refit import ExactRefit, Outcome
-from copa.promises.keep_task import REFIT, Task, read_held_out, read_task
+from copa.promises.keep_task import Task, read_held_out, read_task
 from copa.promises.kept_model import EXACT, UNCHANGED, WEIGHTED, KeptModel
 from copa.promises.limit import Limit
-from copa.promises.plain_refit import PlainRefit
+from copa.promises.plain_refit import REFIT, PlainRefit
 
 # Log-odds: a probability of 0.50025. A hundred times what single precision loses in a score of a hundred terms, and a
 # promise whose multiplier is 10 pays 0.01 in summed log loss for it.

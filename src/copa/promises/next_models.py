@@ -16,7 +16,7 @@ from copa.uncertainty.versions import refit_versions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.models.base import Flags
+    from copa._core.arrays import Flags
 
 FEWEST = 10  # models from which on a share of promises has a distribution
 

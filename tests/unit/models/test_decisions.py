@@ -41,7 +41,7 @@ def test_an_error_of_the_model_is_its_own_unless_the_caller_names_the_model():
     rows = np.zeros((2, 1))
     with pytest.raises(KeyError):
         accepts(Broken(KeyError("x")), rows, "yes")
-    with pytest.raises(InvalidInputError, match="the candidate refuses promised rows: `predict` of Broken raised Key"):
+    with pytest.raises(InvalidInputError, match="the candidate refuses a row: `predict` of Broken raised Key"):
         accepts(Broken(KeyError("x")), rows, "yes", who="the candidate")
 
 
