@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import copa
+from benchmarks.guarantees.former_rule import resampling_radius
 from copa.models import LinearModel
 
 DATA = {
@@ -72,9 +73,7 @@ def planners(case, level, n_models):
     known = LinearModel.read(case.model, X.columns)
     encoded = known.encode(X)[:, 1:]
     moments = copa.WeightMoments.from_retraining(known.classifier, encoded, y, n_models=n_models, random_state=0)
-    radius = copa.resampling_radius(
-        known.classifier, encoded, y, moments, drift=moments.cov, n_samples=max(10, n_models // 20), random_state=0
-    )
+    radius = resampling_radius(known.classifier, encoded, y, moments, n_samples=max(10, n_models // 20))
     old = {"family": "any", "moments": moments, "radius": radius, "drift": "cov"}
     none = {"family": "any", "moments": moments, "radius": 0.0}
     return {

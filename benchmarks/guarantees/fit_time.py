@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import copa
 from benchmarks.guarantees.bundled import pipeline
+from benchmarks.guarantees.former_rule import resampling_radius
 from copa.models import LinearModel
 
 REPEATS = 3
@@ -47,7 +48,7 @@ def as_version_0_3(model, X, y):
     known = LinearModel.read(model, X.columns)
     encoded = known.encode(X)[:, 1:]
     moments = copa.WeightMoments.from_retraining(known.classifier, encoded, y, n_models=1000, random_state=0)
-    copa.resampling_radius(known.classifier, encoded, y, moments, drift=moments.cov, n_samples=50, random_state=0)
+    resampling_radius(known.classifier, encoded, y, moments, n_samples=50)
 
 
 def main():

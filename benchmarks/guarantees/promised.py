@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import copa
 from benchmarks.guarantees.fits import design, fit_sample
+from benchmarks.guarantees.former_rule import resampling_radius
 from benchmarks.guarantees.populations import HELD_BACK, POPULATIONS, Array, Population, generator, level_names
 from benchmarks.guarantees.summary import CONFIDENCES, LEVELS, SIZES
 from copa.models import LinearModel
@@ -210,9 +211,7 @@ def old_default(case: Case) -> Linear:
     encoded, n_models = known.encode(case.X)[:, 1:], PLANNING["n_models"]
     same = {"random_state": 0, "n_jobs": 1}
     moments = copa.WeightMoments.from_retraining(known.classifier, encoded, case.y, n_models=n_models, **same)
-    radius = copa.resampling_radius(
-        known.classifier, encoded, case.y, moments, drift=moments.cov, n_samples=20, random_state=0
-    )
+    radius = resampling_radius(known.classifier, encoded, case.y, moments, n_samples=20)
     settings = {**case.planner.get_params(deep=False), "family": "any", "moments": moments}
     planner = copa.RecoursePlanner(**{**settings, "radius": radius, "drift": "cov"}).fit(case.X, case.y)
     return planner.fitted_

@@ -1,6 +1,5 @@
 """The model in force: what a fitted linear classifier or pipeline says, and the parameters it says it with."""
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array, as_floats, as_vector, require_finite
+from copa._core.arrays import Array, as_floats, as_vector
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
@@ -135,34 +134,6 @@ def parameter_vector(estimator: Any) -> Array:
             f"coef_ of shape {coef.shape}"
         )
     return as_vector(np.concatenate([intercept, coef[0]]), f"parameters of {name}")
-
-
-def parameter_history(versions: Any, minimum: int) -> Array:
-    """Return past parameter vectors, oldest first, as one array.
-
-    Parameters
-    ----------
-    versions : array_like of shape (V, D) or sequence of fitted linear classifiers
-    minimum : int
-        The least V that the caller can work with.
-
-    Returns
-    -------
-    ndarray of shape (V, D)
-    """
-    if isinstance(versions, Sequence) and any(hasattr(version, "coef_") for version in versions):
-        vectors = [parameter_vector(version) for version in versions]
-        if len({vector.size for vector in vectors}) != 1:
-            sizes = [vector.size for vector in vectors]
-            raise InvalidInputError(f"all versions must have the same number of parameters, got {sizes}")
-        versions = vectors
-    history = as_floats(versions, "the history of parameters")
-    if history.ndim != 2 or len(history) < minimum or history.shape[1] == 0:
-        raise InvalidInputError(
-            f"the history of parameters must have shape (V, D) with V >= {minimum}, got {history.shape}"
-        )
-    require_finite(history, "the history of parameters")
-    return history
 
 
 # Scores at which a probability is compared with the logistic function, to see whether it is one.

@@ -11,11 +11,11 @@ from copa._core.arrays import Array, as_floats, require_finite
 from copa._core.progress import counting
 from copa._core.reading import read_count, read_share
 from copa.exceptions import InvalidInputError, RetrainingError
-from copa.models.base import labels_of_rows, unfitted
-from copa.models.linear import parameter_vector
+from copa.models.base import best_of, labels_of_rows, thawed, unfitted
+from copa.models.linear import LinearModel, at_chosen_penalty, base_classifier, parameter_vector
+from copa.tables.frames import as_pandas, is_table
 from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton, refit_logistic
 from copa.uncertainty.penalty import keep_penalty_per_row
-from copa.uncertainty.pipelines import encoded_data
 
 Indices = npt.NDArray[np.intp]
 MAX_DRAWS = 1000
@@ -63,11 +63,6 @@ def draw_subset(target: Array, size: int, rng: np.random.Generator) -> Indices:
         return np.flatnonzero(keys <= np.partition(keys, size - 1)[size - 1])[:size]
 
     return draw_with_both_classes(draw, target, f"subsets of {size} out of {target.size} rows")
-
-
-def draw_bootstrap(target: Array, rng: np.random.Generator) -> Indices:
-    """Return n row indices drawn with replacement, both classes among them."""
-    return draw_with_both_classes(lambda: rng.integers(target.size, size=target.size), target, "bootstrap samples")
 
 
 Sample = TypeVar("Sample", Indices, tuple[Indices, Indices])
@@ -199,7 +194,7 @@ def retrained_parameters(
     >>> copa.retrained_parameters(pipeline, table, data.favourable, n_models=10, random_state=0).shape
     (10, 6)
     """
-    estimator, X = encoded_data(estimator, X, y)
+    estimator, X = _encoded_data(estimator, X, y)
     data = TrainingData.read(X, y)
     read_count(n_models, "n_models", least=2)
     size = subset_size(data.target.size, fraction)
@@ -268,3 +263,30 @@ def _refit_parameters(estimator: Any, features: Array, labels: Any, subset: Indi
 def refit(estimator: Any, rows: Any, labels: Any, settings: Mapping[str, Any]) -> Any:
     """Clone an estimator, change some of its settings and fit it."""
     return unfitted(estimator).set_params(**settings).fit(rows, labels)
+
+
+def _encoded_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the linear classifier inside of a pipeline, calibration or search, and the rows as it is given them."""
+    import pandas as pd
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.pipeline import Pipeline
+
+    inner = best_of(estimator)
+    if inner is estimator and not isinstance(thawed(inner), (Pipeline, CalibratedClassifierCV)):
+        return at_chosen_penalty(estimator), X
+    rows = as_pandas(X) if is_table(X) else pd.DataFrame(np.asarray(X)).rename(columns=lambda k: f"x{k}")
+    model = LinearModel.read(_fitted(estimator, X, y), rows.columns)
+    return base_classifier(model.classifier), model.encode(rows)[:, 1:]
+
+
+def _fitted(estimator: Any, X: Any, y: Any) -> Any:
+    """Return the estimator where it is fitted, else a fit of its clone."""
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return clone(estimator).fit(X, y)
+    return estimator

@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from copa.exceptions import InvalidInputError
-from copa.models.linear import parameter_history, parameter_vector
+from copa.models.linear import parameter_vector
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,3 @@ def test_what_is_not_a_fitted_binary_linear_classifier_is_refused(credit):
         parameter_vector(SVC().fit(X, y))
     with pytest.raises(InvalidInputError, match="got 3 classes"):
         parameter_vector(RidgeClassifier().fit(X, np.arange(300) % 3))
-
-
-def test_versions_of_different_length_are_refused(credit):
-    X, y = credit
-    models = [RidgeClassifier().fit(X, y), RidgeClassifier().fit(X[:, :2], y)]
-    with pytest.raises(InvalidInputError, match=r"same number of parameters, got \[6, 3\]"):
-        parameter_history(models, minimum=2)
-
-
-def test_a_history_with_a_hole_is_refused():
-    with pytest.raises(InvalidInputError, match=r"must be finite, got nan at index \(1, 0\)"):
-        parameter_history([[0.0], [np.nan]], minimum=2)
-    with pytest.raises(InvalidInputError, match="must be an array of numbers"):
-        parameter_history([[0.0], [1.0, 2.0]], minimum=2)
