@@ -7,8 +7,7 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
-from copa.exceptions import InvalidInputError
-from copa.models import Encoding, LinearModel, raw_jacobian
+from copa.models import Encoding, LinearModel
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SECANT = 0.1  # units of effort
+STEP = 1e-4  # units of effort, to either side, over which phi is differentiated
 # How far numbers may go from the row where phi was linearised, in units of effort, turn by turn.
 REACHES = (3.0, 2.0, 1.0, 1.0, 0.5)
 WIDER = 2  # times as many options as are asked for are followed: some of them meet
@@ -181,10 +180,7 @@ class PhiExploration(Exploration[Samples]):
         frame = rows.frame(space, self.applicants)
         here = self.strategy.model.encode(frame)
         if n:
-            slopes = self._derivatives(frame)
-            unknown = np.asarray(np.isnan(slopes).any(axis=(1, 2)))
-            secants = self._secants(rows, here) if unknown.any() else 0.0
-            directions[:, :n] = np.where(unknown[:, None, None], secants, slopes)
+            directions[:, :n] = self._slopes(rows, frame)
         for f, _ in space.level_columns:
             directions[:, space.levels(f)] = self._exchanged(rows, f) - here[:, None]
         own = self.applicants.regions.own[rows.owner]
@@ -194,35 +190,26 @@ class PhiExploration(Exploration[Samples]):
             back += directions[everyone, as_levels(own[:, f])] - directions[everyone, as_levels(rows.values[:, f])]
         return Slopes(directions, here + back)
 
-    def _derivatives(self, frame: "pd.DataFrame") -> Array:
-        """Slopes (M, L, D) of the numeric columns; NaN at rows where one is not finite, such as a root at zero."""
-        model = self.strategy.model
-        names = [feature.name for feature in self.space.numeric]
-        slopes = np.zeros((len(frame), len(names), self.strategy.parameters.dimension))
-        given = frame[list(model.columns)]
-        try:
-            slopes[:, :, 1:] = raw_jacobian(model.transformers, given, names).transpose(0, 2, 1)
-        except InvalidInputError:  # of some row: the others must not pay for it
-            for k in range(len(frame)):
-                try:
-                    slopes[k, :, 1:] = raw_jacobian(model.transformers, given.iloc[[k]], names)[0].T
-                except InvalidInputError:
-                    slopes[k] = np.nan
-        return slopes
+    def _slopes(self, rows: Rows, frame: "pd.DataFrame") -> Array:
+        """Slopes (M, L, D) of phi along the numeric columns by central differences, one-sided at a limit."""
+        from pandas import concat
 
-    def _secants(self, rows: Rows, here: Array) -> Array:
-        """Slopes (M, L, D) over a part of a unit of effort, towards the wider side of each range."""
-        own = self.applicants.regions.take(rows.owner)
-        slopes = np.zeros((len(rows.owner), len(self.space.numeric), here.shape[1]))
+        regions = self.applicants.regions.take(rows.owner)
+        names = [feature.name for feature in self.space.numeric]
+        # Whole numbers cannot take a small step, and single precision would round it away.
+        here = {name: frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in names}
+        given, varied = frame.assign(**here), []
+        widths = np.zeros((len(names), len(frame)))
         for k, feature in enumerate(self.space.numeric):
-            above, below = own.upper[:, k] - rows.values[:, k], rows.values[:, k] - own.lower[:, k]
-            step = max(SECANT * unit_of_effort(feature), feature.step or 0.0)
-            way = np.where(above >= below, np.minimum(step, above), -np.minimum(step, below))
-            moved = rows.values.copy()
-            moved[:, k] += way
-            there = self.strategy.model.encode(Rows(rows.owner, moved).frame(self.space, self.applicants))
-            slopes[:, k] = (there - here) / np.where(way == 0.0, np.inf, way)[:, None]
-        return slopes
+            value, step = here[feature.name], STEP * unit_of_effort(feature)
+            low = np.maximum(value - step, np.minimum(value, regions.lower[:, k]))
+            high = np.minimum(value + step, np.maximum(value, regions.upper[:, k]))
+            varied += [given.assign(**{feature.name: end}) for end in (low, high)]
+            widths[k] = high - low
+        ends = self.strategy.model.encode(concat(varied, ignore_index=True)).reshape(len(names), 2, len(frame), -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = ((ends[:, 1] - ends[:, 0]) / widths[:, :, None]).transpose(1, 0, 2)
+        return np.where(np.isfinite(slopes), slopes, 0.0)  # a logarithm at zero: no slope to follow
 
     def _exchanged(self, rows: Rows, column: int) -> Array:
         """Encoded rows (M, V, D) with each level of a column in turn that its applicant may take."""
