@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from copa.promises.constrained_logistic import ConstrainedLogistic, solve
-from copa.promises.contradictions import contradictions
+from copa.promises.exact_refit import contradictions
 from oracle.constrained_programs import by_clarabel, instance, random_instance
 
 QUICK, ALL = 10, 100

@@ -13,7 +13,7 @@ from copa._core.words import shown
 from copa.cli.fit import load_model
 from copa.cli.messages import FAILED, FINE, LONGEST, MisuseError, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, open_bundle, open_data, require_outputs
-from copa.cli.promised import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.promise_source import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
 from copa.exceptions import CopaError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
-from copa.cli.promised import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
+from copa.cli.promise_source import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
 from copa.tables.cells import text_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from copa.cli.fit import load_model
 from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, IncludeFragile, RawCells, require_outputs
-from copa.cli.promise_ends import decide, waive
-from copa.cli.promised import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
+from copa.cli.promise_source import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
 from copa.plans import PlanBatch
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import quoted_table, read_options
@@ -29,6 +28,8 @@ commands = typer.Typer(
     cls=Group, help="What was promised to people, and what became of it: a ledger.", no_args_is_help=True
 )
 
+PromiseId = Annotated[str, typer.Argument(help="Id of the promise.", metavar="PROMISE")]
+Reason = Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")]
 MayDiffer = Annotated[
     list[str] | None,
     typer.Option("--may-differ", help="Column in which a row may differ from the promised one; repeatable."),
@@ -131,7 +132,7 @@ def list_promises(
 
 
 def _write(output: Path, blocks: list[Any], *, raw_cells: bool) -> None:
-    """All promises in one table; cells of columns that a row does not have are empty."""
+    """Write all promises as one table; cells of columns that a row does not have are empty."""
     from copa.promises.promised_rows import concat_facts
 
     table = concat_facts(blocks).reset_index()
@@ -159,7 +160,7 @@ def redeem(  # noqa: PLR0913 - the options of the command
     decision: Annotated[
         str | None, typer.Option(help="If the promise is broken: honour or refuse.", metavar="WORD")
     ] = None,
-    reason: Annotated[str, typer.Option(help="Why; a refusal needs one.", metavar="TEXT")] = "",
+    reason: Reason = "",
     may_differ: MayDiffer = None,
     threshold: Annotated[
         float | None, typer.Option(help="Probability from which the model accepts; default: what `predict` says.")
@@ -176,12 +177,12 @@ def redeem(  # noqa: PLR0913 - the options of the command
     if model is None:
         raise MisuseError("today's model is needed: give --model FILE")
     with misuse():
-        own = _person(row, delimiter)
+        person = _person(row, delimiter)
     fitted = _model(model)
     with open_ledger(ledger) as opened, misuse():
-        found = opened.redeem(
+        redemption = opened.redeem(
             promise,
-            own,
+            person,
             fitted,
             decision=decision,
             reason=reason,
@@ -191,21 +192,53 @@ def redeem(  # noqa: PLR0913 - the options of the command
             recorded_by=recorded_by,
         )
     if as_json:
-        show_json(vars(found))
+        show_json(vars(redemption))
     else:
-        answer = "accepts" if found.accepted else "does not accept"
-        decided = "" if found.decision is None else f" Decided: {found.decision}."
-        show(f"Promise {found.promise}: {found.outcome}; the model {answer} the row.{decided}")
-        for difference in found.differences:
+        answer = "accepts" if redemption.accepted else "does not accept"
+        decided = "" if redemption.decision is None else f" Decided: {redemption.decision}."
+        show(f"Promise {redemption.promise}: {redemption.outcome}; the model {answer} the row.{decided}")
+        for difference in redemption.differences:
             show(f"  {difference}")
-    return FINE if found.outcome == "kept" or found.decision == "honour" else FAILED
+    return FINE if redemption.outcome == "kept" or redemption.decision == "honour" else FAILED
 
 
 def _person(row: Path, delimiter: str) -> Any:
-    """The cells as they are written, which the promise gives their types; without facts, if `list` wrote them."""
+    """Read the cells as they are written, which the promise gives their types; without the facts that `list` writes."""
     from copa.promises.promised_rows import split_facts
 
     return split_facts(unquoted_promises(row, read_options(row, delimiter)))[1]
+
+
+def decide(
+    promise: PromiseId,
+    decision: Annotated[str, typer.Argument(help="honour or refuse; a refusal needs a reason.", metavar="WORD")],
+    ledger: LedgerUrl,
+    *,
+    reason: Reason = "",
+    recorded_by: By = None,
+    as_json: AsJson = False,
+) -> int:
+    """Record what was decided of a broken promise."""
+    with open_ledger(ledger) as opened, misuse():
+        opened.decide(promise, decision, reason, recorded_by=recorded_by)
+    return _said(promise, f"decided: {decision}", as_json=as_json)
+
+
+def waive(
+    promise: PromiseId, ledger: LedgerUrl, *, reason: Reason = "", recorded_by: By = None, as_json: AsJson = False
+) -> int:
+    """Record that a promise binds no more: the person gave it up, or another one takes its place."""
+    with open_ledger(ledger) as opened, misuse():
+        opened.waive(promise, reason, recorded_by=recorded_by)
+    return _said(promise, "waived", as_json=as_json)
+
+
+def _said(promise: str, status: str, *, as_json: bool) -> int:
+    if as_json:
+        show_json({"promise": promise, "recorded": status})
+    else:
+        show(f"Promise {promise}: {status}.")
+    return FINE
 
 
 def verify(
@@ -252,7 +285,5 @@ def purge(
 commands.command(cls=Command)(guarded(record))
 commands.command("list", cls=Command)(guarded(list_promises))
 commands.command(cls=Command)(guarded(redeem))
-for act in (decide, waive):
+for act in (decide, waive, verify, purge):
     commands.command(cls=Command)(guarded(act))
-commands.command(cls=Command)(guarded(verify))
-commands.command(cls=Command)(guarded(purge))

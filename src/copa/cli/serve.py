@@ -15,7 +15,7 @@ from copa._core.archive import parse_json
 from copa._core.progress import show_no_more
 from copa.cli.messages import FINE, MisuseError, misuse, say
 from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
-from copa.cli.promised import VARIABLE, Create
+from copa.cli.promise_source import VARIABLE, Create
 from copa.exceptions import DataError
 from copa.tables.files import read_applicants
 

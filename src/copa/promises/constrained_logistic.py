@@ -188,7 +188,7 @@ def solve(problem: ConstrainedLogistic, start: Array, warm: Array | None = None)
     ----------
     problem : ConstrainedLogistic
         At least one theta must keep all promises with room to spare: a free intercept makes sure of that, see
-        `contradictions` else.
+        `exact_refit.contradictions` else.
     start : ndarray of shape (D,)
         Near the minimiser without promises.
     warm : ndarray of shape (D,), optional

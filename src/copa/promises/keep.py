@@ -11,10 +11,20 @@ from copa._core.progress import stage
 from copa._core.words import counted
 from copa.exceptions import InvalidInputError
 from copa.models.decisions import predicted
-from copa.promises import held_out as unseen
 from copa.promises.exact_refit import ExactRefit, Outcome
 from copa.promises.keep_task import Task, read_held_out, read_task
-from copa.promises.kept_model import EXACT, UNCHANGED, WEIGHTED, KeptModel
+from copa.promises.kept_model import (
+    EXACT,
+    METRICS,
+    UNCHANGED,
+    WEIGHTED,
+    KeptModel,
+    Split,
+    cross_validated,
+    lenient,
+    metrics_of,
+    metrics_table,
+)
 from copa.promises.limit import Limit
 from copa.promises.plain_refit import REFIT, PlainRefit
 
@@ -154,7 +164,7 @@ def _assembled(
         n_broken_after=int(after.sum()),
         price=outcome.price,
         multipliers=multipliers.sort_values(ascending=False, kind="stable"),
-        metrics=unseen.metrics_table(numbers),
+        metrics=metrics_table(numbers),
         plain=plain,
         method=method,
         weights=pd.Series(outcome.weights, index=ids, name="weight"),
@@ -179,7 +189,7 @@ def _notes(task: Task, outcome: Outcome, method: str, numbers: Array) -> str:
         notes.append(f"{counted(task.n_unknown, 'promise')} of unknown status counted as open")
     if task.threshold is not None:
         notes.append(f"promises are kept at a threshold of {task.threshold:g}, and not by predict")
-    before, after = numbers[:, unseen.METRICS.index("auc")]
+    before, after = numbers[:, METRICS.index("auc")]
     if method != UNCHANGED and before - after > LARGEST_LOSS:
         lost = f"the promises cost much: AUC on held-out rows falls from {before:.3f} to {after:.3f}"
         if method == WEIGHTED:  # no optimum: another learner may do better
@@ -222,10 +232,10 @@ def _metrics(task: Task, held_out: Any, plain: Any, model: Any, outcome: Outcome
     classes = np.unique(task.labels)
     if held_out is not None:
         rows, labels = read_held_out(held_out, task)
-        return np.array([unseen.metrics_of(one, task.input(rows), labels, classes) for one in (plain, model)])
+        return np.array([metrics_of(one, task.input(rows), labels, classes) for one in (plain, model)])
 
-    def models(split: unseen.Split) -> tuple[Any, Any]:
-        refit = task.refit(unseen.lenient(task.estimator), split.fitted)
+    def models(split: Split) -> tuple[Any, Any]:
+        refit = task.refit(lenient(task.estimator), split.fitted)
         if method == UNCHANGED:
             return refit.model, refit.model
         keeper = task.keeper(refit, kept)
@@ -234,6 +244,6 @@ def _metrics(task: Task, held_out: Any, plain: Any, model: Any, outcome: Outcome
         return refit.model, refit.assembled(keeper.fit(outcome.weights[kept]))
 
     def score(model: Any, rows: npt.NDArray[np.intp]) -> list[float]:
-        return unseen.metrics_of(model, task.input(task.table.iloc[rows]), task.labels[rows], classes)
+        return metrics_of(model, task.input(task.table.iloc[rows]), task.labels[rows], classes)
 
-    return unseen.cross_validated(task.labels, models, score)
+    return cross_validated(task.labels, models, score)

@@ -11,7 +11,7 @@ from copa._core.words import counted
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
 from copa.promises.days import read_day
-from copa.promises.next_models import NextModels
+from copa.promises.next_models import NextModels, next_models
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows
 from copa.tables.frames import with_columns
@@ -258,7 +258,7 @@ def portfolio_risk(
     (40, 'income')
     """
     outstanding = Outstanding(promises, read_day(as_of), model_version)
-    models = NextModels.read(planner, outstanding.favourable(favourable, planner), history)
+    models = next_models(planner, outstanding.favourable(favourable, planner), history)
     counts = _Counts(models)
     for block, points in _blocks(promises, outstanding, models):
         outstanding.require_columns(models.columns, block.rows.columns, "the model")

@@ -123,5 +123,5 @@ def test_the_portfolio_says_in_one_line_what_its_model_cannot_read(bank, loan_pl
     rows = promised_rows(loan_plans).rows
     with pytest.raises(InvalidInputError, match="lack the column 'debt' of the model"):
         portfolio_risk(bank, rows.drop(columns="debt"))
-    with pytest.raises(InvalidInputError, match=r"the model (cannot read the row of|refuses) promise"):
+    with pytest.raises(InvalidInputError, match=r"the model (cannot read the row of promise|refuses a row)"):
         portfolio_risk(bank, rows.assign(income=[np.nan, *rows["income"].iloc[1:]]))

@@ -1,4 +1,4 @@
-"""Where commands read promises from: a ledger, or a file in its place; and the options they have in common."""
+"""Promises as commands read them, from a ledger or a file in its place; and the options that name these."""
 
 import os
 from collections.abc import Callable
@@ -47,7 +47,7 @@ ModelVersion = Annotated[
 
 
 def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any], stack: ExitStack) -> Any:
-    """The ledger, which the stack closes; or the plans or rows of a file.
+    """Open the ledger, which the stack closes, or read the plans or rows of a file.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def open_promises(url: str | None, path: Path | None, read: Callable[[Path], Any
     from copa.plans.storage import in_parts, read_parts
     from copa.promises import Ledger
 
-    known = url or (os.environ.get(VARIABLE) if path is None else None)
-    if (known is None) == (path is None):
+    address = url or (os.environ.get(VARIABLE) if path is None else None)
+    if (address is None) == (path is None):
         raise MisuseError("give the promises, by --ledger URL or by --promises FILE, one of them")
     with misuse():
-        if known is not None:
-            return stack.enter_context(Ledger.open(known))
+        if address is not None:
+            return stack.enter_context(Ledger.open(address))
         assert path is not None  # noqa: S101 - one of the two is given
         if not path.is_file():
             raise MisuseError(f"the promises {path} do not exist (looked for {path.absolute()})")
@@ -85,7 +85,7 @@ def open_ledger(url: str, *, create: bool = False) -> "Ledger":
 
 
 def unquoted_promises(path: Path, table: "pd.DataFrame") -> "pd.DataFrame":
-    """A table of a file; of one that `copa promises list` wrote, without the quotes before text that begins a formula.
+    """Return a table of a file; if `copa promises list` wrote it, without the quotes before text that begins a formula.
 
     Parameters
     ----------
@@ -93,5 +93,5 @@ def unquoted_promises(path: Path, table: "pd.DataFrame") -> "pd.DataFrame":
     table : DataFrame
         As it was read.
     """
-    own = len(table.columns) > 0 and table.columns[0] == "promise"
-    return unquoted_table(table) if own and path.suffix.lower() not in (".parquet", ".pq") else table
+    is_listed = len(table.columns) > 0 and table.columns[0] == "promise"
+    return unquoted_table(table) if is_listed and path.suffix.lower() not in (".parquet", ".pq") else table
