@@ -166,7 +166,7 @@ def run(*, quick: bool) -> list[Row]:
         )
     named = [_strictest(found) for found in backtests]
     after = [place is not None and place >= BREAK_AT for place in named]
-    said = [all(result.verdict != "kept" for result in found.horizons) for found in backtests]
+    said = [(found.horizons["verdict"] != "kept").all() for found in backtests]
     rows.append(
         Row(
             name="generated, backtest",
@@ -175,7 +175,7 @@ def run(*, quick: bool) -> list[Row]:
             measured=float(np.mean([a and b for a, b in zip(after, said, strict=True)])),
             unit="do not say 'kept', and name a quarter after the break",
             at_least=1.0,
-            status="; ".join(", ".join(result.verdict for result in found.horizons) for found in backtests),
+            status="; ".join(", ".join(found.horizons["verdict"]) for found in backtests),
         )
     )
     return [*rows, *sba_rows("four years", 4), *sba_rows("all years so far", 100)]
@@ -187,10 +187,10 @@ def sba_rows(what: str, window: int) -> list[Row]:
     if found is None:
         return []
     place = found.versions.index
-    early = [t for t in found.transitions if place(t.later) < place(SBA_BREAK)]
+    early = [t for t in found.transitions.itertuples() if place(t.later) < place(SBA_BREAK)]
     horizons = range(1, HORIZON + 1)
     by_horizon = {h: [t for t in early if t.horizon == h] for h in horizons if any(t.horizon == h for t in early)}
-    late = [t for t in found.transitions if place(t.start) < place(SBA_BREAK) <= place(t.later)]
+    late = [t for t in found.transitions.itertuples() if place(t.start) < place(SBA_BREAK) <= place(t.later)]
     return [
         Row(
             name=f"SBA, {what}, before 2006",
@@ -203,7 +203,8 @@ def sba_rows(what: str, window: int) -> list[Row]:
                 f"after {h}: {_mean_accepted(own):.3f} of {sum(t.n_promises for t in own)} accepted"
                 for h, own in by_horizon.items()
             ),
-            accuracy="served: " + ", ".join(f"{s.version} {s.n_served} of {s.n_applicants}" for s in found.starts),
+            accuracy="served: "
+            + ", ".join(f"{s.version} {s.n_served} of {s.n_applicants}" for s in found.starts.itertuples()),
         ),
         Row(
             name=f"SBA, {what}, across 2006",
@@ -211,14 +212,13 @@ def sba_rows(what: str, window: int) -> list[Row]:
             seconds=once.seconds,
             measured=_mean_accepted(late),
             unit="of the options accepted",
-            status=f"verdicts {', '.join(result.verdict for result in found.horizons)}; strictest "
-            f"{found.horizon(1).lowest_at}",
+            status=f"verdicts {', '.join(found.horizons['verdict'])}; strictest {found.horizons.loc[1, 'lowest_at']}",
         ),
     ]
 
 
 def _strictest(found: Backtest) -> int | None:
-    name = found.horizon(1).lowest_at
+    name = found.horizons.loc[1, "lowest_at"]
     return None if name is None else found.versions.index(name)
 
 

@@ -2,34 +2,30 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from copa._core.progress import counting
 from copa._core.reading import read_count
 from copa.analysis.backtest_plans import Promises, Version, only_data, plan_as_of, read_versions, split_versions
-from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest, HorizonResult, Start, Transition
+from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.base import Flags, Model
 from copa.planner.labels import weakness_of
 from copa.uncertainty.versions import read_version, require_list, scores_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from copa.planner import RecoursePlanner
-
-__all__ = ["Backtest", "HorizonResult", "Start", "Transition", "run_backtest"]
+__all__ = ["Backtest", "run_backtest"]
 
 HORIZON, N_APPLICANTS, N_SPLITS = 4, 50, 10
 
 
 def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the data by keyword
-    planner: "RecoursePlanner",
+    planner: Any,
     history_data: Sequence[Any] = (),
     *,
-    X: "pd.DataFrame | None" = None,
+    X: pd.DataFrame | None = None,
     y: Any = None,
     history: Sequence[Any] | None = None,
     names: Sequence[Any] | None = None,
@@ -86,9 +82,8 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
     >>> past = [loans(shift, seed) for seed, shift in enumerate([0.0, 0.0, 0.0, 3.0])]
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(*past[-1]), n_models=50, n_options=2)
     >>> found = run_backtest(planner, past, horizon=1, n_applicants=15)
-    >>> result = found.horizon(1)
-    >>> result.lowest_at, result.verdict, result.n_needed
-    ('4', 'too few transitions to say', 29)
+    >>> found.horizons.loc[1, ["lowest_at", "verdict", "n_needed"]].tolist()
+    ['4', 'too few transitions to say', 29]
     """
     last = read_count(horizon if horizon is not None else (getattr(planner, "horizon", None) or HORIZON), "horizon")
     read_count(n_applicants, "n_applicants")
@@ -122,10 +117,12 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
         guarantee=_level(planner),
         guarantee_for=whom,
         weak=_weak_versions(versions, sorted({v for pair in pairs for v in pair}), promised[starts[0]].like),
-        starts=tuple(made.start for made in promised.values()),
-        transitions=tuple(
-            _ask(versions[v], v, promised[t], whom)
-            for t, v in counting(asked, "asking the later versions", len(asked), "transitions")
+        starts=pd.DataFrame([made.start for made in promised.values()]),
+        transitions=pd.DataFrame(
+            [
+                _ask(versions[v], v, promised[t], whom)
+                for t, v in counting(asked, "asking the later versions", len(asked), "transitions")
+            ]
         ),
         max_horizon=last,
     )
@@ -162,8 +159,8 @@ def _weak_versions(versions: Sequence[Version], positions: Sequence[int], like: 
     return tuple(weak)
 
 
-def _ask(version: Version, position: int, promised: Promises, whom: str) -> Transition:
-    """What a version says of the promises made as of an earlier one."""
+def _ask(version: Version, position: int, promised: Promises, whom: str) -> dict[str, Any]:
+    """Ask a version about the promises made as of an earlier one: a row of `Backtest.transitions`."""
     rows = promised.options
     model = read_version(version.estimator, position + 1, rows.columns, promised.like)
     try:
@@ -175,20 +172,19 @@ def _ask(version: Version, position: int, promised: Promises, whom: str) -> Tran
         ) from error
     held, moved = _held(accepted, promised.owner, whom), scores - promised.centre
     reach = None if promised.reach is None else promised.reach * (1.0 + 1e-9)
-    return Transition(
-        start=promised.start.version,
-        later=version.name,
-        horizon=position - promised.position,
-        n_promises=len(held),
-        accepted=float(held.mean()),
-        inside=None if reach is None else float((np.abs(moved) <= reach).mean()),
-        below=None if reach is None else float((moved < -reach).mean()),
-    )
+    return {
+        "start": promised.start["version"],
+        "later": version.name,
+        "horizon": position - promised.position,
+        "n_promises": len(held),
+        "accepted": float(held.mean()),
+        "inside": None if reach is None else float((np.abs(moved) <= reach).mean()),
+        "below": None if reach is None else float((moved < -reach).mean()),
+    }
 
 
 def _held(accepted: Flags, owner: Any, whom: str) -> Flags:
-    """Whether what was promised holds: of each option, or of all or any options of a plan."""
+    """Return whether what was promised holds: of each option, or of all or any options of a plan."""
     if whom == "each":
         return accepted
-    combine = np.logical_and if whom == "all" else np.logical_or
-    return np.asarray(combine.reduceat(accepted, np.flatnonzero(np.diff(owner, prepend=-1))))
+    return np.asarray(pd.Series(accepted).groupby(owner).agg(whom), dtype=bool)

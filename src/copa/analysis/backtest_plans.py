@@ -9,7 +9,6 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.progress import counting
 from copa._core.words import listed
-from copa.analysis.backtest_record import Start
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import Model, best_of
 from copa.uncertainty.retraining import draw_with_both_classes, refit
@@ -63,7 +62,8 @@ class Promises:
 
     Attributes
     ----------
-    start : Start
+    start : dict of str to object
+        The row of `Backtest.starts`.
     position : int
         Of the version.
     like : Model
@@ -76,7 +76,7 @@ class Promises:
         How far its radius lets them move; None for a set without a radius.
     """
 
-    start: Start
+    start: dict[str, Any]
     position: int
     like: Model
     options: "pd.DataFrame"
@@ -174,19 +174,19 @@ def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: 
     points, owner = batch.points[own], batch.owner[own]
     scores = batch.ambiguity.scores(points)
     unit = np.ldexp(1.0, scores.exponents)
-    start = Start(
-        version=version.name,
-        n_older=len(older),
-        n_applicants=len(people),
-        n_served=int(served.sum()),
-        n_options=int(own.sum()),
-        guaranteed=_average(batch.option_lower[own]),
-        expected=_average(batch.expected_rate[own]) if batch.n_held_out else None,
-        effort=_average(_plan_means(batch)[both]),
-        plain_effort=_average(_plan_means(plain)[both]),
-        radius=float(batch.ambiguity.radius),
-        radius_source=str(made.radius_source_),
-    )
+    start = {
+        "version": version.name,
+        "n_older": len(older),
+        "n_applicants": len(people),
+        "n_served": int(served.sum()),
+        "n_options": int(own.sum()),
+        "guaranteed": _average(batch.option_lower[own]),
+        "expected": _average(batch.expected_rate[own]) if batch.n_held_out else None,
+        "effort": _average(_plan_means(batch)[both]),
+        "plain_effort": _average(_plan_means(plain)[both]),
+        "radius": float(batch.ambiguity.radius),
+        "radius_source": str(made.radius_source_),
+    }
     options = batch.options[own].reset_index(drop=True)
     centre = getattr(batch.ambiguity, "reliability", 1.0) * scores.means * unit  # of a set that shrinks them itself
     reach = scores.reaches * unit if batch.ambiguity.radius > 0.0 else None

@@ -208,19 +208,17 @@ def _run(
 
 
 def _show(found: "Backtest", report: Path | None) -> None:
-    shares = ("promised", "accepted", "lowest", "expected", "inside")
+    shares = ["promised", "accepted", "lowest", "expected", "inside"]
     rows = []
-    for result in found.horizons:
-        values = [getattr(result, name) for name in shares]
-        cells = ["" if share is None else rounded_down(share) for share in values]
-        effort = "" if result.effort is None else f"{result.effort:.2f}"
-        counts = [effort, result.n_transitions, rounded_down(result.highest_level)]
-        rows.append([result.horizon, *cells, *counts, result.verdict])
+    for h, result in found.horizons.iterrows():
+        cells = ["" if np.isnan(share) else rounded_down(share) for share in result[shares]]
+        effort = "" if np.isnan(result.effort) else f"{result.effort:.2f}"
+        rows.append([h, *cells, effort, result.n_transitions, rounded_down(result.highest_level), result.verdict])
     show_table(["ahead", *shares, "effort", "transitions", "supports", "verdict"], rows)
     show("")
     show(found.headline)
-    for result in found.horizons:
-        show(f"{found.in_words(result.horizon)}.")
+    for h in found.horizons.index:
+        show(f"{found.in_words(h)}.")
     for limit in found.limits:
         show(f"{limit}.")
     if report is not None:

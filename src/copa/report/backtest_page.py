@@ -1,35 +1,61 @@
 """A backtest as a page: what was promised as of earlier versions, and what the later ones said."""
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from copa._core.words import counted, rounded_down
-from copa.analysis.backtest_record import SPLITS, Backtest, HorizonResult, p_value_text
+from copa.analysis.backtest_record import SPLITS, Backtest, p_value_text
 from copa.analysis.verdicts import CONFIDENCE, ERROR
 from copa.report import figures
 from copa.report.page import page
 
-if TYPE_CHECKING:
-    from copa.analysis.backtest_record import Start, Transition
-
 COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.VERMILLION)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 DASHES = ("solid", "dash", "dot", "dashdot")
-HEADS = {
-    "horizon": ["retrainings ahead", "verdict", "promised", "accepted", "lowest", "guarantee", "expected rate"],
-    "basis": [
-        "transitions",
-        "needed for kept",
-        "support at most",
-        "lower bound",
-        "p-value",
-        "promises",
-        "inside the set",
-        "below the set",
-        "effort",
-    ],
-    "start": ["version", "older ones", "applicants", "with a plan", "options", "guarantee", "expected rate", "radius"],
-    "transition": ["from", "by", "retrainings", "promises", "accepted", "inside the set", "below the set"],
+CAPTIONS = {"horizons": "What was promised, and what the later models said", "basis": "What this rests on"}
+HEADS = {  # what the columns of the tables are called
+    "horizons": {
+        "horizon": "retrainings ahead",
+        "verdict": "verdict",
+        "promised": "promised",
+        "accepted": "accepted",
+        "lowest": "lowest",
+        "guaranteed": "guarantee",
+        "expected": "expected rate",
+    },
+    "basis": {
+        "horizon": "retrainings ahead",
+        "n_transitions": "transitions",
+        "n_needed": "needed for kept",
+        "highest_level": "support at most",
+        "lower": "lower bound",
+        "p_value": "p-value",
+        "n_promises": "promises",
+        "inside": "inside the set",
+        "below": "below the set",
+        "effort": "effort",
+    },
+    "starts": {
+        "version": "version",
+        "n_older": "older ones",
+        "n_applicants": "applicants",
+        "n_served": "with a plan",
+        "n_options": "options",
+        "guaranteed": "guarantee",
+        "expected": "expected rate",
+        "radius": "radius",
+    },
+    "sources": {"version": "version", "radius_source": "radius"},
+    "transitions": {
+        "start": "from",
+        "later": "by",
+        "horizon": "retrainings",
+        "n_promises": "promises",
+        "accepted": "accepted",
+        "inside": "inside the set",
+        "below": "below the set",
+    },
 }
 
 
@@ -48,13 +74,13 @@ def backtest_page(backtest: Backtest, path: str | Path | None = None) -> str:
 
     Examples
     --------
-    >>> from copa.analysis.backtest import Backtest, Start, Transition
+    >>> import pandas as pd
+    >>> from copa.analysis.backtest import Backtest
     >>> from copa.report import backtest_page
-    >>> start = Start("2015", 0, 9, 9, 20, 0.9, None, 3.0, 1.5, 1.64, "confidence")
-    >>> said = Transition("2015", "2016", 1, 20, accepted=0.1, inside=0.2, below=0.8)
+    >>> said = {"start": "2015", "later": "2016", "horizon": 1, "n_promises": 20, "accepted": 0.1}
     >>> found = Backtest(
-    ...     kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", weak=(), starts=(start,),
-    ...     transitions=(said,), max_horizon=1,
+    ...     kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", weak=(),
+    ...     starts=pd.DataFrame(), transitions=pd.DataFrame([said]), max_horizon=1,
     ... )
     >>> "There are too few transitions to say whether promises were kept." in backtest_page(found)
     True
@@ -66,19 +92,15 @@ def backtest_page(backtest: Backtest, path: str | Path | None = None) -> str:
         path=path,
         title=f"Backtest over {counted(n, 'split' if backtest.kind == SPLITS else 'version')}",
         facts=_facts(backtest),
-        sentences=[backtest.in_words(result.horizon) for result in backtest.horizons],
+        sentences=[backtest.in_words(h) for h in backtest.horizons.index],
         headline=backtest.headline,
         error=f"{ERROR:.0%}",
         confidence=f"{CONFIDENCE:.0%}",
         limits=backtest.limits,
         splits=backtest.kind == SPLITS,
         unit=backtest.unit,
-        heads=HEADS,
-        rows=[horizon_row(result) for result in backtest.horizons],
-        basis=[basis_row(result) for result in backtest.horizons],
-        starts=[_start(start) for start in backtest.starts],
-        sources=[(start.version, start.radius_source) for start in backtest.starts],
-        transitions=[_transition(transition) for transition in backtest.transitions],
+        tables=backtest_tables(backtest),
+        captions=CAPTIONS,
         data={"figures": drawn},
     )
 
@@ -90,25 +112,24 @@ def backtest_figure(backtest: Backtest) -> Any:
 
 def versions_figure(backtest: Backtest) -> figures.Figure:
     """Share of the promises that each later version accepts, a line for each horizon."""
-    names = list(dict.fromkeys(t.later for t in sorted(backtest.transitions, key=lambda t: _place(backtest, t.later))))
+    place = {name: k for k, name in enumerate(backtest.versions)}
+    said = backtest.transitions.sort_values("later", key=lambda names: names.map(place), kind="stable")
+    names = said["later"].unique().tolist()
     data = []
-    for k, result in enumerate(backtest.horizons):
-        own = [t for t in backtest.transitions if t.horizon == result.horizon]
-        own.sort(key=lambda t: _place(backtest, t.later))
+    for k, h in enumerate(backtest.horizons.index):
+        asked = said[said["horizon"] == h]
+        hollow = ["" if share < backtest.guarantee else "-open" for share in asked["accepted"]]
         style = {
             "mode": "lines+markers",
-            "name": f"{result.horizon} ahead",
+            "name": f"{h} ahead",
             "line": {"color": COLOURS[k % 4], "dash": DASHES[k % 4], "width": 2},
-            "marker": {
-                "size": 9,
-                "symbol": [f"{SYMBOLS[k % 4]}{'' if t.accepted < backtest.guarantee else '-open'}" for t in own],
-            },
-            "customdata": [figures.plain_text(t.start) for t in own],
+            "marker": {"size": 9, "symbol": [f"{SYMBOLS[k % 4]}{ending}" for ending in hollow]},
+            "customdata": [figures.plain_text(name) for name in asked["start"]],
+            "text": [figures.plain_text(name) for name in asked["later"]],
         }
         hover = f"%{{y:.3f}} of the {backtest.unit}s of %{{customdata}} accepted by %{{text}}"
-        x = [names.index(t.later) for t in own]
-        y = figures.numbers([t.accepted for t in own])
-        data.append(figures.trace("scatter", x, y, hover, text=[figures.plain_text(t.later) for t in own], **style))
+        x = [names.index(name) for name in asked["later"]]
+        data.append(figures.trace("scatter", x, figures.numbers(asked["accepted"]), hover, **style))
     ticks = {"tickmode": "array", "tickvals": list(range(len(names)))}
     ticks |= {"ticktext": [figures.plain_text(name) for name in names]}
     return figures.figure(
@@ -122,7 +143,6 @@ def versions_figure(backtest: Backtest) -> figures.Figure:
 
 def horizons_figure(backtest: Backtest) -> figures.Figure:
     """Promised, accepted on average and at least, and inside the ambiguity set, by horizon."""
-    shown = [result for result in backtest.horizons if result.accepted is not None]
     lines = (
         ("accepted", "accepted on average", figures.BLUE, "solid"),
         ("lowest", "accepted by the strictest version", figures.GREEN, "dash"),
@@ -130,10 +150,10 @@ def horizons_figure(backtest: Backtest) -> figures.Figure:
     )
     data = []
     for name, words, colour, dash in lines:
-        own = [(result.horizon, getattr(result, name)) for result in shown if getattr(result, name) is not None]
-        if own:
+        shares = backtest.horizons[name].dropna()
+        if len(shares):
             style = {"mode": "lines+markers", "name": words, "line": {"color": colour, "dash": dash, "width": 2.5}}
-            x, y = [h for h, _ in own], figures.numbers([share for _, share in own])
+            x, y = shares.index.tolist(), figures.numbers(shares)
             data.append(figures.trace("scatter", x, y, f"{words}: %{{y:.3f}}", **style))
     return figures.figure(
         data,
@@ -142,10 +162,6 @@ def horizons_figure(backtest: Backtest) -> figures.Figure:
         shapes=[figures.level_line(backtest.guarantee, "y", "x")],
         showlegend=True,
     )
-
-
-def _place(backtest: Backtest, name: str) -> int:
-    return backtest.versions.index(name)
 
 
 def _facts(backtest: Backtest) -> list[tuple[str, str, str]]:
@@ -161,46 +177,32 @@ def _facts(backtest: Backtest) -> list[tuple[str, str, str]]:
     return facts
 
 
-def _share(value: float | None) -> str:
-    return "not known" if value is None else rounded_down(value)
+def backtest_tables(backtest: Backtest) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables of the page: the "head" of each, and its "rows" of texts."""
+    results = backtest.horizons.reset_index()
+    strictest = [f" (by {name})" if name else "" for name in results["lowest_at"]]
+    lowest = [_text("lowest", share) + name for share, name in zip(results["lowest"], strictest, strict=True)]
+    tables = {
+        "horizons": results.assign(lowest=lowest),
+        "basis": results,
+        "starts": backtest.starts,
+        "sources": backtest.starts,
+        "transitions": backtest.transitions,
+    }
+    return {
+        name: {
+            "head": list(HEADS[name].values()),
+            "rows": [[_text(*cell) for cell in row.items()] for row in table[[*HEADS[name]]].to_dict("records")],
+        }
+        for name, table in tables.items()
+    }
 
 
-def horizon_row(result: HorizonResult) -> list[str]:
-    """A line of the table of what was promised and what later models said, as `HEADS["horizon"]` names its cells."""
-    lowest = _share(result.lowest) + ("" if result.lowest_at is None else f" (by {result.lowest_at})")
-    promised, accepted, guaranteed, expected = map(
-        _share, (result.promised, result.accepted, result.guaranteed, result.expected)
-    )
-    return [str(result.horizon), result.verdict, promised, accepted, lowest, guaranteed, expected]
-
-
-def basis_row(result: HorizonResult) -> list[str]:
-    """A line of the table of what that rests on: the horizon, and what `HEADS["basis"]` names."""
-    return [
-        str(result.horizon),
-        f"{result.n_transitions:,}",
-        f"{result.n_needed:,}",
-        _share(result.highest_level),
-        _share(result.lower),
-        p_value_text(result),
-        f"{result.n_promises:,}",
-        _share(result.inside),
-        _share(result.below),
-        "not known" if result.effort is None else f"{result.effort:.2f}",
-    ]
-
-
-def _start(start: "Start") -> list[str]:
-    counts = [start.n_older, start.n_applicants, start.n_served, start.n_options]
-    return [start.version, *map(str, counts), _share(start.guaranteed), _share(start.expected), f"{start.radius:.3g}"]
-
-
-def _transition(transition: "Transition") -> list[str]:
-    shares = [transition.accepted, transition.inside, transition.below]
-    return [
-        transition.start,
-        transition.later,
-        str(transition.horizon),
-        f"{transition.n_promises:,}",
-        *map(_share, shares),
-    ]
+def _text(column: str, value: Any) -> str:
+    """Return a cell of a table as it is printed; bounds and shares are rounded down."""
+    if isinstance(value, (str, int)):
+        return f"{value:,}" if isinstance(value, int) else value
+    if math.isnan(value):
+        return "not known"
+    formats = {"p_value": p_value_text, "effort": "{:.2f}".format, "radius": "{:.3g}".format}
+    return formats.get(column, rounded_down)(value)

@@ -11,7 +11,7 @@ from copa.planner.representation import model_words
 from copa.plans import PlanBatch
 from copa.plans.units import amount_text, heading
 from copa.plans.wording import WHOM
-from copa.report.backtest_page import HEADS, basis_row, horizon_row
+from copa.report.backtest_page import CAPTIONS, backtest_tables
 from copa.report.validators import assumption_sentences
 from copa.report.views import groups
 from copa.schema import Feature, FeatureSchema
@@ -72,21 +72,11 @@ def _assumed(bundle: "Bundle") -> View:
 
 
 def _backtest(found: Backtest) -> View:
+    tables = backtest_tables(found)
     return {
         "headline": found.headline,
-        "sentences": [found.in_words(result.horizon) for result in found.horizons],
-        "tables": [
-            {
-                "caption": "What was promised, and what the later models said",
-                "head": HEADS["horizon"],
-                "rows": [horizon_row(result) for result in found.horizons],
-            },
-            {
-                "caption": "What this rests on",
-                "head": ["retrainings ahead", *HEADS["basis"]],
-                "rows": [basis_row(result) for result in found.horizons],
-            },
-        ],
+        "sentences": [found.in_words(h) for h in found.horizons.index],
+        "tables": [{"caption": caption} | tables[name] for name, caption in CAPTIONS.items()],
         "notes": [f"{limit}." for limit in found.limits],
     }
 

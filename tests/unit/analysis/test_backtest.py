@@ -57,7 +57,7 @@ def test_what_is_said_is_what_a_planner_of_that_time_and_the_later_models_say(pa
     batch = then.plan(X[~models[2].predict(X)].reset_index(drop=True))
     own = (batch.status == "ok")[batch.owner]
     options, points, ambiguity = batch.options[own], batch.points[own], batch.ambiguity
-    (said,), (start,) = found.transitions, found.starts
+    said, start = found.transitions.loc[0], found.starts.loc[0]
     assert (said.start, said.later, said.horizon, said.n_promises) == ("3", "4", 1, int(own.sum()))
     assert said.accepted == models[3].predict(options).mean()
     moved = models[3].decision_function(options) - points @ ambiguity.mean
@@ -94,9 +94,9 @@ def test_as_of_each_version_only_the_versions_before_it_are_known(past, monkeypa
 
 def test_transitions_of_one_horizon_do_not_overlap(past):
     found = run_backtest(planner(), past, first=1, horizon=3, **FEW)
-    pairs = [(t.start, t.later, t.horizon) for t in found.transitions]
-    assert pairs == [("1", "2", 1), ("1", "4", 3), ("2", "3", 1), ("2", "4", 2), ("3", "4", 1)]
-    assert [r.n_transitions for r in found.horizons] == [3, 1, 1]
+    pairs = found.transitions[["start", "later", "horizon"]].itertuples(index=False, name=None)
+    assert list(pairs) == [("1", "2", 1), ("1", "4", 3), ("2", "3", 1), ("2", "4", 2), ("3", "4", 1)]
+    assert found.horizons["n_transitions"].tolist() == [3, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_longer_transitions_are_counted_back_from_the_newest_version(n_versions,
 
 
 def test_without_saying_so_plans_begin_where_there_is_a_past_to_go_by(past):
-    assert [s.version for s in run_backtest(planner(), past, horizon=4, **FEW).starts] == ["2", "3"]
-    assert [s.version for s in run_backtest(planner(), past[:2], **FEW).starts] == ["1"]
+    assert run_backtest(planner(), past, horizon=4, **FEW).starts["version"].tolist() == ["2", "3"]
+    assert run_backtest(planner(), past[:2], **FEW).starts["version"].tolist() == ["1"]
 
 
 def test_the_newest_version_may_be_the_model_in_force(past):
@@ -121,8 +121,8 @@ def test_the_newest_version_may_be_the_model_in_force(past):
     named = {"history": models, "names": ["a", "b", "c", "d"], "horizon": 1, "first": 3}
     found = planner(strict).backtest(*newest, history_data=older, **named, **FEW | {"n_applicants": 30})
     assert found.versions == ("a", "b", "c", "d")
-    assert found.transitions[0].accepted == 0.0  # this model accepts nobody
-    assert found.horizon(1).lowest_at == "d"
+    assert found.transitions.loc[0, "accepted"] == 0.0  # this model accepts nobody
+    assert found.horizons.loc[1, "lowest_at"] == "d"
 
 
 def test_models_beside_their_data_are_taken_as_they_are(past):
@@ -134,11 +134,15 @@ def test_models_beside_their_data_are_taken_as_they_are(past):
 
 def test_a_break_is_shown_and_named():
     found = run_backtest(planner(), dated(5, shift=40.0, at=4), first=3, horizon=2, **FEW | {"n_applicants": 30})
-    assert [(t.start, t.later) for t in found.transitions] == [("3", "4"), ("3", "5"), ("4", "5")]
-    assert found.transitions[0].accepted > 0.9
-    assert [r.lowest_at for r in found.horizons] == ["5", "5"]
-    assert all(r.lowest < 0.5 for r in found.horizons)
-    assert {r.verdict for r in found.horizons} == {"too few transitions to say"}  # two transitions refute nothing
+    assert list(zip(found.transitions["start"], found.transitions["later"], strict=True)) == [
+        ("3", "4"),
+        ("3", "5"),
+        ("4", "5"),
+    ]
+    assert found.transitions.loc[0, "accepted"] > 0.9
+    assert found.horizons["lowest_at"].tolist() == ["5", "5"]
+    assert (found.horizons["lowest"] < 0.5).all()
+    assert set(found.horizons["verdict"]) == {"too few transitions to say"}  # two transitions refute nothing
 
 
 def test_a_later_version_is_judged_by_itself_and_by_no_refit_of_it(past, monkeypatch):
@@ -147,11 +151,17 @@ def test_a_later_version_is_judged_by_itself_and_by_no_refit_of_it(past, monkeyp
 
     made = run_backtest(planner(), past, first=3, horizon=1, **FEW)
     asked = Promises(
-        made.starts[0], 0, LinearModel.read(fitted(), COLUMNS), past[0][0], np.arange(250), np.zeros(250), None
+        made.starts.loc[0].to_dict(),
+        0,
+        LinearModel.read(fitted(), COLUMNS),
+        past[0][0],
+        np.arange(250),
+        np.zeros(250),
+        None,
     )
     later = Version("2", refit_versions(fitted(), past)[1], *past[1])
     monkeypatch.setattr(LogisticRegression, "fit", refuse)
-    assert _ask(later, 1, asked, "each").accepted == later.estimator.predict(past[0][0]).mean()
+    assert _ask(later, 1, asked, "each")["accepted"] == later.estimator.predict(past[0][0]).mean()
 
 
 def test_weak_versions_are_named_once_and_python_is_not_warned(past, recwarn):
@@ -164,28 +174,25 @@ def test_weak_versions_are_named_once_and_python_is_not_warned(past, recwarn):
 
 
 def test_scores_are_compared_with_the_reach_of_the_set():
-    start = SimpleNamespace(version="1")
+    start = {"version": "1"}
     model = SimpleNamespace(accepts=lambda _: np.array([True, True, False]))
     promised = Promises(start, 0, None, pd.DataFrame({"a": [0, 1, 2]}), np.array([0, 0, 1]), np.zeros(3), np.ones(3))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("copa.analysis.backtest.read_version", lambda *_: model)
         patch.setattr("copa.analysis.backtest.scores_of", lambda *_: np.array([0.5, -2.0, 2.0]))
         said = _ask(SimpleNamespace(name="2", estimator=None), 1, promised, "each")
-    assert (said.accepted, said.inside, said.below) == (
-        pytest.approx(2 / 3),
-        pytest.approx(1 / 3),
-        pytest.approx(1 / 3),
-    )
+    assert [said[name] for name in ("accepted", "inside", "below")] == pytest.approx([2 / 3, 1 / 3, 1 / 3])
 
 
 def test_a_set_without_a_radius_has_no_inside(past):
     found = run_backtest(planner(radius=0.0, guarantee=0.7), past, first=3, horizon=1, **FEW)
-    assert (found.transitions[0].inside, found.horizon(1).below) == (None, None)
+    assert np.isnan(found.transitions.loc[0, "inside"])
+    assert np.isnan(found.horizons.loc[1, "below"])
 
 
 def test_promises_of_whole_plans_are_counted_by_plan(past):
     found = run_backtest(planner(guarantee_for="all", guarantee=0.5), past, first=3, horizon=1, **FEW)
-    assert found.transitions[0].n_promises == found.starts[0].n_served <= 8
+    assert found.transitions.loc[0, "n_promises"] == found.starts.loc[0, "n_served"] <= 8
     assert found.unit == "plan"
 
 
@@ -207,7 +214,7 @@ def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
     model = fitted()
     planner(model).fit(*past[3]).save(tmp_path / "planner.zip")
     loaded = RecoursePlanner.load(tmp_path / "planner.zip", model)
-    (start,) = run_backtest(loaded, past, first=3, horizon=1, **FEW).starts
+    start = run_backtest(loaded, past, first=3, horizon=1, **FEW).starts.loc[0]
     assert start.radius != loaded.radius
     assert "2 older versions" in start.radius_source
 
@@ -215,18 +222,18 @@ def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
 def test_black_boxes_are_backtested_too(past):
     tree = fitted(DecisionTreeClassifier(max_depth=3, random_state=0))
     found = run_backtest(planner(tree, n_models=8, guarantee=0.6), past[:2], **FEW)
-    assert found.transitions[0].n_promises > 0
+    assert found.transitions.loc[0, "n_promises"] > 0
 
 
 def test_without_history_halves_are_planned_on_and_the_other_halves_asked(past):
     found = planner(guarantee=0.6).backtest(*past[0], n_splits=3, **FEW)
     assert found.kind == "splits"
-    assert [(t.start, t.later) for t in found.transitions] == [
+    assert list(zip(found.transitions["start"], found.transitions["later"], strict=True)) == [
         (f"split {k}", f"the rest of split {k}") for k in (1, 2, 3)
     ]
-    assert {s.n_older for s in found.starts} == {0}
+    assert set(found.starts["n_older"]) == {0}
     assert "cannot certify one sample" in found.limits[0]
-    assert found.horizon(1).verdict == "forecast only"
+    assert found.horizons.loc[1, "verdict"] == "forecast only"
 
 
 def test_halves_share_no_row_and_keep_the_penalty_per_row(past):

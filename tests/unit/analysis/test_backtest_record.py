@@ -1,5 +1,4 @@
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -10,22 +9,22 @@ from unit.analysis.backtests import backtest, broken, calm, start, transition
 
 
 def test_kept_takes_enough_transitions_for_the_level():
-    assert calm(29).horizon(1).verdict == "kept"
+    assert calm(29).horizons.loc[1].verdict == "kept"
     assert "kept (at least 0.901 in expectation, with 95% confidence)" in calm(29).in_words(1)
     few = calm(9)
-    result = few.horizon(1)
+    result = few.horizons.loc[1]
     assert (result.verdict, result.n_needed) == ("nothing against it", 29)
     assert result.highest_level == result.lower == pytest.approx(0.05 ** (1 / 9), abs=1e-6)
     words = (
         "nothing against it; 9 transitions can support 0.716 at most, and 0.9 takes 29 in which every promise is kept"
     )
     assert words in few.in_words(1)
-    assert calm(14, guarantee=0.8).horizon(1).verdict == "kept"
+    assert calm(14, guarantee=0.8).horizons.loc[1].verdict == "kept"
 
 
 def test_each_version_counts_once_however_many_promises_it_was_asked_about():
     found = backtest([transition(1, 2, 1.0, n_promises=3000), transition(2, 3, 0.6, n_promises=100)])
-    result = found.horizon(1)
+    result = found.horizons.loc[1]
     assert (result.accepted, result.n_promises, result.n_transitions) == (pytest.approx(0.8), 3100, 2)
     assert (result.guaranteed, result.expected, result.effort) == (0.92, 0.97, 2.0)
     assert result.verdict == "too few transitions to say"
@@ -33,7 +32,7 @@ def test_each_version_counts_once_however_many_promises_it_was_asked_about():
 
 def test_one_broken_version_is_named_and_not_enough_for_not_kept():
     found = backtest([transition(k, k + 1, 0.2 if k == 7 else 1.0) for k in range(1, 10)])
-    result = found.horizon(1)
+    result = found.horizons.loc[1]
     assert (result.verdict, result.lowest, result.lowest_at) == ("nothing against it", 0.2, "8")
     assert (
         "0.911 of the options on average, at least 0.200 (by 8), in 9 transitions with 900 options" in found.in_words(1)
@@ -42,20 +41,20 @@ def test_one_broken_version_is_named_and_not_enough_for_not_kept():
 
 def test_several_broken_versions_are_not_kept():
     found = broken()
-    assert [r.verdict for r in found.horizons] == ["not kept", "too few transitions to say"]
-    assert found.horizon(1).p_value <= 0.01 < found.horizon(2).p_value
+    assert found.horizons["verdict"].tolist() == ["not kept", "too few transitions to say"]
+    assert found.horizons.loc[1].p_value <= 0.01 < found.horizons.loc[2].p_value
     assert found.in_words(1).endswith("not kept, with a p-value of 0.010")
     assert found.headline == "Promises were not kept."
 
 
 def test_the_version_named_is_the_first_of_those_that_accept_least():
     found = backtest([transition(8, 9, 0.1), transition(9, 10, 0.1)], n_versions=10)
-    assert found.horizon(1).lowest_at == "9"  # and not "10", which comes first by its letters
+    assert found.horizons.loc[1].lowest_at == "9"  # and not "10", which comes first by its letters
 
 
 def test_a_little_below_the_promise_is_neither_kept_nor_clearly_not():
     found = backtest([transition(k, k + 1, 0.88) for k in range(1, 12)])
-    assert found.horizon(1).verdict == "too few transitions to say"
+    assert found.horizons.loc[1].verdict == "too few transitions to say"
     assert 'below what was promised, with a p-value of 0.304; "not kept" needs 0.01 or less' in found.in_words(1)
     assert found.headline == "There are too few transitions to say whether promises were kept."
 
@@ -78,29 +77,30 @@ def test_a_weak_model_is_said_once_beside_the_verdict():
 
 
 def test_forecasts_and_efforts_are_those_of_the_plans_that_were_asked_about():
-    starts = (start("1", effort=4.0, plain_effort=1.0), start("2", n_options=300, guaranteed=0.96, effort=2.0))
+    starts = [start("1", effort=4.0, plain_effort=1.0), start("2", n_options=300, guaranteed=0.96, effort=2.0)]
     found = backtest([transition(1, 2), transition(2, 3)], starts=starts)
-    assert found.horizon(1).guaranteed == pytest.approx(0.94)
-    assert found.horizon(1).effort == pytest.approx(6.0 / 2.5)
+    assert found.horizons.loc[1].guaranteed == pytest.approx(0.94)
+    assert found.horizons.loc[1].effort == pytest.approx(6.0 / 2.5)
     alone = backtest([transition(2, 3)], starts=starts)
-    assert alone.horizon(1).guaranteed == 0.96
+    assert alone.horizons.loc[1].guaranteed == 0.96
 
 
 def test_without_promises_nothing_is_said():
-    found = backtest([], starts=(start("1", 0, n_served=0, guaranteed=None, expected=None, effort=None),))
-    assert found.horizon(1).verdict == "too few transitions to say"
-    assert (found.horizon(1).accepted, found.horizon(1).p_value, found.horizon(1).lower) == (None, 1.0, 0.0)
+    found = backtest([], starts=[start("1", 0, n_served=0, guaranteed=None, expected=None, effort=None)])
+    assert found.horizons.loc[1].verdict == "too few transitions to say"
+    assert found.horizons.loc[1, ["p_value", "lower"]].tolist() == [1.0, 0.0]
+    assert np.isnan(found.horizons.loc[1, "accepted"])
     assert "no option was promised" in found.in_words(1)
     assert json.loads(found.to_json())["horizons"][0]["accepted"] is None
 
 
 def test_splits_are_forecasts_whatever_they_say():
     found = calm(30, kind="splits")
-    assert found.horizon(1).verdict == "forecast only"
+    assert found.horizons.loc[1].verdict == "forecast only"
     assert "cannot certify one sample" in found.limits[0]
     assert "forecast only, not below what was promised" in found.in_words(1)
     bad = backtest([transition(k, k + 1, 0.3) for k in range(1, 11, 2)], kind="splits")
-    assert bad.horizon(1).verdict == "forecast only"
+    assert bad.horizons.loc[1].verdict == "forecast only"
     assert "forecast only, below what was promised" in bad.in_words(1)
 
 
@@ -108,14 +108,13 @@ def test_json_and_table_hold_what_the_record_holds(tmp_path):
     found = broken()
     content = json.loads(found.to_json(tmp_path / "b.json"))
     assert json.loads((tmp_path / "b.json").read_text()) == content == json.loads(json.dumps(found.to_dict()))
-    assert content["transitions"] == [asdict(t) for t in found.transitions]
-    assert content["starts"] == [asdict(s) for s in found.starts]
+    assert content["transitions"] == found.transitions.to_dict("records")
+    assert content["starts"] == found.starts.to_dict("records")
     assert [h["verdict"] for h in content["horizons"]] == ["not kept", "too few transitions to say"]
     assert (content["format"], content["version"], content["headline"]) == ("copa-backtest", 2, found.headline)
     assert Backtest.from_dict(content).to_dict() == content
-    table = found.to_frame()
-    assert table.loc[2, "lowest_at"] == "6"
-    np.testing.assert_allclose(table["accepted"], [r.accepted for r in found.horizons])
+    assert found.horizons.loc[2, "lowest_at"] == content["horizons"][1]["lowest_at"] == "6"
+    assert found.horizons["accepted"].tolist() == [result["accepted"] for result in content["horizons"]]
 
 
 def test_what_is_no_such_record_is_refused():

@@ -1,6 +1,6 @@
 import pytest
 
-from copa.analysis.backtest_record import ONLY_A_FORECAST, Transition
+from copa.analysis.backtest_record import ONLY_A_FORECAST
 from copa.report import backtest_figure, backtest_page
 from unit.analysis.backtests import backtest, broken, calm, start, transition
 from unit.report.pages import Page
@@ -40,7 +40,7 @@ def test_without_history_the_page_says_that_it_certifies_nothing():
 
 
 def test_numbers_that_the_record_lacks_are_not_shown():
-    found = backtest([transition(1, 2)], starts=(start("1", expected=None, effort=None),))
+    found = backtest([transition(1, 2)], starts=[start("1", expected=None, effort=None)])
     page = Page(backtest_page(found))
     assert "not known" in page.text
     assert "nan" not in page.text.lower()
@@ -53,10 +53,10 @@ def test_numbers_that_the_record_lacks_are_not_shown():
 
 def test_names_of_versions_are_escaped_everywhere():
     versions = (EVIL, f"{EVIL} 2")
-    found = backtest([transition(1, 2, 0.1)], versions=("1", "2"), starts=(start("1", radius_source=EVIL),))
+    found = backtest([transition(1, 2, 0.1)], versions=("1", "2"), starts=[start("1", radius_source=EVIL)])
     assert "<img src=x" not in backtest_page(found)
-    pair = Transition(*versions, 1, 50, 0.1, 0.5, 0.2)
-    record = backtest([pair], versions=versions, starts=(start(EVIL),), weak=versions[:1])
+    pair = transition(*versions, 0.1, horizon=1)
+    record = backtest([pair], versions=versions, starts=[start(EVIL)], weak=versions[:1])
     html = backtest_page(record)
     assert "<img src=x" not in html
     assert "\u202e" not in html
