@@ -151,7 +151,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
         return _end(folder, as_json=as_json)
     assert applicants is not None  # noqa: S101 - one of the two is given
     people = read_applicants(open_data(applicants, delimiter), opened.template, label=label)
-    folder = _folder(opened, output, settings, people.index)
+    folder = _folder(opened, output, settings)
     reading = {"label": label, "delimiter": delimiter, "wishes": wishes}
     shards = Shards(output.absolute(), made_from(opened, applicants, **reading))
     try:
@@ -178,7 +178,7 @@ def _from_plans(
         raise MisuseError(f"the plans {plans} do not exist (looked for {plans.absolute()})")
     batch = PlanBatch.load(plans)
     _require_same_wishes(batch, opened)
-    folder = _folder(opened, output, settings, batch.applicants.index)
+    folder = _folder(opened, output, settings)
     if not force:
         _require_free(folder)
     with folder.opened(), stage(WRITING, len(batch), "letters"):
@@ -187,7 +187,7 @@ def _from_plans(
     return folder
 
 
-def _folder(opened: "Bundle", output: Path, settings: "LetterSettings", labels: Any) -> "LetterFolder":
+def _folder(opened: "Bundle", output: Path, settings: "LetterSettings") -> "LetterFolder":
     from copa.letters import LetterWriter
     from copa.letters.folder import LetterFolder
 
@@ -196,7 +196,7 @@ def _folder(opened: "Bundle", output: Path, settings: "LetterSettings", labels: 
     if output.exists() and not output.is_dir():
         raise MisuseError(f"{output} is a file; letters need a folder")
     with misuse():
-        return LetterFolder(output, LetterWriter(opened.fitted, settings), list(labels))
+        return LetterFolder(output, LetterWriter(opened.fitted, settings))
 
 
 def _require_free(folder: "LetterFolder") -> None:

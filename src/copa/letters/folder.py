@@ -2,27 +2,27 @@
 
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from copa._core.files import remove_abandoned_parts, write_atomically
+from copa._core.files import PART, remove_abandoned_parts, write_atomically
 from copa._core.progress import stage
-from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.letters.letter import Letter
-from copa.letters.names import safe_names
-from copa.letters.writer import UNFINISHED, LetterWriter
+from copa.letters.writer import LetterWriter
 from copa.plans import Plan, PlanBatch
 from copa.tables.cells import as_text
 from copa.tables.files import quoted
 
 INDEX = "index.csv"
+NAME = "letter-{:06d}"  # by the applicant's row in the input, from 1
+OURS = re.compile(r"letter-\d{6,}\.(html|txt)|index\.csv")
 WRITING = "writing letters"  # as progress is shown
 COLUMNS = ("applicant", "letter", "without_letter", "status", "options", "protected_reasons")
-ENDINGS = (".html", ".txt")
 
 
 class LetterFolder:
@@ -33,8 +33,6 @@ class LetterFolder:
     folder : Path
         Is made if it is not there, readable for its owner only.
     writer : LetterWriter
-    labels : sequence of object
-        Labels of all applicants, in the order in which their plans come.
 
     Attributes
     ----------
@@ -48,19 +46,17 @@ class LetterFolder:
         Options of fragile plans that letters do not offer.
     """
 
-    def __init__(self, folder: Path, writer: LetterWriter, labels: Sequence[Any]) -> None:
+    def __init__(self, folder: Path, writer: LetterWriter) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
         self.protected: Counter[str] = Counter()
         self.n_protected = self.n_fragile = 0
         self._writer = writer
-        self._names = safe_names(labels, taken=["index"])
         self._rows: list[list[Any]] = []
-        self._written: list[Path] = []
 
     def require_free(self) -> None:
         """Raise if the folder holds letters already."""
-        there = next((path for path in self._paths() if path.exists()), None)
+        there = min(self._letters(), default=None)
         if there is not None:
             raise InvalidInputError(
                 f"{self.folder} holds letters already ({there.name}); give another folder, or replace them with --force"
@@ -68,72 +64,56 @@ class LetterFolder:
 
     @contextmanager
     def opened(self, *_: Any) -> Iterator[list["LetterFolder"]]:
-        """Take plans (`add`), and complete the list in the end; where something goes wrong no new letter stays.
+        """Take plans (`add`), and write the list in the end; where something goes wrong no letter stays.
 
-        Letters of an earlier run that its list names are removed first. The list names all files before the first is
-        written, so that those of a run that was killed are found, too.
+        Letters of an earlier run are removed first, also of one that was killed.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._remove_earlier()
-        remove_abandoned_parts(*self._paths())
-        self._write_list([["", name, UNFINISHED, "", "", ""] for name in self._names])
+        self._empty()
         try:
             yield [self]
-            self._write_list(self._rows)
+            text = io.StringIO()
+            table = csv.writer(text, lineterminator="\n")
+            table.writerow(COLUMNS)
+            table.writerows([quoted(cell) for cell in row] for row in self._rows)
+            write_atomically(self.folder / INDEX, text.getvalue().encode("utf-8"))
         except BaseException:
-            for path in (*self._written, self.folder / INDEX):
-                path.unlink(missing_ok=True)
+            self._empty()
             raise
-
-    def _write_list(self, rows: list[list[Any]]) -> None:
-        text = io.StringIO()
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(COLUMNS)
-        table.writerows([quoted(cell) for cell in row] for row in rows)
-        write_atomically(self.folder / INDEX, text.getvalue().encode("utf-8"))
 
     def add(self, batch: PlanBatch) -> None:
         """Write the letters of the next plans."""
         with stage(WRITING, len(batch), "letters") as advance:
-            for plan, found in zip(batch, self._writer.write(batch), strict=True):
-                self._rows.append([_name(plan.label), *self._kept(plan, found)])
+            for plan, written in zip(batch, self._writer.write(batch), strict=True):
+                self._rows.append([_name(plan.label), *self._kept(plan, written)])
                 advance(1)
 
-    def _kept(self, plan: Plan, found: Letter | str) -> list[Any]:
+    def _kept(self, plan: Plan, written: Letter | str) -> list[Any]:
         """Write a letter, if it is one, and return what the list says of it."""
-        if isinstance(found, str):
-            self.counts[found] += 1
-            return ["", found, plan.status, plan.n_options, ""]
-        name = self._names[len(self._rows)]
-        self._written += found.write(self.folder, name, swept=True)
+        if isinstance(written, str):
+            self.counts[written] += 1
+            return ["", written, plan.status, plan.n_options, ""]
+        name = NAME.format(len(self._rows) + 1)
+        written.write(self.folder, name, swept=True)
         self.counts["letters"] += 1
-        self.protected.update(found.protected)
-        self.n_protected += bool(found.protected)
-        self.n_fragile += found.fragile_left_out
-        return [name, "", plan.status, plan.n_options - found.fragile_left_out, " ".join(found.protected)]
+        self.protected.update(written.protected)
+        self.n_protected += bool(written.protected)
+        self.n_fragile += written.fragile_left_out
+        return [name, "", plan.status, plan.n_options - written.fragile_left_out, " ".join(written.protected)]
 
-    def _paths(self) -> Iterator[Path]:
-        yield self.folder / INDEX
-        yield from (self.folder / f"{name}{ending}" for name in self._names for ending in ENDINGS)
+    def _letters(self) -> list[Path]:
+        """Files of the folder that have the name of a letter, or of the list."""
+        there = self.folder.iterdir() if self.folder.is_dir() else ()
+        return [path for path in there if OURS.fullmatch(path.name)]
 
-    def _remove_earlier(self) -> None:
-        """Remove the letters that a list in the folder names, and then the list."""
-        index = self.folder / INDEX
-        try:
-            with index.open(encoding="utf-8", newline="") as file:
-                names = [row["letter"] for row in csv.DictReader(file)]
-        except FileNotFoundError:
-            return
-        except (KeyError, UnicodeDecodeError, csv.Error) as error:
-            raise InvalidInputError(f"{index} is not a list of letters ({shown(str(error))}); remove it") from error
-        paths = [(name, self.folder / f"{name}{ending}") for name in filter(None, names) for ending in ENDINGS]
-        own = [path for name, path in paths if path.parent == self.folder and path.name == f"{name}{path.suffix}"]
-        for path in own:  # of names, and no paths
+    def _empty(self) -> None:
+        """Remove the letters and the list, and what a writer that was killed left of them."""
+        for path in self._letters():
             path.unlink(missing_ok=True)
-        remove_abandoned_parts(*own)
-        index.unlink(missing_ok=True)
+        parts = filter(None, (PART.fullmatch(path.name) for path in self.folder.iterdir()))
+        remove_abandoned_parts(*(self.folder / part[1] for part in parts if OURS.fullmatch(part[1])))
 
 
 def _name(label: Any) -> str:
-    """A label as the file of applicants has it, so that the two can be joined."""
+    """Return a label as the file of applicants has it, so that the two can be joined."""
     return label if isinstance(label, str) else as_text(label)

@@ -11,7 +11,6 @@ from copa._core.files import write_atomically
 from copa._core.words import shown, visible
 from copa.analysis.reasons import Reason, Reasons
 from copa.exceptions import InvalidInputError
-from copa.letters.names import safe_names
 
 MONTHS = (  # in any locale
     "January",
@@ -155,35 +154,36 @@ class Letter:
     reasons: Reasons
     fragile_left_out: int = 0
 
-    def save(self, folder: str | Path, name: str | None = None) -> tuple[Path, Path]:
+    def save(self, folder: str | Path, name: str = "letter") -> tuple[Path, Path]:
         """Write `<name>.html` and `<name>.txt`, each of them whole or not at all.
 
         Parameters
         ----------
         folder : str or Path
             Is made if it is not there, readable for its owner only.
-        name : str, optional
-            None is made from the applicant's label, without what file systems do not allow.
+        name : str
 
         Returns
         -------
         html, text : Path
         """
+        if not name or Path(name).name != name:
+            raise InvalidInputError(f"name must be that of a file, without its folder, got {shown(name)}")
         base = Path(folder)
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self.write(base, safe_names([self.applicant if name is None else name])[0])
+        return self.write(base, name)
 
-    def write(self, folder: Path, stem: str, *, swept: bool = False) -> tuple[Path, Path]:
-        """Write the two files into a folder that is there, under a name that is safe already (`safe_names`).
+    def write(self, folder: Path, name: str, *, swept: bool = False) -> tuple[Path, Path]:
+        """Write the two files into a folder that is there.
 
         Parameters
         ----------
         folder : Path
-        stem : str
+        name : str
         swept : bool
             Whether the folder holds nothing of writers that were killed (`remove_abandoned_parts`).
         """
-        paths = folder / f"{stem}.html", folder / f"{stem}.txt"
+        paths = folder / f"{name}.html", folder / f"{name}.txt"
         for path, content in zip(paths, (self.html, self.text), strict=True):
             write_atomically(path, content.encode("utf-8"), swept=swept)
         return paths

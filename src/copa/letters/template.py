@@ -192,15 +192,15 @@ def _arranged(blocks: list[Block]) -> list[dict[str, Any]]:
     return nodes
 
 
-def as_plain_text(blocks: list[Block]) -> list[Block]:
-    """The blocks as lines of plain text, one block each; `"".join` of their texts is the letter."""
-    made: list[Block] = []
+def as_plain_text(blocks: list[Block]) -> str:
+    """Return the blocks as plain text."""
+    made = ""
     for k, block in enumerate(blocks):
         before = blocks[k - 1] if k else None
         together = before is not None and before.kind == block.kind and block.kind in ("entry", "line")
         small = before is not None and before.kind == "subheading"
         lead = "" if before is None or together or small else "\n"
-        made.append(Block(block.kind, f"{lead}{_lines(block)}\n", block.option))
+        made += f"{lead}{_lines(block)}\n"
     return made
 
 

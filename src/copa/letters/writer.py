@@ -113,9 +113,8 @@ class LetterWriter:
         near = reasons.compared_with == NEIGHBOURS
         facts = letter_facts(plan, offered, told, left_out=left_out, settings=settings, neighbours=near)
         blocks = self._template.blocks(facts)
-        pieces, html = as_plain_text(blocks), self._template.page(blocks)
-        check_numbers(pieces, html, plan, told, settings)
-        text = "".join(piece.text for piece in pieces)
+        text, html = as_plain_text(blocks), self._template.page(blocks)
+        check_numbers(text, html, plan, told, settings)
         protected = tuple(reason.column for reason in told if reason.column in self._protected)
         return Letter(plan.label, text, html, tuple(told), protected, reasons, fragile_left_out)
 

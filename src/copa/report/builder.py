@@ -32,7 +32,7 @@ from copa.plans import PlanBatch
 from copa.report import views
 from copa.report.card_data import card_data
 from copa.report.page import page
-from copa.report.portfolio_view import plans_together
+from copa.report.portfolio import plans_together
 from copa.report.validators import validators
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from copa.planner.representation import model_words
 from copa.plans import PlanBatch
 from copa.plans.units import amount_text, heading
 from copa.plans.wording import WHOM
-from copa.report.backtest_page import CAPTIONS, backtest_tables
+from copa.report.backtest import CAPTIONS, backtest_tables
 from copa.report.validators import assumption_sentences
 from copa.report.views import groups
 from copa.schema import Feature, FeatureSchema

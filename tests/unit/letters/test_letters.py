@@ -344,10 +344,7 @@ def test_options_of_a_fragile_plan_are_offered_only_when_they_are_asked_for(bank
 def test_a_letter_saves_both_files_and_shows_itself(written, full_plan, tmp_path):
     letter = written(full_plan)
     html, text = letter.save(tmp_path / "letters")
-    assert (html.name, text.name) == (
-        f"{full_plan.label.replace(' ', '_')}.html",
-        f"{full_plan.label.replace(' ', '_')}.txt",
-    )
+    assert (html.name, text.name) == ("letter.html", "letter.txt")
     assert html.read_text(encoding="utf-8") == letter.html
     assert text.read_text(encoding="utf-8") == letter.text == str(letter)
     assert "&lt;!DOCTYPE html&gt;" in letter._repr_html_()

@@ -106,7 +106,29 @@ def backtest_page(backtest: Backtest, path: str | Path | None = None) -> str:
 
 
 def backtest_figure(backtest: Backtest) -> Any:
-    """Return the shares of promises that each later version accepts as a figure of plotly, for a notebook."""
+    """Draw the share of the promises that each later version accepts, for a notebook.
+
+    Parameters
+    ----------
+    backtest : Backtest
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from copa.analysis.backtest import Backtest
+    >>> from copa.report import backtest_figure
+    >>> said = {"start": "2015", "later": "2016", "horizon": 1, "n_promises": 20, "accepted": 0.1}
+    >>> found = Backtest(
+    ...     kind="versions", versions=("2015", "2016"), guarantee=0.9, guarantee_for="each", weak=(),
+    ...     starts=pd.DataFrame(), transitions=pd.DataFrame([said]), max_horizon=1,
+    ... )
+    >>> list(backtest_figure(found).data[0].y)
+    [0.1]
+    """
     return figures.as_plotly(versions_figure(backtest))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from copa._core.words import counted
 from copa.report import figures
 from copa.report.page import page
-from copa.report.portfolio_view import portfolio_view
+from copa.report.portfolio import portfolio_view
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:

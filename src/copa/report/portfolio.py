@@ -99,7 +99,33 @@ def shares_figure(risk: "PortfolioRisk") -> figures.Figure:
 
 
 def portfolio_figure(risk: "PortfolioRisk") -> Any:
-    """Return the distribution of the share broken as a figure of plotly, for a notebook."""
+    """Draw the distribution of the share of promises that a next model breaks, for a notebook.
+
+    Parameters
+    ----------
+    risk : PortfolioRisk
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import copa
+    >>> from copa.promises import portfolio_risk
+    >>> from copa.report import portfolio_figure
+    >>> draw = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
+    >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
+    >>> model = LogisticRegression().fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, progress=False).fit(X, y)
+    >>> risk = portfolio_risk(planner, planner.plan(X[~model.predict(X)].head(10)))
+    >>> len(portfolio_figure(risk).data)
+    2
+    """
     return figures.as_plotly(shares_figure(risk))
 
 
