@@ -78,7 +78,8 @@ def test_plans_of_a_planner_with_intervals_and_rates_are_said_alike(loan_plans):
 def test_cells_that_are_equal_and_not_the_same_keep_their_own_words(german, values):
     mixed = np.array([*values, *values, "x"], dtype=object)
     options = german.options.assign(town="somewhere")
-    batch = replace(german, applicants=german.applicants.assign(town=mixed), options=options, change_effort=None)
+    cells = {"change_effort": None, "at_least": None, "at_most": None}
+    batch = replace(german, applicants=german.applicants.assign(town=mixed), options=options, **cells)
     require_same(batch)
 
 
