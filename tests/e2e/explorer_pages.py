@@ -101,7 +101,7 @@ class Asker:
         wishes = Wishes(**{name: value for name, value in body.items() if name not in ("applicants", "cards")})
         schema = self._planner.with_wishes(wishes).schema_  # a limit of a column is the end of a range too
         cards = [_card(schema, option) for option in entry["options"]]
-        return {"cards": cards, "whole": _whole(entry), "assumption": answer["asked"]["assumption"]}
+        return {"cards": cards, "whole": _whole(entry), "assumption": answer["assumptions"]["in_words"]}
 
 
 def _card(schema, option):

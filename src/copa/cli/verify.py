@@ -1,12 +1,10 @@
 """`copa verify`: saved proofs, checked from the file alone."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from copa._core.progress import counting, stage
 from copa._core.words import counted
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
@@ -16,11 +14,9 @@ from copa.plans.document import (
     BY_FORMULA,
     COVERED_BY_DIGEST,
     RECOMPUTED_BY_BUNDLE,
-    Claim,
     Findings,
+    check_document,
     claims_of_batch,
-    document_faults,
-    name_violation,
 )
 from copa.plans.storage import in_parts, read_parts
 from copa.tables.files import read_json_file
@@ -48,8 +44,7 @@ def verify(
     if not file.is_file():
         raise MisuseError(f"the file {file} does not exist (looked for {file.absolute()})")
     opened = None if bundle is None else open_bundle(bundle)
-    findings = Findings() if bundle is None else Findings(digest_only=COVERED_BY_DIGEST)
-    findings.add(counting(_checked(file, opened), "checking proofs", None, "claims"))
+    findings = _check_json(file, opened) if file.suffix.lower() == ".json" else _check_plans(file, opened)
     violations = findings.violations
     if as_json:
         show_json({"file": str(file)} | findings.to_json())
@@ -77,34 +72,24 @@ def _verdict(findings: Findings) -> str:
     return f"{found}; {how}."
 
 
-def _checked(file: Path, opened: "Bundle | None") -> Iterator[tuple[Claim | None, str | None]]:
-    """Every claim, once with None and once per violation; those that are about no claim of their own come alone."""
-    if file.suffix.lower() == ".json":
-        if opened is not None:
-            raise MisuseError(
-                "--bundle needs a .copa or .zip file: a JSON document does not keep the types of the rows"
-            )
-        content = read_json_file(file)
-        entries = content.get("applicants")
-        n_plans = len(entries) if isinstance(entries, list) else 0
-        with stage("checking plans", n_plans, "plans") as advance:
-            try:
-                for claim, violation in document_faults(content):
-                    advance(claim is not None)
-                    yield claim, violation
-            except DataError as error:
-                raise DataError(f"{file}: {error}") from error
-        return
-    batches = read_parts(PlanBatch, file) if in_parts(file) else iter([PlanBatch.load(file)])
-    for batch in batches:
-        yield from _with_violations(claims_of_batch(batch), len(batch))
+def _check_json(file: Path, opened: "Bundle | None") -> Findings:
+    """Check a JSON document."""
+    if opened is not None:
+        raise MisuseError("--bundle needs a .copa or .zip file: a JSON document does not keep the types of the rows")
+    content = read_json_file(file)
+    try:
+        return check_document(content)
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from error
+
+
+def _check_plans(file: Path, opened: "Bundle | None") -> Findings:
+    """Check saved plans, batch by batch, and against a bundle where there is one."""
+    findings = Findings() if opened is None else Findings(digest_only=COVERED_BY_DIGEST)
+    for batch in read_parts(PlanBatch, file) if in_parts(file) else [PlanBatch.load(file)]:
+        findings.check(claims_of_batch(batch), len(batch))
         if opened is not None:
             from copa.planner.bundle import bundle_violations
 
-            yield from ((None, violation) for violation in bundle_violations(batch, opened))
-
-
-def _with_violations(claims: Iterator[Claim], n_plans: int) -> Iterator[tuple[Claim | None, str | None]]:
-    for claim in counting(claims, "checking plans", n_plans, "plans"):
-        yield claim, None
-        yield from ((None, name_violation(claim, violation)) for violation in claim.violations())
+            findings.violations += bundle_violations(batch, opened)
+    return findings

@@ -10,6 +10,7 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.formats import Digest
+from copa._core.progress import counting
 from copa._core.threads import stop_if_interrupted
 from copa._core.words import STATUSES, shown
 from copa.bounds.certificate import Certificate, Verification
@@ -61,7 +62,7 @@ class DocumentWriter:
             self._digest.add(header)
             self._file.write(f'{_dumped(header)[:-1]}, "applicants": [')
             self._separator = "\n"
-        for entry in _applicants(batch, certificates=self._certificates):
+        for entry in plan_entries(batch, certificates=self._certificates):
             self._digest.add(entry)
             self._file.write(f"{self._separator}{_dumped(entry)}")
             self._separator = ",\n"
@@ -103,18 +104,23 @@ def document_digest(content: Mapping[str, Any]) -> str:
 
 
 def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str, Any]:
+    """Return what a document says before its applicants."""
+    proven_for = {"ambiguity": set_to_json(batch.ambiguity)} if certificates else {}
+    return {"format": FORMAT, "version": VERSION} | terms_entry(batch) | proven_for
+
+
+def terms_entry(batch: "BatchRecord[PlanRecord]") -> dict[str, Any]:
+    """Return what was asked of plans, and what their guarantees rest on."""
     request, basis, ambiguity = batch.request, batch.basis, batch.ambiguity
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
+    return {
         "asked": {
             "guarantee": request.level,
+            "expected_rate": request.guarantee if request.aim == "expected" else None,
             "guarantee_for": request.guarantee_for,
             "n_options": request.n_options,
             "objective": request.objective,
             "cost": request.cost,
             "plausibility": request.plausibility,
-            **({"expected_rate": request.guarantee} if request.aim == "expected" else {}),
         },
         "assumptions": {
             "favourable": as_json(basis.favourable),
@@ -127,9 +133,6 @@ def _header(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> dict[str
             "in_words": assumption(ambiguity, basis, request),
         },
     }
-    if certificates:
-        header["ambiguity"] = set_to_json(ambiguity)
-    return header
 
 
 def _dumped(content: dict[str, Any]) -> str:
@@ -151,24 +154,25 @@ def assumption_violations(content: Mapping[str, Any]) -> Iterator[str]:
             yield f"the assumptions say {name} {said.get(name)!r}, the certificates are about {value!r}"
 
 
-def _applicants(batch: "BatchRecord[PlanRecord]", *, certificates: bool) -> Iterator[dict[str, Any]]:
+def plan_entries(batch: "BatchRecord[PlanRecord]", *, certificates: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the JSON of each plan: in files, in answers of the service, wherever there is one."""
     factuals = table_columns(batch.applicants)
-    options = option_entries(batch, factuals)
+    options = _option_entries(batch, factuals)
     ends = np.cumsum(batch.counts)
     for i, label in enumerate(batch.applicants.index):
         rows = slice(int(ends[i] - batch.counts[i]), int(ends[i]))
-        own = options[rows]
+        offered = options[rows]
         entry = {
             "applicant": as_json(label),
             "status": str(batch.status[i]),
             "message": batch.message[i],
             "factual": {name: cells[i] for name, cells in factuals.items()},
-            "options": own,
-            **{key: float(getattr(batch, name)[i]) if own else None for key, name in BOUNDS.items()},
+            "options": offered,
+            **{key: float(getattr(batch, name)[i]) if offered else None for key, name in BOUNDS.items()},
             "highest_level": as_json(batch.highest_level[i]),
         }
         if certificates:
-            entry |= {"gap": float(batch.gap[i]) if own else None, "certificate": _certificate(batch, i, rows)}
+            entry |= {"gap": float(batch.gap[i]) if offered else None, "certificate": _certificate(batch, i, rows)}
         yield entry
 
 
@@ -200,7 +204,7 @@ def tables_of(content: Mapping[str, Any]) -> tuple["pd.DataFrame", "pd.DataFrame
     rows, owner = [], []
     for i, entry in enumerate(entries):
         for option in entry["options"]:
-            rows.append(own[i] | {change["feature"]: change["to"] for change in option["changes"]})
+            rows.append(own[i] | {change["column"]: change["to"] for change in option["changes"]})
             owner.append(i)
     names = list(own[0]) if own else []
     applicants = pd.DataFrame({name: pd.Series([row.get(name) for row in own]) for name in names})
@@ -217,8 +221,8 @@ def _certificate(batch: "BatchRecord[PlanRecord]", i: int, rows: slice) -> dict[
     return {"points": batch.points[rows].tolist(), **numbers}
 
 
-def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return what a document says of each option; `factuals` are the columns of the applicants (`table_columns`)."""
+def _option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return the JSON of each option; `factuals` are the columns of the applicants (`table_columns`)."""
     flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     features = {feature.name: feature for feature in batch.basis.schema.features}
@@ -229,27 +233,32 @@ def option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[An
         cells = cells_of(batch.options.iloc[rows, k]) if len(rows) else []
         for row, cell in zip(rows.tolist(), cells, strict=True):
             before = factuals[name][batch.owner[row]]
-            change = {"feature": name, "from": before, "to": as_json(cell)}
-            if not np.isnan(efforts[row, k]):
-                change["effort"] = float(efforts[row, k])
             interval = batch.interval(row, k)
-            if interval is not None:
-                least, most = (as_number(features.get(name), end) for end in interval)
-                change |= {"at_least": least, "at_most": most}
-            changes[row].append(change)
+            ends = (None, None) if interval is None else [as_number(features.get(name), end) for end in interval]
+            changes[row].append(
+                {
+                    "column": name,
+                    "from": before,
+                    "to": as_json(cell),
+                    "effort": as_json(efforts[row, k]),
+                    "at_least": ends[0],
+                    "at_most": ends[1],
+                }
+            )
     totals, weights = batch.effort.tolist(), batch.option_weights.tolist()
     numbers, guarantees = option_numbers(batch).tolist(), batch.option_lower.tolist()
-    plausibility = batch.plausibility.tolist()
+    plausibility, rates = batch.plausibility.tolist(), batch.expected_rate.tolist()
     return [
         {
             "option": numbers[i],
             "changes": changes[i],
             "effort": as_json(totals[i]),
             "guarantee": guarantees[i],
+            "expected": as_json(rates[i]),
             "accepted": bool(batch.accepted[i]),
             "weight": as_json(weights[i]),
             "plausibility": as_json(plausibility[i]),
-            **({"ranges": {"guarantee": float(batch.interval_level[i])}} if ranged[i] else {}),
+            "ranges": {"guarantee": float(batch.interval_level[i])} if ranged[i] else None,
         }
         for i in range(len(batch.owner))
     ]
@@ -373,33 +382,6 @@ def claims_of_document(content: Mapping[str, Any]) -> Iterator[Claim]:
         raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
 
 
-def document_faults(content: Mapping[str, Any]) -> Iterator[tuple[Claim | None, str | None]]:
-    """Yield every claim of a JSON document with certificates, once with None and once per violation.
-
-    Violations that are about no claim of their own come alone.
-
-    Raises
-    ------
-    DataError
-        If it is no such document, is damaged, or was changed after it was written.
-    """
-    require_document(content)
-    try:
-        for claim in claims_of_document(content):
-            yield claim, None
-            yield from ((None, name_violation(claim, violation)) for violation in claim.violations())
-        yield from ((None, violation) for violation in assumption_violations(content))
-    except DataError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
-
-
-def name_violation(claim: Claim, violation: str) -> str:
-    """Return a violation as a line that says whose it is."""
-    return f"applicant {as_text(claim.label)}: {violation}"
-
-
 # What a file says beside its bounds. Some of it a bundle recomputes; of the rest there is only the digest.
 RECOMPUTED_BY_BUNDLE = (
     *("rows", "acceptance today", "efforts", "plausibility", "expected rates", "intervals", "favourable label"),
@@ -437,16 +419,15 @@ class Findings:
     violations: list[str] = field(default_factory=list)
     digest_only: tuple[str, ...] = (*RECOMPUTED_BY_BUNDLE, *COVERED_BY_DIGEST)
 
-    def add(self, checked: Iterable[tuple[Claim | None, str | None]]) -> "Findings":
-        """Count claims and violations, as `document_faults` yields them; return the same findings."""
-        for claim, violation in checked:
+    def check(self, claims: Iterable[Claim], n_plans: int) -> "Findings":
+        """Check claims against their certificates, and return the same findings."""
+        for claim in counting(claims, "checking plans", n_plans, "plans"):
             stop_if_interrupted()
-            if claim is not None:
-                self.n_plans += len(claim.option_lower) > 0
-                self.n_options += len(claim.option_lower)
-                self.proven_for = self.proven_for or claim.proven_for
-                self.by_formula |= claim.by_formula
-            self.violations += [] if violation is None else [violation]
+            self.n_plans += len(claim.option_lower) > 0
+            self.n_options += len(claim.option_lower)
+            self.proven_for = self.proven_for or claim.proven_for
+            self.by_formula |= claim.by_formula
+            self.violations += [f"applicant {as_text(claim.label)}: {violation}" for violation in claim.violations()]
         return self
 
     def to_json(self, most: int | None = None) -> dict[str, Any]:
@@ -470,4 +451,12 @@ def check_document(content: Mapping[str, Any]) -> Findings:
     DataError
         If it is no such document, is damaged, or was changed after it was written.
     """
-    return Findings().add(document_faults(content))
+    require_document(content)
+    try:
+        findings = Findings().check(claims_of_document(content), len(content["applicants"]))
+        findings.violations += assumption_violations(content)
+    except DataError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        raise DataError(f"the document of plans is damaged: {type(error).__name__}: {error}") from error
+    return findings

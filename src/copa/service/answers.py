@@ -1,53 +1,128 @@
-"""Plans as the service answers them: what to change and into what, and how sure that is."""
+"""What bodies and answers of the service hold: models that every answer goes through, and that describe it."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
-from copa.plans.document import BOUNDS, option_entries, table_columns
-from copa.plans.units import name_and_unit
-from copa.plans.wording import assumption
+from copa.plans.document import BOUNDS, plan_entries, table_columns
 from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     from copa.plans import PlanBatch
-    from copa.schema import FeatureSchema
 
 Entry = dict[str, Any]
+Cell = str | bool | int | float | None
 
 
-def plan_entries(batch: "PlanBatch", *, cards: bool = False) -> list[Entry]:
-    """Return an entry for each plan of a batch, in its order.
+class Body(BaseModel):
+    """A part of a request: whatever else is in it is a mistake."""
 
-    Parameters
-    ----------
-    batch : PlanBatch
-    cards : bool
-        Whether each has what `cards.js` draws.
-    """
-    own = table_columns(batch.applicants)
-    options = _options(batch, own)
-    ends = np.cumsum(batch.counts)
-    entries = []
-    for i, label in enumerate(batch.applicants.index):
-        mine = options[int(ends[i] - batch.counts[i]) : int(ends[i])]
-        entry = {
-            "applicant": as_json(label),
-            "status": str(batch.status[i]),
-            "message": str(batch.message[i]),
-            "options": mine,
-            **{key: float(getattr(batch, name)[i]) if mine else None for key, name in BOUNDS.items()},
-            "highest_level": as_json(batch.highest_level[i]),
-        }
-        if cards:
-            entry["card"] = card_of(batch, i)
-        entries.append(entry)
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """A part of an answer: nothing else is in it."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class ChangeEntry(Answer):
+    """A column that an option changes."""
+
+    column: str
+    from_: Cell = Field(alias="from", description="Value today.")
+    to: Cell = Field(description="New value.")
+    at_least: int | float | None = Field(description="Least value with which the option stays as sure, if it is known.")
+    at_most: int | float | None = Field(
+        description="Greatest value with which the option stays as sure, if it is known."
+    )
+    effort: float | None = Field(description="Effort of this change by itself.")
+
+
+class Ranges(Answer):
+    """What holds from `at_least` to `at_most` in all changes of an option, in any combination."""
+
+    guarantee: float
+
+
+class OptionEntry(Answer):
+    """One option of a plan."""
+
+    option: int = Field(description="Its number, from 1.")
+    row: dict[str, Cell] = Field(description="The whole row that the model accepts.")
+    changes: list[ChangeEntry] = Field(description="/v1/schema says what people call their columns.")
+    guarantee: float = Field(ge=0, le=1, description="Proven lower bound on the probability that it holds.")
+    expected: float | None = Field(description="Rate at which refits accept it; a forecast, no guarantee.")
+    effort: float | None
+    plausibility: float | None = Field(description="Share of training rows that are as far from their neighbours.")
+    weight: float | None = Field(description="Mass of the worst distribution against it: the largest breaks first.")
+    accepted: bool = Field(description="Whether today's model accepts it.")
+    ranges: Ranges | None
+
+
+class PlanEntry(Answer):
+    """The plan of one applicant."""
+
+    applicant: int | str = Field(description="Position of the applicant in the request, from 0.")
+    status: Literal["ok", "already_valid", "fragile", "infeasible", "time_limit", "error"]
+    message: str
+    factual: dict[str, Cell] = Field(description="The applicant as read; empty for one that cannot be read.")
+    options: list[OptionEntry]
+    all: float | None = Field(description="Proven lower bound on the probability that all options hold.")
+    any: float | None = Field(description="Proven lower bound on the probability that at least one holds.")
+    upper: float | None = Field(description="Upper bound on the probability that all hold.")
+    highest_level: float | None = Field(description="Highest guarantee found, where the one asked for is not reached.")
+    card: dict[str, Any] | None = Field(default=None, description="What cards are drawn from, if asked for.")
+
+
+class Asked(Answer):
+    """What was asked for."""
+
+    guarantee: float | None
+    expected_rate: float | None
+    guarantee_for: Literal["each", "all", "any"]
+    n_options: int
+    objective: str
+    cost: str
+    plausibility: float
+
+
+class Assumptions(Answer):
+    """What guarantees rest on."""
+
+    model_config = ConfigDict(extra="allow")  # fields of the ambiguity set
+
+    favourable: Cell = Field(description="The answer that applicants want.")
+    threshold: float | None
+    radius: float
+    radius_source: str = Field(description="Where the radius of the ambiguity set comes from, in words.")
+    drift: bool
+    guarantees_mean: str
+    in_words: str
+
+
+class PlanAnswer(Answer):
+    """Plans, in the order of the applicants."""
+
+    plans: list[PlanEntry]
+    asked: Asked
+    assumptions: Assumptions
+    wishes: dict[str, Any] = Field(description="The wishes that were heard.")
+    document: dict[str, Any] | None = Field(default=None, description="Plans with proofs, if asked for.")
+
+
+def entries_of(batch: "PlanBatch") -> list[Entry]:
+    """Return the plans of a batch as files have them, each option with its whole row."""
+    entries, rows = list(plan_entries(batch)), table_columns(batch.options)
+    options = [option for entry in entries for option in entry["options"]]
+    for k, option in enumerate(options):
+        option["row"] = {name: cells[k] for name, cells in rows.items()}
     return entries
 
 
 def card_of(batch: "PlanBatch", i: int) -> Entry:
-    """What `cards.js` draws of the i-th plan, and what is said beside it."""
+    """Return what `cards.js` draws of the i-th plan, and what is said beside it."""
     from copa.report.card_data import card_data
     from copa.report.views import beside_cards
 
@@ -56,62 +131,13 @@ def card_of(batch: "PlanBatch", i: int) -> Entry:
 
 
 def error_entry(label: Any, message: str) -> Entry:
-    """The entry of an applicant that cannot be read."""
-    return {
-        "applicant": as_json(label),
-        "status": "error",
-        "message": message,
-        "options": [],
-        **dict.fromkeys(BOUNDS),
-        "highest_level": None,
-    }
+    """Return the entry of an applicant that cannot be read."""
+    empty: Entry = {"factual": {}, "options": [], **dict.fromkeys(BOUNDS), "highest_level": None}
+    return {"applicant": as_json(label), "status": "error", "message": message, **empty}
 
 
-def _options(batch: "PlanBatch", own: dict[str, list[Any]]) -> list[Entry]:
-    titles = _titles(batch.basis.schema)
-    rows = table_columns(batch.options)
-    rates = batch.expected_rate.tolist()
-    found = []
-    for k, told in enumerate(option_entries(batch, own)):
-        changes = []
-        for change in told["changes"]:
-            name = change["feature"]
-            title, unit = titles.get(name, (name, ""))
-            values = {key: change.get(key) for key in ("from", "to", "at_least", "at_most", "effort")}
-            changes.append({"column": name, "title": title, "unit": unit, **values})
-        found.append(
-            {
-                "option": told["option"],
-                "row": {name: cells[k] for name, cells in rows.items()},
-                "changes": changes,
-                "guarantee": told["guarantee"],
-                "expected": as_json(rates[k]),
-                "effort": told["effort"],
-                "plausibility": told["plausibility"],
-                "accepted": told["accepted"],
-                "ranges": told.get("ranges"),
-            }
-        )
-    return found
-
-
-def _titles(schema: "FeatureSchema") -> dict[str, tuple[str, str]]:
-    return {feature.name: name_and_unit(feature.heading) for feature in schema.features}
-
-
-def asked_of(batch: "PlanBatch") -> Entry:
-    """What was asked of plans, and what their guarantees rest on."""
-    request = batch.request
-    return {
-        "guarantee": request.level,
-        "expected_rate": request.guarantee if request.aim == "expected" else None,
-        "guarantee_for": request.guarantee_for,
-        "n_options": request.n_options,
-        "plausibility": request.plausibility,
-        "assumption": assumption(batch.ambiguity, batch.basis, request),
-    }
-
-
-def encoded(content: Entry) -> bytes:
-    """JSON in ASCII, whatever is in it."""
+def encoded(content: Entry, model: type[Answer] | None = None) -> bytes:
+    """Return an answer as JSON in ASCII, whatever is in it, once it has gone through its model."""
+    if model is not None:
+        content = model.model_validate(content).model_dump(by_alias=True, exclude_unset=True)
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")

@@ -8,7 +8,8 @@ from copa._core.threads import stop_if_interrupted
 from copa._core.words import ERROR
 from copa.analysis.attribution import Attributor
 from copa.exceptions import CopaError
-from copa.service.answers import Entry, asked_of, error_entry, plan_entries
+from copa.plans.document import terms_entry
+from copa.service.answers import Entry, entries_of, error_entry
 from copa.service.rows import RowError, RowReader
 
 if TYPE_CHECKING:
@@ -108,12 +109,12 @@ def audit_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> E
     groups, messages = read_external(reader, body.plans)
     attributor = Attributor(planner.fitted_)
     found: dict[int, Entry] = {}
-    asked: list[Entry] = []
+    terms: Entry = {"asked": None, "assumptions": None}
 
     def audit(group: ExternalGroup) -> "PlanBatch":
         batch = planner.audit(group.options, group.applicants)
-        asked.append(asked_of(batch))
-        for k, entry in enumerate(plan_entries(batch)):
+        terms.update(terms_entry(batch))
+        for k, entry in enumerate(entries_of(batch)):
             first = attributor.attribute(batch[k]) if batch.counts[k] else None
             entry["breaks_first"] = None if first is None else first.to_dict()
             found[group.positions[k]] = entry
@@ -121,7 +122,7 @@ def audit_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> E
 
     _each(groups, messages, audit)
     plans = [found.get(i) or error_entry(i, messages[i]) | {"breaks_first": None} for i in range(len(body.plans))]
-    return {"plans": plans, "asked": asked[0] if asked else None, "comparison": attributor.comparison}
+    return {"plans": plans, **terms, "comparison": attributor.comparison}
 
 
 def correct_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> Entry:
@@ -129,14 +130,14 @@ def correct_content(planner: "RecoursePlanner", reader: RowReader, body: Any) ->
     groups, messages = read_external(reader, body.plans)
     before: dict[int, Entry] = {}
     after: dict[int, Entry] = {}
-    asked: list[Entry] = []
+    terms: Entry = {"asked": None, "assumptions": None}
     how = {"method": body.method, "budget": body.budget, "margin": body.margin, "n_corrections": body.n_corrections}
 
     def correct(group: ExternalGroup) -> "PlanBatch":
         corrected: CorrectedPlans = planner.correct(group.options, group.applicants, **how)
-        asked.append(asked_of(corrected.after))
+        terms.update(terms_entry(corrected.after))
         for entries, batch in ((before, corrected.before), (after, corrected.after)):
-            entries |= dict(zip(group.positions, plan_entries(batch), strict=True))
+            entries |= dict(zip(group.positions, entries_of(batch), strict=True))
         return corrected.before
 
     _each(groups, messages, correct)
@@ -144,4 +145,4 @@ def correct_content(planner: "RecoursePlanner", reader: RowReader, body: Any) ->
     def told(entries: dict[int, Entry]) -> list[Entry]:
         return [entries.get(i) or error_entry(i, messages[i]) for i in range(len(body.plans))]
 
-    return {"before": told(before), "plans": told(after), "asked": asked[0] if asked else None}
+    return {"before": told(before), "plans": told(after), **terms}

@@ -16,8 +16,8 @@ from copa._core.threads import Stoppable, stop_if_interrupted
 from copa.exceptions import InvalidInputError
 from copa.planner import RecoursePlanner, Wishes
 from copa.planner.bundle import Bundle, load_bundle
-from copa.plans.document import DocumentWriter
-from copa.service.answers import asked_of, card_of, encoded, error_entry, plan_entries
+from copa.plans.document import DocumentWriter, terms_entry
+from copa.service.answers import PlanAnswer, card_of, encoded, entries_of, error_entry
 from copa.service.problems import invalid
 from copa.service.rows import RowReader, template_for
 from copa.service.settings import ServiceSettings
@@ -202,16 +202,17 @@ class Service:
         labels = [i for request in requests for i in range(len(request.applicants))]
         tables, messages = self.reader.tables(rows, labels)
         found = {i: Planned(error_entry(labels[i], message)) for i, message in messages.items()}
-        asked = None
+        terms = None
         for table in tables:
             stop_if_interrupted()
             batch = planner.plan(table.frame)
-            asked = asked or asked_of(batch)
-            for k, (position, entry) in enumerate(zip(table.positions, plan_entries(batch), strict=True)):
+            terms = terms or terms_entry(batch)
+            for k, (position, entry) in enumerate(zip(table.positions, entries_of(batch), strict=True)):
                 found[position] = Planned(entry, batch, k)
-        asked = asked or asked_of(planner.plan(self.bundle.template.iloc[:0]))
+        terms = terms or terms_entry(planner.plan(self.bundle.template.iloc[:0]))
         planned = iter([found[i] for i in range(len(rows))])
-        return [encoded(_answer(one, list(islice(planned, len(one.applicants))), asked, wishes)) for one in requests]
+        answers = [_answer(one, list(islice(planned, len(one.applicants))), terms, wishes) for one in requests]
+        return [encoded(answer, PlanAnswer) for answer in answers]
 
 
 def _begin(threads: ThreadPoolExecutor, work: Callable[[], Any]) -> Job:
@@ -230,11 +231,11 @@ class Planned:
     row: int = 0
 
 
-def _answer(request: PlanRequest, planned: Sequence[Planned], asked: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+def _answer(request: PlanRequest, planned: Sequence[Planned], terms: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
     if request.cards:
         for plan in planned:
             plan.entry["card"] = None if plan.batch is None else card_of(plan.batch, plan.row)
-    answer = {"plans": [plan.entry for plan in planned], "asked": asked, "wishes": wishes.to_dict()}
+    answer = {"plans": [plan.entry for plan in planned], **terms, "wishes": wishes.to_dict()}
     if request.certificates:
         answer["document"] = _document(planned)
     return answer

@@ -27,6 +27,7 @@ def test_the_document_names_its_format_what_was_asked_and_the_assumptions(batch)
     assert (content["format"], content["version"]) == ("copa-plans", 1)
     assert content["asked"] == {
         "guarantee": 0.6,
+        "expected_rate": None,
         "guarantee_for": "each",
         "n_options": 3,
         "objective": "level",
@@ -47,9 +48,10 @@ def test_an_applicant_has_factual_options_and_bounds_in_full_precision(batch):
     assert (first["all"], first["any"], first["upper"]) == (batch.lower[0], batch.any_lower[0], batch.upper[0])
     option = first["options"][2]
     assert option["option"] == 3
+    nothing = dict.fromkeys(("effort", "at_least", "at_most"))
     assert option["changes"] == [
-        {"feature": "duration", "from": 48, "to": 24},
-        {"feature": "savings", "from": "A61", "to": "A63"},
+        {"column": "duration", "from": 48, "to": 24, **nothing},
+        {"column": "savings", "from": "A61", "to": "A63", **nothing},
     ]
     assert (option["effort"], option["guarantee"], option["accepted"]) == (1.0, batch.option_lower[2], True)
 

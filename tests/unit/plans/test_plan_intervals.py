@@ -127,11 +127,12 @@ def test_the_table_of_changes_has_both_ends(batch):
 
 def test_json_has_both_ends_as_numbers_and_what_holds_between_them(batch):
     option = json.loads(batch.to_json())["applicants"][0]["options"][0]
-    assert option["changes"] == [{"feature": "duration", "from": 48, "to": 18, "at_least": 10, "at_most": 18}]
+    change = {"column": "duration", "from": 48, "to": 18, "effort": None}
+    assert option["changes"] == [change | {"at_least": 10, "at_most": 18}]
     assert option["ranges"] == {"guarantee": 0.6}
     bare = json.loads(german_batch().to_json())["applicants"][0]["options"][0]
-    assert "ranges" not in bare
-    assert set(bare["changes"][0]) == {"feature", "from", "to"}
+    assert bare["ranges"] is None
+    assert bare["changes"] == [change | {"at_least": None, "at_most": None}]
 
 
 def test_the_table_of_options_words_the_ranges(batch):

@@ -41,7 +41,7 @@ def test_the_answer_is_the_planners_own_plan(bank, client, declined, people):
     ends = {change["column"]: (change["at_least"], change["at_most"]) for change in options[0]["changes"]}
     assert ends == {change.column: (change.at_least, change.at_most) for change in first}
     assert answer["asked"]["guarantee"] == bank.guarantee
-    assert answer["asked"]["assumption"].startswith("Assumption: ")
+    assert answer["assumptions"]["in_words"].startswith("Assumption: ")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ function shown(answer, request) {
   head(title, view, {
     promise: some ? entry.card.promise.join(" ") : "",
     effort: some ? entry.card.effort : "",
-    assumption: view.status === "error" ? "" : answer.asked.assumption,
+    assumption: view.status === "error" ? "" : answer.assumptions.in_words,
   });
   drawPlan(view);
   comparison.draw(current);

@@ -6,9 +6,8 @@ from fastapi import Path, Query, Request, Response
 from pydantic import Field
 
 from copa.plans.document import table_columns
-from copa.service.answers import encoded
+from copa.service.answers import Answer, Cell, encoded
 from copa.service.problems import ProblemError
-from copa.service.routes.answer_models import Answer, Cell
 from copa.service.routes.resources import Running, count_applicants, json_response, new_router
 from copa.service.state import Service
 
@@ -44,7 +43,8 @@ async def applicants(
     """Find applicants by their names."""
     wanted = search.casefold()
     found = [name for name in service.names if wanted in name.casefold()]
-    return json_response(encoded({"applicants": [{"id": name} for name in found[:limit]], "total": len(found)}))
+    content = {"applicants": [{"id": name} for name in found[:limit]], "total": len(found)}
+    return json_response(encoded(content, ApplicantsAnswer))
 
 
 @router.get("/applicants/{name:path}", response_model=KnownApplicant, responses={404: {"description": "Nobody"}})
@@ -54,7 +54,7 @@ async def applicant(
     """An applicant's row."""
     row = row_of(service, name)
     count_applicants(request, 1)
-    return json_response(encoded({"id": name, "row": row}))
+    return json_response(encoded({"id": name, "row": row}, KnownApplicant))
 
 
 def row_of(service: Service, name: str) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from fastapi import Request, Response
 from pydantic import Field
 
 from copa.planner.corrected_rows import Correction
-from copa.service.answers import encoded
+from copa.service.answers import Answer, Asked, Assumptions, Body, PlanEntry, encoded
 from copa.service.external import audit_content, correct_content
 from copa.service.problems import invalid
-from copa.service.routes.answer_models import Answer, Asked, Body, PlanEntry
 from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes, require_few
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
 from copa.service.state import Service
@@ -75,6 +74,7 @@ class AuditAnswer(Answer):
 
     plans: list[AuditEntry]
     asked: Asked | None = Field(description="null where no applicant could be read.")
+    assumptions: Assumptions | None = Field(description="null where no applicant could be read.")
     comparison: str = Field(description="What the shares of a score are compared with.")
 
 
@@ -84,12 +84,13 @@ class CorrectAnswer(Answer):
     before: list[PlanEntry]
     plans: list[PlanEntry]
     asked: Asked | None = Field(description="null where no applicant could be read.")
+    assumptions: Assumptions | None = Field(description="null where no applicant could be read.")
 
 
 @router.post("/audit", response_model=AuditAnswer)
 async def audit(body: AuditBody, request: Request, service: Running) -> Response:
     """Bound plans that someone else made, and say which option breaks first and how."""
-    return await _answer(service, request, body, audit_content)
+    return await _answer(service, request, body, audit_content, AuditAnswer)
 
 
 @router.post("/correct", response_model=CorrectAnswer)
@@ -100,12 +101,12 @@ async def correct(body: CorrectBody, request: Request, service: Running) -> Resp
         service.planner.fitted_.require_method(body.method)
     except ValueError as error:
         raise invalid("/method", body.method, error) from error
-    return await _answer(service, request, body, correct_content)
+    return await _answer(service, request, body, correct_content, CorrectAnswer)
 
 
-async def _answer(service: Service, request: Request, body: AuditBody, content: Any) -> Response:
+async def _answer(service: Service, request: Request, body: AuditBody, content: Any, model: type[Answer]) -> Response:
     require_few(service, body.plans, "/plans")
     count_applicants(request, len(body.plans))
     planner = service.asking(read_wishes(service, body))
-    work = service.call(lambda: encoded(content(planner, service.reader, body)))
+    work = service.call(lambda: encoded(content(planner, service.reader, body), model))
     return json_response(await answer_of(work, service.settings.time_limit))

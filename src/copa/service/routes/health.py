@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from copa.service.routes.answer_models import Answer
+from copa.service.answers import Answer
 from copa.service.routes.resources import new_router
 
 router = new_router("health", prefix="")

@@ -11,9 +11,8 @@ from copa.exceptions import InvalidInputError
 from copa.letters import Letter, LetterSettings, LetterWriter
 from copa.letters.writer import UNREADABLE, WHY_NONE
 from copa.planner import RecoursePlanner
-from copa.service.answers import encoded
+from copa.service.answers import Answer, encoded
 from copa.service.problems import invalid
-from copa.service.routes.answer_models import Answer
 from copa.service.routes.plan import Applicant, WishesBody, read_wishes, require_few
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
 from copa.service.rows import RowReader
@@ -76,7 +75,7 @@ async def letter(body: LetterBody, request: Request, service: Running) -> Respon
     count_applicants(request, len(body.applicants))
     settings = _read_settings(body)
     planner = service.asking(read_wishes(service, body))
-    work = service.call(lambda: encoded({"letters": _letters(service.reader, planner, settings, body)}))
+    work = service.call(lambda: encoded({"letters": _letters(service.reader, planner, settings, body)}, LetterAnswer))
     return json_response(await answer_of(work, service.settings.time_limit))
 
 

@@ -8,8 +8,7 @@ from pydantic import Field
 from copa import __version__
 from copa.planner.representation import model_words
 from copa.plans.wording import GUARANTEES_MEAN, WHOM, assumption
-from copa.service.answers import encoded
-from copa.service.routes.answer_models import Answer
+from copa.service.answers import Answer, encoded
 from copa.service.routes.resources import Running, json_response, new_router
 from copa.tables.cells import as_json
 
@@ -73,7 +72,7 @@ class ModelAnswer(Answer):
 @router.get("/model", response_model=ModelAnswer)
 async def model(service: Running) -> Response:
     """The model, what is assumed of the next ones, and where each number comes from."""
-    return json_response(encoded(model_content(service)))
+    return json_response(encoded(model_content(service), ModelAnswer))
 
 
 def model_content(service: "Service") -> dict[str, Any]:

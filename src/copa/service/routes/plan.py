@@ -7,8 +7,8 @@ from fastapi import Request, Response
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from copa.planner.wishes import LEAST_WEIGHT, MOST_WEIGHT
+from copa.service.answers import Body, PlanAnswer
 from copa.service.problems import invalid
-from copa.service.routes.answer_models import Body, PlanAnswer
 from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
 from copa.service.state import PlanRequest, Service
 

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query, Request, Response
 from pydantic import Field, StrictBool, StrictStr
 
-from copa.service.answers import encoded
-from copa.service.routes.answer_models import Answer, Body, Cell
+from copa.service.answers import Answer, Body, Cell, encoded
 from copa.service.routes.letter import Day
 from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes
 from copa.service.routes.resources import (
@@ -157,7 +156,7 @@ async def record(body: RecordBody, request: Request, service: Running, desk: Des
     """Plan once more, and record options as promises; the answer comes when the ledger has them."""
     count_applicants(request, 1)
     planner = service.asking(read_wishes(service, body))
-    return await _answer(service, lambda: desk.record(planner, body))
+    return await _answer(service, lambda: desk.record(planner, body), RecordAnswer)
 
 
 @router.get("/promises", response_model=PromisesAnswer, responses=SLOW)
@@ -169,25 +168,25 @@ async def promises(
     limit: Annotated[int, Query(ge=1, le=1000, description="Most that are returned.")] = 100,
 ) -> Response:
     """List promises."""
-    return await _answer(service, lambda: desk.list(status, applicant, limit))
+    return await _answer(service, lambda: desk.list(status, applicant, limit), PromisesAnswer)
 
 
 @router.get("/promises/summary", response_model=SummaryAnswer, responses=SLOW)
 async def summary(service: Running, desk: Desk) -> Response:
     """How many there are of each status."""
-    return await _answer(service, desk.summary)
+    return await _answer(service, desk.summary, SummaryAnswer)
 
 
 @router.get("/promises/check", response_model=CheckAnswer, responses=SLOW)
 async def check(service: Running, desk: Desk) -> Response:
     """Whether the chain of events is whole: none was changed, removed or put elsewhere."""
-    return await whole_ledger(service, desk.check)
+    return await whole_ledger(service, desk.check, CheckAnswer)
 
 
 @router.get("/promises/portfolio", response_model=PortfolioAnswer, responses=SLOW)
 async def portfolio(service: Running, desk: Desk) -> Response:
     """What the next model may do to all outstanding promises together."""
-    return await whole_ledger(service, desk.portfolio)
+    return await whole_ledger(service, desk.portfolio, PortfolioAnswer)
 
 
 @router.post("/promises/{promise}/redeem", response_model=RedeemAnswer)
@@ -200,8 +199,8 @@ async def redeem(
 ) -> Response:
     """Say whether a person's row fulfils a promise and what the model answers, and record both."""
     count_applicants(request, 1)
-    return await _answer(service, lambda: desk.redeem(promise, body))
+    return await _answer(service, lambda: desk.redeem(promise, body), RedeemAnswer)
 
 
-async def _answer(service: Any, work: Any) -> Response:
-    return json_response(await answer_of(service.call(lambda: encoded(work())), service.settings.time_limit))
+async def _answer(service: Any, work: Any, model: type[Answer]) -> Response:
+    return json_response(await answer_of(service.call(lambda: encoded(work(), model)), service.settings.time_limit))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from copa.exceptions import CopaError
-from copa.service.answers import encoded
+from copa.service.answers import Answer, encoded
 from copa.service.bodies import JSON, StrictRoute
 from copa.service.problems import ProblemError, invalid
 from copa.service.state import Job, Service
@@ -61,10 +61,10 @@ async def answer_of(job: Job, seconds: float, advice: str = FEWER) -> Any:
         job.stop()
 
 
-async def whole_ledger(service: Service, work: Callable[[], Any]) -> Response:
+async def whole_ledger(service: Service, work: Callable[[], Any], model: type[Answer]) -> Response:
     """Answer what needs all promises: on a thread of its own, so that nobody who records one waits for it."""
     seconds = service.settings.time_limit
-    return json_response(await answer_of(service.call_beside(lambda: encoded(work())), seconds, ELSEWHERE))
+    return json_response(await answer_of(service.call_beside(lambda: encoded(work(), model)), seconds, ELSEWHERE))
 
 
 def json_response(content: bytes) -> Response:

@@ -6,8 +6,7 @@ from fastapi import Response
 from pydantic import Field
 
 from copa.plans.units import name_and_unit
-from copa.service.answers import encoded
-from copa.service.routes.answer_models import Answer
+from copa.service.answers import Answer, encoded
 from copa.service.routes.resources import Running, json_response, new_router
 from copa.tables.casting import INTEGER, NUMBER, TEXT, TRUTH
 from copa.tables.cells import alone, as_json
@@ -64,7 +63,7 @@ class SchemaAnswer(Answer):
 @router.get("/schema", response_model=SchemaAnswer)
 async def schema(service: Running) -> Response:
     """The columns of applicants, for a form; what may change, and how."""
-    return json_response(encoded(schema_content(service)))
+    return json_response(encoded(schema_content(service), SchemaAnswer))
 
 
 def schema_content(service: "Service") -> dict[str, Any]:

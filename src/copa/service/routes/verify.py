@@ -7,8 +7,7 @@ from pydantic import Field
 
 from copa.exceptions import CopaError
 from copa.plans.document import Findings, check_document
-from copa.service.answers import encoded
-from copa.service.routes.answer_models import Answer, Body
+from copa.service.answers import Answer, Body, encoded
 from copa.service.routes.resources import Running, answer_of, json_response, new_router
 
 router = new_router("verify")
@@ -49,4 +48,4 @@ def _verified(document: dict[str, Any]) -> bytes:
         findings = check_document(document)
     except CopaError as error:
         findings = Findings(violations=[str(error)])
-    return encoded(findings.to_json(MOST_FAULTS))
+    return encoded(findings.to_json(MOST_FAULTS), VerifyAnswer)
