@@ -33,10 +33,8 @@ class ChangeEntry(Answer):
     column: str
     from_: Cell = Field(alias="from", description="Value today.")
     to: Cell = Field(description="New value.")
-    at_least: int | float | None = Field(description="Least value with which the option stays as sure, if it is known.")
-    at_most: int | float | None = Field(
-        description="Greatest value with which the option stays as sure, if it is known."
-    )
+    at_least: int | float | None = Field(description="Least value with which the option stays as sure, if known.")
+    at_most: int | float | None = Field(description="Greatest value with which it stays as sure, if it is known.")
     effort: float | None = Field(description="Effort of this change by itself.")
 
 
