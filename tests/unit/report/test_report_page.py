@@ -203,7 +203,7 @@ def test_small_groups_are_listed_and_marked_but_not_ranked(german):
     many = PlanBatch.concat([german.select(np.tile([0, 5], 10)), german.select(np.repeat([2], 20)), german[3:4]])
     homes = np.array(["A"] * 20 + ["B"] * 20 + ["C"], dtype=object)
     tables = {"applicants": many.applicants.assign(home=homes), "options": many.options.assign(home="A")}
-    page = page_of(replace(many, **tables, change_effort=None), group="home")
+    page = page_of(replace(many, **tables, change_effort=None, at_least=None, at_most=None), group="home")
     assert "A 20 20 20 (100.0 %)" in page.text
     assert "C (too few to compare) 1 0 0 - - -" in page.text
     assert "The median effort is lowest for 'A' (1.12) and highest for 'B' (1.25)" in page.text
