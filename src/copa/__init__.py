@@ -104,7 +104,6 @@ _PACKAGES = (
     "datasets",
     "distributed",
     "external",
-    "letters",
     "models",
     "promises",
     "report",

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from copa.cli.demo import _prepare
-from copa.letters import LetterSettings, LetterWriter
+from copa.report.letters import LetterSettings, LetterWriter
 from e2e.browser_pages import CHROMIUM, DRIVER, NO_BROWSER
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")

@@ -27,9 +27,9 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Plan for ten declined applicants of German Credit, which comes with the package."""
-    from copa.letters import LetterWriter
-    from copa.letters.folder import LetterFolder
     from copa.report import write_report
+    from copa.report.letters import LetterWriter
+    from copa.report.letters.folder import LetterFolder
 
     output.mkdir(parents=True, exist_ok=True)
     planner, declined = _prepare(n_models, n_jobs)

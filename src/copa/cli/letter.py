@@ -34,9 +34,9 @@ from copa.plans import PlanBatch
 from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
-    from copa.letters import LetterSettings
-    from copa.letters.folder import LetterFolder
     from copa.planner.bundle import Bundle
+    from copa.report.letters import LetterSettings
+    from copa.report.letters.folder import LetterFolder
 
 SAVED = (".copa", ".zip")
 WISHED = {"max_change": "--max-change", "immutable": "--fixed", "weight": "--weight"}  # fields that wishes change
@@ -113,7 +113,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Write a letter to every declined applicant: decision, reasons, options, and what is promised."""
-    from copa.letters import LetterSettings
+    from copa.report.letters import LetterSettings
 
     started = perf_counter()
     if write_template is not None:
@@ -170,7 +170,7 @@ def _from_plans(
     opened: "Bundle", plans: Path, output: Path, settings: "LetterSettings", *, force: bool
 ) -> "LetterFolder":
     """Write the letters of saved plans."""
-    from copa.letters.folder import WRITING
+    from copa.report.letters.folder import WRITING
 
     if plans.suffix.lower() not in SAVED:
         raise MisuseError(f"--plans must be a file of plans, {' or '.join(SAVED)}, got {plans.name}")
@@ -188,8 +188,8 @@ def _from_plans(
 
 
 def _folder(opened: "Bundle", output: Path, settings: "LetterSettings") -> "LetterFolder":
-    from copa.letters import LetterWriter
-    from copa.letters.folder import LetterFolder
+    from copa.report.letters import LetterWriter
+    from copa.report.letters.folder import LetterFolder
 
     if not output.absolute().parent.is_dir():
         raise MisuseError(f"the folder {output.absolute().parent} for {output.name} does not exist; make it first")
@@ -240,7 +240,7 @@ def _read_fields(texts: list[str] | None) -> dict[str, str]:
 
 
 def _write_template(folder: Path, *, as_json: bool) -> int:
-    from copa.letters.template import write_template
+    from copa.report.letters.template import write_template
 
     with misuse():
         paths = [str(path) for path in write_template(folder)]

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from copa._core.archive import Budget
     from copa.analysis.backtest import Backtest
-    from copa.letters import Letter
+    from copa.report.letters import Letter
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
@@ -497,14 +497,14 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             A plan that this planner has made or audited.
         **settings : object
             What the sender says: `sender`, `contact`, `valid_until`, `date`, `fields`, `template`,
-            `without_protected` and `include_fragile` of `copa.letters.LetterSettings`.
+            `without_protected` and `include_fragile` of `copa.report.letters.LetterSettings`.
 
         Returns
         -------
         Letter
         """
-        from copa.letters.letter import LetterSettings
-        from copa.letters.writer import write_letter
+        from copa.report.letters.letter import LetterSettings
+        from copa.report.letters.writer import write_letter
 
         known = [entry.name for entry in fields(LetterSettings)]
         require_known(settings, known, "setting of letters")

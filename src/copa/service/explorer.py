@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from copa.service.state import Service
 
 SHARED = {"cards.js": "report/assets", "style.css": "report/assets", "card.css": "plans/templates"}
-LETTER = ("letters", "templates", "page.html.j2")
+LETTER = ("report", "letters", "templates", "page.html.j2")
 TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 FOR_EVER = "public, max-age=31536000, immutable"  # another content has another path
 MOST_COMPARED = 200  # applicants of a table who are planned for to compare groups

@@ -7,7 +7,7 @@ import pytest
 
 import copa
 from copa.analysis.attribution import Attributor
-from copa.letters import LetterSettings, LetterWriter
+from copa.report.letters import LetterSettings, LetterWriter
 from unit.planner import loans
 from unit.service import banks
 

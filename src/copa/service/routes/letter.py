@@ -8,9 +8,9 @@ from pydantic import Field, StrictBool, StrictStr
 
 from copa._core.threads import stop_if_interrupted
 from copa.exceptions import InvalidInputError
-from copa.letters import Letter, LetterSettings, LetterWriter
-from copa.letters.writer import UNREADABLE, WHY_NONE
 from copa.planner import RecoursePlanner
+from copa.report.letters import Letter, LetterSettings, LetterWriter
+from copa.report.letters.writer import UNREADABLE, WHY_NONE
 from copa.service.answers import Answer, encoded
 from copa.service.problems import invalid
 from copa.service.routes.plan import Applicant, WishesBody, read_wishes, require_few

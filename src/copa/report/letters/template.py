@@ -110,7 +110,7 @@ def write_template(folder: str | Path) -> list[Path]:
 def _source(folder: str | Path | None, name: str) -> str:
     own = None if folder is None else Path(folder) / name
     if own is None or not own.is_file():
-        return (files("copa.letters") / "templates" / name).read_text(encoding="utf-8")
+        return (files("copa.report.letters") / "templates" / name).read_text(encoding="utf-8")
     try:
         text = own.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -12,9 +12,9 @@ from typing import Any
 from copa._core.files import PART, remove_abandoned_parts, write_atomically
 from copa._core.progress import stage
 from copa.exceptions import InvalidInputError
-from copa.letters.letter import Letter
-from copa.letters.writer import LetterWriter
 from copa.plans import Plan, PlanBatch
+from copa.report.letters.letter import Letter
+from copa.report.letters.writer import LetterWriter
 from copa.tables.cells import as_text
 from copa.tables.files import quoted
 

@@ -14,9 +14,9 @@ from typing import Any
 from copa._core.words import shown, visible
 from copa.analysis.reasons import Reason
 from copa.exceptions import DataError
-from copa.letters.chance import LEAST_TOLD, chance
-from copa.letters.letter import LetterSettings
 from copa.plans import Plan
+from copa.report.letters.facts import LEAST_TOLD, chance
+from copa.report.letters.letter import LetterSettings
 from copa.tables.cells import alone, as_text, is_missing, plain
 
 # A number with a sign of its own, thousands separated by commas, decimals, an exponent; and other signs for numbers.
@@ -56,7 +56,7 @@ def check_numbers(text: str, html: str, plan: Plan, told: Sequence[Reason], sett
     >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> import copa
-    >>> from copa.letters import LetterSettings, check_numbers
+    >>> from copa.report.letters import LetterSettings, check_numbers
     >>> draw = np.random.default_rng(0)
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25

@@ -10,11 +10,11 @@ from copa._core.words import ERROR, TIME_LIMIT, counted, listed
 from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
 from copa.analysis.totals import accepted_today
 from copa.exceptions import FragilePlanWarning, InvalidInputError, ProtectedReasonWarning
-from copa.letters.facts import letter_facts
-from copa.letters.letter import Letter, LetterSettings
-from copa.letters.numbers import check_numbers
-from copa.letters.template import Template, as_plain_text
 from copa.plans import Plan, PlanBatch
+from copa.report.letters.facts import letter_facts
+from copa.report.letters.letter import Letter, LetterSettings
+from copa.report.letters.numbers import check_numbers
+from copa.report.letters.template import Template, as_plain_text
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LetterWriter:
     >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> import copa
-    >>> from copa.letters import LetterSettings, LetterWriter
+    >>> from copa.report.letters import LetterSettings, LetterWriter
     >>> draw = np.random.default_rng(0)
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25

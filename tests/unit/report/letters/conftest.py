@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa.exceptions import ProtectedReasonWarning
-from copa.letters import LetterSettings, LetterWriter
+from copa.report.letters import LetterSettings, LetterWriter
 
 SENDER = {"sender": "Example Bank, Market Street 12", "contact": "help@example.org", "date": "2999-01-05"}
 

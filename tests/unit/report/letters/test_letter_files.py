@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from copa import DataError, InvalidInputError
-from copa.letters import LetterWriter
-from copa.letters.folder import LetterFolder
-from copa.letters.template import Template, as_plain_text, write_template
+from copa.report.letters import LetterWriter
+from copa.report.letters.folder import LetterFolder
+from copa.report.letters.template import Template, as_plain_text, write_template
 
 
 def test_files_are_named_by_the_row_of_the_applicant_and_say_nothing_of_who_it_is(bank, loan_plans, tmp_path):

@@ -18,12 +18,11 @@ import copa
 from copa import DataError, InvalidInputError
 from copa.analysis.reasons import Reason
 from copa.exceptions import FragilePlanWarning, ProtectedReasonWarning
-from copa.letters import Letter, LetterSettings, LetterWriter
-from copa.letters.chance import chance, out_of, tenths
-from copa.letters.facts import cell_words, letter_facts, target_words
-from copa.letters.template import Template
 from copa.plans import Change
 from copa.plans.request import PlanBasis
+from copa.report.letters import Letter, LetterSettings, LetterWriter
+from copa.report.letters.facts import cell_words, chance, letter_facts, out_of, target_words, tenths
+from copa.report.letters.template import Template
 from copa.schema import Feature, FeatureSchema
 from unit.planner import loans
 
@@ -320,7 +319,7 @@ def test_the_day_of_a_letter_is_that_of_promises_in_any_time_zone(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Kolkata")  # where the next day has begun
     time.tzset()
     try:
-        monkeypatch.setattr("copa.letters.letter.datetime", LateEvening)
+        monkeypatch.setattr("copa.report.letters.letter.datetime", LateEvening)
         assert LetterSettings(valid_until="2026-06-30").day("valid_until") == "30 June 2026"
         with pytest.raises(InvalidInputError, match="the day of the letter, 2026-06-30, got 2026-06-29"):
             LetterSettings(valid_until="2026-06-29")

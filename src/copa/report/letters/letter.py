@@ -55,7 +55,7 @@ class LetterSettings:
 
     Examples
     --------
-    >>> from copa.letters import LetterSettings
+    >>> from copa.report.letters import LetterSettings
     >>> settings = LetterSettings(sender="Example Bank", valid_until="2999-03-31")
     >>> settings.day("valid_until")
     '31 March 2999'
@@ -197,4 +197,4 @@ class Letter:
     def _repr_html_(self) -> str:
         from copa._core.html import render
 
-        return render("letters/templates/frame.html.j2", page=self.html)
+        return render("report/letters/templates/frame.html.j2", page=self.html)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from copa import DataError
-from copa.letters import LetterSettings, LetterWriter, check_numbers
-from copa.letters.facts import letter_facts
-from copa.letters.numbers import canonical, numbers_in, page_lines
-from copa.letters.template import Template, as_plain_text
+from copa.report.letters import LetterSettings, LetterWriter, check_numbers
+from copa.report.letters.facts import letter_facts
+from copa.report.letters.numbers import canonical, numbers_in, page_lines
+from copa.report.letters.template import Template, as_plain_text
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_what_the_sender_says_and_the_label_may_stand_anywhere(full_plan):
 
 
 def test_a_chance_is_told_of_10_or_of_100_and_never_as_more(full_plan, monkeypatch):
-    monkeypatch.setattr("copa.letters.numbers.chance", lambda *_: 0.876)
+    monkeypatch.setattr("copa.report.letters.numbers.chance", lambda *_: 0.876)
     plain = LetterSettings()
     for line in ("at least 8 of 10", "at least 87 of 100"):
         check_numbers(line, "", full_plan, [], plain)
@@ -141,6 +141,6 @@ def test_a_page_is_read_line_by_line():
 
 def test_every_letter_is_checked(bank, loan_plans, monkeypatch):
     seen = []
-    monkeypatch.setattr("copa.letters.writer.check_numbers", lambda *given: seen.append(given[2].label))
+    monkeypatch.setattr("copa.report.letters.writer.check_numbers", lambda *given: seen.append(given[2].label))
     list(LetterWriter(bank.fitted_).write(loan_plans[:4]))
     assert seen == [plan.label for plan in loan_plans[:4]]
