@@ -8,7 +8,6 @@ if typing.TYPE_CHECKING:
     from copa.analysis import metrics
     from copa.bounds import (
         BallCertificate,
-        Bounds,
         Certificate,
         ValidityBounds,
         Verification,
@@ -36,7 +35,6 @@ __version__ = "0.5.0"
 __all__ = [
     "AmbiguitySet",
     "BallCertificate",
-    "Bounds",
     "Certificate",
     "CertificateError",
     "CopaError",
@@ -75,7 +73,6 @@ __all__ = [
 _HOMES = {
     "bounds": (
         "BallCertificate",
-        "Bounds",
         "Certificate",
         "ValidityBounds",
         "Verification",

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from copa._core.html import environment
 from copa._core.records import reduce_segments, segment_rows
 from copa._core.words import rounded_down, rounded_up
-from copa.bounds.certificate_list import Certificates
 from copa.plans.card import bar_width
 from copa.tables.cells import as_json, as_text
 from copa.tables.packing import pack_entries, pack_values, unpack_entry, unpack_values
@@ -105,14 +104,3 @@ def test_segments_are_what_a_loop_finds(counts, data):
     rows = np.array(data.draw(st.lists(st.integers(0, len(counts) - 1), max_size=6)), dtype=np.intp)
     chosen = [number for row in rows for number in pieces[row]]
     assert numbers[segment_rows(rows, counts)].tolist() == chosen
-
-
-@given(st.lists(st.lists(st.integers(), max_size=4), min_size=1, max_size=4), st.data())
-def test_picked_and_chained_certificates_are_those_of_a_list(parts, data):
-    # Any objects do: what is under test is which one is found where.
-    chained = Certificates.concat(parts)
-    flat = [item for part in parts for item in part]
-    assert list(chained) == flat
-    rows = data.draw(st.lists(st.integers(0, max(len(flat) - 1, 0)), max_size=6)) if flat else []
-    picked = chained.take(np.array(rows, dtype=np.intp))
-    assert list(Certificates.concat([picked, chained[1:]])) == [flat[row] for row in rows] + flat[1:]

@@ -7,7 +7,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.records import segments_by_size
 from copa._core.representation import short_repr
-from copa.bounds import Bounds, bound_plans
+from copa.bounds import ValidityBounds, bound_plans
 from copa.plans import Plan, PlanBatch
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -153,7 +153,7 @@ def radius_curves(
     return [RadiusCurves(radii, *bounds_of_one) for bounds_of_one in stacked]
 
 
-def _bounds(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None) -> Bounds:
+def _bounds(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None) -> ValidityBounds:
     """Bounds of plans (N, J, D) of one size."""
     n, size, dimension = points.shape
     return bound_plans(ambiguity, points.reshape(-1, dimension), np.repeat(np.arange(n), size), n, n_jobs)

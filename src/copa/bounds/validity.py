@@ -1,9 +1,10 @@
 """Bounds of plans: how likely their options are to hold, whatever distribution of the ambiguity set comes true."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +15,42 @@ from copa._core.records import Positions, segment_rows
 from copa._core.solve_time import KERNEL_SECONDS, estimated_seconds, require_solvable
 from copa._core.threads import for_each_chunk
 from copa._core.words import counted, rounded_down, rounded_up
-from copa.bounds.ball_problem import KERNELS, BallSolution
+from copa.bounds.ball_problem import KERNELS, BallSolution, certify
 from copa.bounds.canonical import plan_violations, read_owned_options, read_points, require_plan
 from copa.bounds.certificate import Certificate
-from copa.bounds.certificate_list import NOBODY, Certificates, Proofs, ProvenPlans
 from copa.uncertainty.ambiguity import AmbiguitySet, is_exact, read_set
-from copa.uncertainty.score_units import Scores
 
-TOLERANCE = 1e-9  # gap at which a plan counts as solved: a thousandth of what is called tight
 TIGHT = 1e-6  # a gap up to this is "tight"
 CHUNK = 256  # plans per task: a few milliseconds of work, and a few megabytes of certificates
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates(Sequence[Certificate | None]):
+    """Certificates of N plans in one ambiguity set, each made when it is asked for; None for one without options."""
+
+    points: Array  # (M, D), the options of one plan after those of another
+    counts: Positions  # (N,)
+    ambiguity: AmbiguitySet
+
+    def __repr__(self) -> str:
+        return f"Certificates({counted(len(self), 'plan')})"
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Certificates": ...
+    def __getitem__(self, index: int | slice) -> "Certificate | Certificates | None":
+        plans = np.arange(len(self), dtype=np.intp)[index]
+        rows = self.points[segment_rows(np.atleast_1d(plans), self.counts)]
+        if isinstance(index, slice):
+            return Certificates(rows, self.counts[index], self.ambiguity)
+        return certify(rows, self.ambiguity) if len(rows) else None
+
+    def __iter__(self) -> Iterator[Certificate | None]:
+        return (self[i] for i in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +84,9 @@ class ValidityBounds:
         What is wrong with an invalid plan, else empty.
     seconds : float
         Time spent, averaged over plans that were solved together.
-    certificate : Certificate or sequence of Certificate
-        The proof; None for a plan without options.
+    points : ndarray of shape (J, D)
+        The options.
+    ambiguity : AmbiguitySet
 
     Examples
     --------
@@ -81,7 +109,8 @@ class ValidityBounds:
     counts: Positions
     message: npt.NDArray[np.str_]
     seconds: Array
-    certificate: Certificate | Certificates | None
+    points: Array
+    ambiguity: AmbiguitySet
 
     def __repr__(self) -> str:
         if np.ndim(self.lower):
@@ -91,8 +120,9 @@ class ValidityBounds:
         return f"ValidityBounds({counted(int(self.counts), 'option')}: {least}, {most}; {self.status})"
 
     @classmethod
-    def vacuous(cls, n_plans: int, n_options: int) -> "ValidityBounds":
-        """Bounds of N plans of J options of which nothing is known; also room for better ones."""
+    def vacuous(cls, points: Array, ambiguity: AmbiguitySet) -> "ValidityBounds":
+        """Return bounds of plans (N, J, D) of which nothing is known; also room for better ones."""
+        n_plans, n_options = points.shape[:2]
         return cls(
             lower=np.zeros(n_plans),
             upper=np.ones(n_plans),
@@ -103,7 +133,8 @@ class ValidityBounds:
             counts=np.full(n_plans, n_options, dtype=np.intp),
             message=np.full(n_plans, "" if n_options else "a plan needs at least one option", dtype=np.str_),
             seconds=np.zeros(n_plans),
-            certificate=Certificates((NOBODY,), *np.zeros((2, n_plans), dtype=np.intp)),
+            points=points,
+            ambiguity=ambiguity,
         )
 
     @property
@@ -116,12 +147,19 @@ class ValidityBounds:
         status: npt.NDArray[np.str_] = words[()]
         return status
 
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """The proof of one plan, made when it is first asked for; None for a plan without options."""
+        if np.ndim(self.lower):
+            raise TypeError("bounds of a batch have `certificates`, one for each plan")
+        return certify(self.points, self.ambiguity) if self.counts else None
+
     @property
     def certificates(self) -> Certificates:
-        """Certificates of the plans of a batch."""
-        if not isinstance(self.certificate, Certificates):
-            raise TypeError("bounds of one plan have one certificate, not a sequence of them")
-        return self.certificate
+        """The proofs of a batch, each made when it is asked for."""
+        if not np.ndim(self.lower):
+            raise TypeError("bounds of one plan have one `certificate`, not a sequence of them")
+        return Certificates(self.points.reshape(-1, self.ambiguity.dimension), self.counts, self.ambiguity)
 
     def __len__(self) -> int:
         if np.ndim(self.lower) == 0:
@@ -150,10 +188,7 @@ class ValidityBounds:
         options = index if self.option_lower.ndim == 2 else segment_rows(plans, self.counts)
         per_plan = {name: getattr(self, name)[index] for name in PER_PLAN}
         per_option = {name: getattr(self, name)[options] for name in PER_OPTION}
-        found = self.certificates
-        return ValidityBounds(
-            **per_plan, **per_option, certificate=found[index] if isinstance(index, int) else found.take(plans)
-        )
+        return ValidityBounds(**per_plan, **per_option, ambiguity=self.ambiguity)
 
     @classmethod
     def concat(cls, parts: Sequence["ValidityBounds"]) -> "ValidityBounds":
@@ -162,23 +197,24 @@ class ValidityBounds:
         Parameters
         ----------
         parts : sequence of ValidityBounds
-            At least one, each of a batch.
+            At least one, each of a batch, in one ambiguity set.
         """
         if len(parts) == 1:
             return parts[0]
-        flat = len({part.option_lower.shape[1:] for part in parts}) > 1
+        if len({part.option_lower.shape[1:] for part in parts}) > 1:
+            parts = [part.flattened() for part in parts]
         per_plan = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PER_PLAN}
-        per_option = {
-            name: np.concatenate([getattr(part, name).ravel() if flat else getattr(part, name) for part in parts])
-            for name in PER_OPTION
-        }
-        return cls(**per_plan, **per_option, certificate=Certificates.concat([part.certificates for part in parts]))
+        per_option = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PER_OPTION}
+        return cls(**per_plan, **per_option, ambiguity=parts[0].ambiguity)
+
+    def flattened(self) -> "ValidityBounds":
+        """Return the same batch with the options of one plan after those of another, (M,) and (M, D)."""
+        points = self.points.reshape(-1, self.ambiguity.dimension)
+        return replace(self, option_lower=self.option_lower.ravel(), weights=self.weights.ravel(), points=points)
 
 
-Bounds = ValidityBounds
-"""Short name of `ValidityBounds`."""
 PER_PLAN = ("lower", "upper", "any_lower", "gap", "counts", "message", "seconds")
-PER_OPTION = ("option_lower", "weights")
+PER_OPTION = ("option_lower", "weights", "points")
 
 
 def validity_bounds(
@@ -288,15 +324,14 @@ def bound_plans(
     counts = np.bincount(owner, minlength=n_applicants)
     starts = np.cumsum(counts) - counts
     whose = [np.flatnonzero(counts == size) for size in range(counts.max(initial=0) + 1)]
-    parts = [ValidityBounds.vacuous(len(whose[0]), 0)]
+    parts = [ValidityBounds.vacuous(np.empty((len(whose[0]), 0, ambiguity.dimension)), ambiguity)]
     for size, plans in enumerate(whose[1:], start=1):
         if len(plans):
             batch = points[starts[plans][:, None] + np.arange(size)]
             batch.setflags(write=False)
             parts.append(_bound_readable(ambiguity, batch, n_jobs))
-    found = ValidityBounds.concat(parts)
-    flat = {name: getattr(found, name).ravel() for name in PER_OPTION}  # also where no plan has an option
-    return replace(found, **flat).take(np.argsort(np.concatenate(whose)))
+    bounds = ValidityBounds.concat([part.flattened() for part in parts])
+    return bounds.take(np.argsort(np.concatenate(whose)))
 
 
 def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -> ValidityBounds:
@@ -305,18 +340,12 @@ def _bound_readable(ambiguity: AmbiguitySet, plans: Array, n_jobs: int | None) -
     good = messages == ""
     if good.all():
         return bound_batch(ambiguity, plans, n_jobs)
-    refused = replace(
-        ValidityBounds.vacuous(int((~good).sum()), plans.shape[1]),
-        message=messages[~good],
-        certificate=Certificates.of(ProvenPlans(plans[~good], ambiguity, None)),
-    )
+    refused = replace(ValidityBounds.vacuous(plans[~good], ambiguity), message=messages[~good])
     order = np.argsort(np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)]))
     return ValidityBounds.concat([bound_batch(ambiguity, plans[good], n_jobs), refused]).take(order)
 
 
-def bound_batch(
-    ambiguity: AmbiguitySet, points: Array, n_jobs: int | None = None, tolerance: float = TOLERANCE
-) -> ValidityBounds:
+def bound_batch(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None = None) -> ValidityBounds:
     """Bounds for plans of one size whose entries are known to be good.
 
     Parameters
@@ -325,8 +354,6 @@ def bound_batch(
     points : ndarray of shape (N, J, D)
     n_jobs : int, optional
         Threads to use, None for all cores; the result does not depend on it.
-    tolerance : float
-        Gap between the two sides of L* at which a plan counts as solved.
 
     Raises
     ------
@@ -340,68 +367,41 @@ def bound_batch(
     parts: dict[int, ValidityBounds] = {}
 
     def work(chunk: slice) -> None:
-        parts[chunk.start] = _bound_chunk(ambiguity, points[chunk], tolerance)
+        parts[chunk.start] = _bound_chunk(ambiguity, points[chunk])
 
     in_kernels = ambiguity.in_ball and min(n_plans, CHUNK) * estimated_seconds(n_options, dimension) > KERNEL_SECONDS
     for_each_chunk(work, n_plans, CHUNK, n_jobs, in_kernels=in_kernels, what="bounding", unit="plans")
     if not parts:
-        return ValidityBounds.vacuous(0, n_options)
+        return ValidityBounds.vacuous(points, ambiguity)
     return ValidityBounds.concat([parts[start] for start in sorted(parts)])
 
 
-def _bound_chunk(ambiguity: AmbiguitySet, plans: Array, tolerance: float) -> ValidityBounds:
-    """Bounds of some plans (N, J, D), solved one after another."""
+def _bound_chunk(ambiguity: AmbiguitySet, plans: Array) -> ValidityBounds:
+    """Bound some plans (N, J, D), solved one after another."""
     started = perf_counter()
-    bounds, proofs = bound_scores(ambiguity, plans, ambiguity.scores(plans), tolerance)
-    bounds.seconds[:] = (perf_counter() - started) / len(plans)
-    return replace(bounds, certificate=Certificates.of(ProvenPlans(plans, ambiguity, proofs)))
-
-
-def bound_scores(
-    ambiguity: AmbiguitySet, plans: Array, scores: Scores, tolerance: float = TOLERANCE
-) -> tuple[ValidityBounds, Proofs | None]:
-    """Bounds of plans from the moments of their options' scores, however these were found.
-
-    Parameters
-    ----------
-    ambiguity : AmbiguitySet
-        Whose guarantee is meant; its moments play no part beside those of the scores.
-    plans : ndarray of shape (N, J, D)
-        The options, for a set that knows more of several than the moments of each say.
-    scores : Scores
-        Of these N plans of J options.
-    tolerance : float
-        Gap between the two sides of L* at which a plan counts as solved.
-
-    Returns
-    -------
-    bounds : ValidityBounds
-        Without certificates.
-    proofs : Proofs or None
-        What certificates in a ball are made of; None for a set that is not `in_ball`, whose own functions prove its
-        bounds.
-    """
+    scores = ambiguity.scores(plans)
     moments = (scores.means, scores.spreads, scores.reaches)
     each = ambiguity.guarantee(*moments)
-    bounds = ValidityBounds.vacuous(*each.shape)
+    bounds = ValidityBounds.vacuous(plans, ambiguity)
     bounds.option_lower[:] = each
-    solved = BallSolution.of(scores, tolerance) if ambiguity.in_ball else None
+    solved = BallSolution.of(scores) if ambiguity.in_ball else None
     if is_exact(ambiguity) and solved is not None:
         # Three routes to three kinds of bounds; where they meet, rounding must not reverse their order.
         np.minimum(solved.lower, each.min(axis=1), out=bounds.lower)
         np.maximum(solved.holds, each.max(axis=1), out=bounds.any_lower)
         bounds.upper[:], bounds.weights[:] = 1.0 - solved.fails, solved.weights
         bounds.gap[:] = np.clip(solved.ceiling, bounds.lower, each.min(axis=1)) - bounds.lower
-        return bounds, solved.proofs
-    all_lower, any_lower, upper = ambiguity.joint_guarantees(each, plans)
-    upper = np.minimum(upper, ambiguity.upper_limit(*moments).min(axis=1))
-    if solved is not None:
-        holds, fails = solved.mixtures_in(ambiguity)
-        all_lower = np.minimum(np.maximum(all_lower, solved.lower), each.min(axis=1))
-        any_lower = np.maximum(any_lower, holds)
-        upper = np.minimum(upper, 1.0 - fails)
-    bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = all_lower, any_lower, upper
-    bounds.weights[:] = 1.0 - each
-    # Where each option's worst distribution is in the set, that of the least sure one is a limit to all together.
-    bounds.gap[:] = (np.maximum(all_lower, each.min(axis=1)) if ambiguity.has_worst_case else 1.0) - all_lower
-    return bounds, None if solved is None else solved.proofs
+    else:
+        all_lower, any_lower, upper = ambiguity.joint_guarantees(each, plans)
+        upper = np.minimum(upper, ambiguity.upper_limit(*moments).min(axis=1))
+        if solved is not None:
+            holds, fails = solved.mixtures_in(ambiguity)
+            all_lower = np.minimum(np.maximum(all_lower, solved.lower), each.min(axis=1))
+            any_lower = np.maximum(any_lower, holds)
+            upper = np.minimum(upper, 1.0 - fails)
+        bounds.lower[:], bounds.any_lower[:], bounds.upper[:] = all_lower, any_lower, upper
+        bounds.weights[:] = 1.0 - each
+        # Where each option's worst distribution is in the set, that of the least sure one is a limit to all together.
+        bounds.gap[:] = (np.maximum(all_lower, each.min(axis=1)) if ambiguity.has_worst_case else 1.0) - all_lower
+    bounds.seconds[:] = (perf_counter() - started) / len(plans)
+    return bounds

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down, shown
-from copa.bounds import Bounds, bound_plans
+from copa.bounds import ValidityBounds, bound_plans
 from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
@@ -40,7 +40,7 @@ class Delivered:
     ----------
     options : Options
         The rows that leave.
-    bounds : Bounds
+    bounds : ValidityBounds
     ambiguity : AmbiguitySet
         The distributions that the bounds hold for.
     reached : ndarray of shape (N,)
@@ -52,7 +52,7 @@ class Delivered:
     """
 
     options: Options
-    bounds: Bounds
+    bounds: ValidityBounds
     ambiguity: AmbiguitySet
     reached: Flags
     refused: dict[int, list[str]]
@@ -117,7 +117,9 @@ def reasons_against(strategy: Strategy, origins: "pd.DataFrame", refused: "pd.Da
     return ["; ".join(found) or REFUSED_BY_MODEL for found in strategy.schema.violations(origins, refused)]
 
 
-def reaches(strategy: Strategy, bounds: Bounds, options: Options, request: PlanRequest, n_jobs: int | None) -> Flags:
+def reaches(
+    strategy: Strategy, bounds: ValidityBounds, options: Options, request: PlanRequest, n_jobs: int | None
+) -> Flags:
     """Whether plans reach what was asked for, (N,): their guarantees, or the rates that are expected of them."""
     if request.aim == "expected":
         law = strategy.expecting()
@@ -128,7 +130,7 @@ def reaches(strategy: Strategy, bounds: Bounds, options: Options, request: PlanR
     return np.asarray(guarantee_holds(bounds, options.owner, request) & enough)
 
 
-def guarantee_holds(bounds: Bounds, owner: Indices, request: PlanRequest) -> Flags:
+def guarantee_holds(bounds: ValidityBounds, owner: Indices, request: PlanRequest) -> Flags:
     """Whether each plan has options, and reaches the guarantee asked for: each, all or any of them, (N,)."""
     n = len(bounds.lower)
     lowest = np.ones(n)
@@ -372,9 +374,6 @@ def assemble(
     """
     options, bounds, n = made.options, made.bounds, len(table)
     status, message, highest, seconds = verdicts
-    certificates: list[Any] = [None] * n
-    for position, certificate in zip(whose, bounds.certificates, strict=True):
-        certificates[position] = certificate
     return PlanBatch(
         applicants=table,
         options=options.table,
@@ -394,7 +393,6 @@ def assemble(
         highest_level=highest,
         points=options.points,
         ambiguity=made.ambiguity,
-        certificates=certificates,
         seconds=seconds,
         request=request,
         basis=basis,

@@ -181,8 +181,6 @@ class PlanBatch(BatchRecord[Plan]):
         Highest guarantee in reach; NaN where the one asked for is met, or this does not apply.
     points : ndarray of shape (M, D)
         The options as the model sees them, the intercept first.
-    certificates : sequence of Certificate or None
-        Proofs of the bounds, one per applicant, None where there are no options.
     seconds : ndarray of shape (N,)
         Time spent.
     ambiguity : AmbiguitySet

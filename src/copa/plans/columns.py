@@ -8,7 +8,6 @@ import numpy as np
 
 from copa._core.records import Positions
 from copa._core.words import STATUSES, listed, shown
-from copa.bounds.certificate_list import Certificates
 from copa.exceptions import InvalidInputError
 
 APPLICANT, OPTION = "applicant", "option"
@@ -60,17 +59,13 @@ class Columns:
 
 
 def _take(column: Any, rows: Positions) -> Any:
-    if isinstance(column, np.ndarray):
-        return column[rows]
-    return column.iloc[rows] if hasattr(column, "iloc") else Certificates.of(column).take(rows)
+    return column[rows] if isinstance(column, np.ndarray) else column.iloc[rows]
 
 
 def _concat(columns: Sequence[Any]) -> Any:
     import pandas as pd
 
-    if isinstance(columns[0], np.ndarray):
-        return np.concatenate(columns)
-    return pd.concat(columns) if hasattr(columns[0], "iloc") else Certificates.concat(columns)
+    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else pd.concat(columns)
 
 
 def _read_only(array: Any) -> Any:
@@ -139,15 +134,6 @@ def read_points(value: Any, name: str, length: int, per: str) -> Any:  # noqa: A
 
 def read_cells(value: Any, name: str, length: int, per: str) -> Any:  # noqa: ARG001 - of every reader
     """Leave numbers for each cell to the batch, which knows the columns."""
-    return value
-
-
-def read_certificates(value: Any, name: str, length: int, per: str) -> Any:
-    """Read one certificate, or None, for each."""
-    if len(value) != length:
-        raise InvalidInputError(
-            f"{name} must hold one per {per} (None where there is none), {length}, got {len(value)}"
-        )
     return value
 
 

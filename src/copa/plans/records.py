@@ -17,7 +17,7 @@ from copa._core.arrays import Array
 from copa._core.reading import is_whole, read_count
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
-from copa.bounds.certificate import Certificate
+from copa.bounds import Certificate, Certificates
 from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
@@ -277,7 +277,6 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     gap: Array = field(metadata=per_applicant(read.read_numbers))
     highest_level: Array = field(metadata=per_applicant(read.read_numbers))
     points: Array = field(metadata=per_option(read.read_points))
-    certificates: Sequence[Certificate | None] = field(metadata=per_applicant(read.read_certificates))
     seconds: Array = field(metadata=per_applicant(read.read_numbers))
     ambiguity: AmbiguitySet
     request: PlanRequest
@@ -344,6 +343,11 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
         counts: Positions = np.bincount(self.owner, minlength=len(self)).astype(np.intp)
         counts.setflags(write=False)
         return counts
+
+    @property
+    def certificates(self) -> Certificates:
+        """Proofs of the bounds, one per applicant, each made when it is asked for; None where there are no options."""
+        return Certificates(self.points, self.counts, self.ambiguity)
 
     @cached_property
     def changed(self) -> npt.NDArray[np.bool_]:

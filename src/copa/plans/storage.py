@@ -7,14 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, require_known_entries
 from copa._core.progress import counting
-from copa.bounds.certificate_list import pack_certificates, unpack_certificates
-from copa.plans.columns import APPLICANT, OPTION, read_positions, read_statuses
+from copa.plans.columns import APPLICANT, OPTION, read_statuses
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
@@ -33,10 +30,10 @@ PLANS = Format(
     what="a file of plans",
     content="plans.json",
     versions=(1,),
-    arrays=r"message|(?:batch|ambiguity|certificates|applicants|options)/.+",
+    arrays=r"message|(?:batch|ambiguity|applicants|options)/.+",
     check=_require_known_terms,
 )
-PACKED_APART = ("applicants", "options", "message", "certificates")
+PACKED_APART = ("applicants", "options", "message")
 NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.names(per) if name not in PACKED_APART]
 
 
@@ -52,8 +49,6 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
     arrays: dict[str, Any] = {f"batch/{name}": getattr(batch, name) for name in NUMBERS}
     ambiguity, moments = pack_set(batch.ambiguity)
     arrays |= {f"ambiguity/{name}": array for name, array in moments.items()}
-    proofs = pack_certificates(batch.certificates, batch.points, batch.ambiguity, batch.counts)
-    arrays |= {f"certificates/{name}": array for name, array in proofs.items()}
     content = {
         "request": batch.request.to_dict(),
         "basis": batch.basis.to_dict(),
@@ -94,15 +89,11 @@ def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
     read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
-    owner = read_positions(numbers["owner"], "owner", len(numbers["points"]), OPTION)
-    counts = np.bincount(owner, minlength=len(applicants)).astype(np.intp)
-    proofs = _under("certificates/", arrays)
     return cls(
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),
         message=unpack_values(content["message"], "message", arrays).to_numpy(),
         ambiguity=ambiguity,
-        certificates=unpack_certificates(proofs, numbers["points"], ambiguity, counts),
         n_held_out=content["n_held_out"],
         request=PlanRequest.from_dict(content["request"]),
         basis=PlanBasis.from_dict(content["basis"]),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa._core.reading import is_whole
 from copa._core.words import hint, listed, shown, visible
-from copa.bounds.certificate import Certificate
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.models.storage import pack_estimator
@@ -164,14 +164,10 @@ def set_digest(ambiguity: AmbiguitySet) -> str:
     return digest.text()
 
 
-def certificate_digest(certificate: Certificate | None, ambiguity: str) -> str:
-    """Digest of the proof of a plan; `ambiguity` is the digest of its set. Empty where there is no proof."""
-    if certificate is None:
-        return ""
+def certificate_digest(points: Array, ambiguity: str) -> str:
+    """Digest of what the certificate of a plan is about: its options, and the set, whose digest is `ambiguity`."""
     digest = Digest().add(ambiguity)
-    digest.add_array("points", certificate.points)
-    for name, numbers in sorted(certificate.proof().items()):
-        digest.add_array(name, np.asarray(numbers, dtype=np.float64))
+    digest.add_array("points", points)
     return digest.text()
 
 
@@ -186,7 +182,7 @@ def promises_of(batch: PlanBatch, options: Any = None, *, include_fragile: bool 
     ambiguity, proofs = set_digest(batch.ambiguity), dict[int, str]()
     for k, owner in enumerate(owners):
         if owner not in proofs:
-            proofs = {owner: certificate_digest(batch.certificates[owner], ambiguity)}
+            proofs = {owner: certificate_digest(batch[owner].points, ambiguity)}
         yield NewPromise(
             people[owner],
             {"guarantee": guarantees[k], "option": numbers[k]},

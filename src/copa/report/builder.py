@@ -1,7 +1,6 @@
 """`ReportBuilder`: plans in, one HTML file out; the bounds of a plan as a text table."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +60,10 @@ class KeptPlans:
         self._parts: list[PlanBatch] = []
 
     def add(self, batch: PlanBatch) -> None:
-        """Take the applicants in that there may be room for; their certificates, which hold matrices, are not kept."""
+        """Take the applicants in that there may be room for."""
         first = np.sort(list_order(batch.status)[: self.most])
         if len(first) or not self._parts:
-            self._parts.append(replace(batch.select(first), certificates=[None] * len(first)))
+            self._parts.append(batch.select(first))
         if sum(map(len, self._parts)) > 2 * self.most:
             self._parts = [self.in_order()]
 
@@ -76,7 +75,7 @@ class KeptPlans:
         """The plans in the order of the list."""
         together = PlanBatch.concat(self._parts)
         order = list_order(together.status)[: self.most]
-        return replace(together.select(order), certificates=[None] * len(order))
+        return together.select(order)
 
 
 def list_order(status: npt.NDArray[np.str_]) -> Positions:

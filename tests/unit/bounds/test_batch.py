@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from copa.bounds import Certificate, validity_bounds
+from copa.bounds import Certificate, Certificates, validity_bounds
 from copa.bounds.canonical import read_plan, read_points
-from copa.bounds.certificate_list import Certificates
 from copa.bounds.validity import CHUNK, bound_batch
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
@@ -54,7 +53,7 @@ def test_the_number_of_threads_changes_nothing():
     one, two = (validity_bounds(points, MEAN, COV, RADIUS, n_jobs=n) for n in (1, 2))
     assert_equal_bounds(one, two)
     for i in range(0, len(points), 50):
-        assert_equal_certificates(one.certificate[i], two.certificate[i])
+        assert_equal_certificates(one.certificates[i], two.certificates[i])
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "2", [1]])
@@ -90,7 +89,7 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
 def test_an_empty_batch_is_a_batch():
     batch = validity_bounds(np.empty((0, N_OPTIONS, DIM)), MEAN, COV, RADIUS)
     assert len(batch) == 0
-    assert list(batch.certificate) == []
+    assert list(batch.certificates) == []
     assert batch.option_lower.shape == batch.weights.shape == (0, N_OPTIONS)
     for name in ("lower", "upper", "any_lower", "gap", "status", "message", "seconds"):
         assert getattr(batch, name).shape == (0,), name
@@ -105,7 +104,7 @@ def test_fields_of_a_batch_have_a_leading_axis():
 
 
 def test_certificates_are_a_sequence():
-    certificates = validity_bounds(plans(5), MEAN, COV, RADIUS).certificate
+    certificates = validity_bounds(plans(5), MEAN, COV, RADIUS).certificates
     assert len(certificates) == len(list(certificates)) == 5
     assert isinstance(certificates[0], Certificate)
     assert_equal_certificates(certificates[-1], certificates[4])
@@ -141,7 +140,7 @@ def test_a_bad_plan_gets_vacuous_bounds_and_a_message_and_leaves_the_others_alon
     assert message in bad.message
     for i in (0, 1, 3, 4, 5):
         assert_equal_bounds(batch[i], expected[i])
-        assert_equal_certificates(batch.certificate[i], expected.certificate[i])
+        assert_equal_certificates(batch.certificates[i], expected.certificates[i])
     np.testing.assert_array_equal(damaged[2, 1], np.full(DIM, value))  # the caller's array is left alone
 
 
@@ -155,7 +154,7 @@ def test_a_batch_of_bad_plans_only_is_answered():
 def test_the_certificate_of_an_invalid_plan_proves_nothing():
     batch = validity_bounds(np.full((1, N_OPTIONS, DIM), np.nan), np.ones(DIM), COV, RADIUS)
     with pytest.raises(CertificateError, match="proves nothing"):
-        batch.certificate[0].verify()
+        batch.certificates[0].verify()
 
 
 @pytest.mark.parametrize(

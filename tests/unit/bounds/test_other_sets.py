@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from copa.bounds import BallCertificate, Certificate, bound_plans, validity_bounds
-from copa.bounds.certificate_list import Proofs, ProvenPlans, pack_certificates
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.set_files import pack_set
 from unit.bounds.unimodal import UnimodalMeanSet
 
 MEAN = np.array([0.2, 1.0, -0.6])
@@ -80,7 +80,7 @@ def test_a_ball_with_another_guarantee_is_not_bounded_as_the_ball():
     assert type(found.certificates[0]) is Certificate
 
 
-@pytest.mark.parametrize("write", [lambda c: c.to_json(), lambda c: pack_certificates([c], POINTS[:2], SET, [2])])
+@pytest.mark.parametrize("write", [lambda c: c.to_json(), lambda c: pack_set(c.ambiguity)])
 def test_files_that_do_not_know_a_set_say_what_to_do(bounds, write):
     with pytest.raises(
         InvalidInputError, match=r"LocationSet and RefitScores only.* is a UnimodalMeanSet: keep .* or plan with"
@@ -112,14 +112,6 @@ def test_sets_with_other_fields_of_their_own_are_not_the_same():
     assert made(shifts=np.ones(2)).same_as(made(shifts=np.ones(2)))
     assert not made().same_as(made(factor=2.0))
     assert not made().same_as(made(shifts=np.ones(2)))
-
-
-def test_a_ball_with_another_guarantee_has_no_proof_of_the_ball():
-    class Unimodal(MomentBall):
-        guarantee = UnimodalMeanSet.guarantee
-
-    plans = ProvenPlans(POINTS[None, :2], Unimodal.read(MEAN, COV, RADIUS), Proofs.empty(1, 2, 3))
-    assert type(plans[0]) is Certificate
 
 
 def test_plans_of_different_sizes_in_a_ball_are_those_of_each_size_alone():

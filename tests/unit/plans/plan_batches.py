@@ -66,14 +66,12 @@ def assembled(applicants, options, owner, points, ball, **parts):
         "gap": np.ones(n),
     }
     each, weights = np.zeros(m), np.zeros(m)
-    certificates = [None] * n
     for i in np.unique(owner):
         own = owner == i
         bounds = copa.validity_bounds(points[own], ambiguity=ball)
         numbers["lower"][i], numbers["upper"][i] = bounds.lower, bounds.upper
         numbers["any_lower"][i], numbers["gap"][i] = bounds.any_lower, bounds.gap
         each[own], weights[own] = bounds.option_lower, bounds.weights
-        certificates[i] = bounds.certificate
     given = {
         "status": np.where(np.bincount(owner, minlength=n) > 0, "ok", "infeasible"),
         "message": np.full(n, ""),
@@ -81,7 +79,6 @@ def assembled(applicants, options, owner, points, ball, **parts):
         "accepted": points @ ball.mean >= 0.0,
         "highest_level": np.full(n, np.nan),
         "seconds": 0.001 * np.arange(n),
-        "certificates": certificates,
     }
     return PlanBatch(
         applicants=applicants,
