@@ -1,6 +1,7 @@
 """What is counted while batches pass by, in memory that does not grow with them; groups of applicants compared."""
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,14 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
-from copa._core.words import ALREADY_VALID, ERROR, require_known
+from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, counted, require_known
 from copa.models.base import Model
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
 from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
 from copa.plans.units import value_text
+from copa.plans.wording import NOT_ASKED, WHOM
 from copa.schema import FeatureSchema
 from copa.tables.cells import as_text, cells_of, is_missing, plain
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa.planner import CorrectedPlans
+    from copa.planner.strategies.base import Strategy
 
 
 SIZE = 20_000  # applicants; beyond that, quartiles of a sample cannot be told from those of everybody
@@ -303,3 +306,86 @@ def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> "pd.Cate
     known = schema[column].values if column in schema else None
     position = {value_text(schema, column, value): k for k, value in enumerate(known or ())}
     return pd.Categorical(own, categories=sorted(frequent, key=lambda name: position.get(name, len(position))))
+
+
+@dataclass(frozen=True)
+class AuditTotals:
+    """What became of external plans.
+
+    Attributes
+    ----------
+    n_applicants, n_declined : int
+        All applicants, and those whom today's model declines.
+    n_options : int
+        Options that could be read.
+    allowed, accepted : int
+        Options that the schema allows, and that today's model accepts.
+    at_level : int or None
+        Options whose own guarantee is at least the one asked for; None where none was asked for.
+    reached, below, refused, unread : int
+        Of the declined: those whose plans are as asked for, those whose plans are allowed and accepted but below it,
+        those with an option that is not allowed or not accepted, or with none, and those with a row of no use.
+    """
+
+    n_applicants: int
+    n_declined: int
+    n_options: int
+    allowed: int
+    accepted: int
+    at_level: int | None
+    reached: int
+    below: int
+    refused: int
+    unread: int
+
+    @classmethod
+    def of(cls, batch: PlanBatch, fitted: "Strategy") -> "AuditTotals":
+        """Count them.
+
+        Parameters
+        ----------
+        batch : PlanBatch
+            What `RecoursePlanner.audit` returned.
+        fitted : Strategy
+            Of the planner that audited it.
+        """
+        own = batch.applicants.iloc[batch.owner]
+        declined = ~accepted_today(batch, fitted.model)
+        level = batch.request.level
+        ends = {status: int((declined & (batch.status == status)).sum()) for status in (OK, FRAGILE, INFEASIBLE, ERROR)}
+        return cls(
+            n_applicants=len(batch),
+            n_declined=int(declined.sum()),
+            n_options=len(batch.options),
+            allowed=int(fitted.schema.obeys(own, batch.options).sum()) if len(own) else 0,
+            accepted=int(batch.accepted.sum()),
+            at_level=None if level is None else int((batch.option_lower >= level).sum()),
+            reached=ends[OK],
+            below=ends[FRAGILE],
+            refused=ends[INFEASIBLE],
+            unread=ends[ERROR],
+        )
+
+    def in_words(self, batch: PlanBatch) -> list[str]:
+        """Say it in two sentences, for the batch that was counted."""
+        request, whom = batch.request, WHOM[batch.request.guarantee_for]
+        options = (
+            f"{counted(self.n_options, 'option')} for {counted(self.n_applicants, 'applicant')}: {self.allowed:,} "
+            f"allowed by the schema, {self.accepted:,} accepted by today's model"
+        )
+        if self.at_level is not None:
+            options += f", {self.at_level:,} with a guarantee of at least {request.guarantee:g} each"
+        what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
+        level = f"{what} of {request.guarantee:g} for {whom}{f', {NOT_ASKED}' if request.objective == 'paper' else ''}"
+        people = (
+            f"Of the {counted(self.n_declined, 'applicant')} whom today's model declines, {self.reached:,} "
+            f"{'has' if self.reached == 1 else 'have'} a plan with {level}; "
+            f"{self.below:,} {'has' if self.below == 1 else 'have'} a plan below it, {self.refused:,} no plan that "
+            f"today's model and the schema accept in full"
+        )
+        unread = f"; the rows of {self.unread:,} cannot be used" if self.unread else ""
+        return [f"{options}.", f"{people}{unread}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return dict(vars(self))

@@ -10,7 +10,7 @@ import typer
 from copa._core.progress import counting, stage
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, counted
 from copa.analysis.attribution import Attribution, Attributor
-from copa.analysis.audit_totals import AuditTotals
+from copa.analysis.totals import AuditTotals
 from copa.cli.messages import FAILED, FINE, MisuseError, show, show_json
 from copa.cli.options import (
     Applicants,

@@ -10,8 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import copa
 from copa._core.words import rounded_up
-from copa.analysis.attribution import Attributor, attribute
-from copa.analysis.causes import GENERAL, WHOLE
+from copa.analysis.attribution import GENERAL, WHOLE, Attributor, attribute
 from copa.search.plausibility import Plausibility
 from unit.planner import loans
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa import Feature
-from copa.analysis.causes import GENERAL, OTHERS, SHARED, Part, as_if, cause
+from copa.analysis.attribution import GENERAL, OTHERS, SHARED, Part, as_if, cause
 
 DURATION = Feature("duration", "integer", title="duration (months)", lower=6, upper=60, spread=12.0)
 AMOUNT = Feature("amount", "numeric", title="credit amount (DM)", spread=2000.0)

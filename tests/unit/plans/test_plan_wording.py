@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copa.analysis.audit_totals import AuditTotals
+from copa.analysis.totals import AuditTotals
 from copa.cli.audit import VERDICTS
 from copa.plans import Change, PlanBatch
 from copa.plans.card import STATUS_SIGNS
