@@ -24,7 +24,7 @@ plain_values = st.one_of(
     st.floats(),
     st.text(),
     st.dates(date(1700, 1, 1), date(2200, 1, 1)),
-    st.datetimes(),
+    st.dates(date(1700, 1, 1), date(2200, 1, 1)).map(pd.Timestamp),
     st.decimals(allow_nan=False, allow_infinity=False),
     st.floats(width=32).map(np.float32),
     st.integers(-(2**63), 2**63 - 1).map(np.int64),

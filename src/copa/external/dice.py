@@ -1,4 +1,4 @@
-"""What DiCE returns: the result object of the Python package `dice-ml`, and its JSON in both of its versions.
+"""What DiCE returns: the result object of the Python package `dice-ml`, and its JSON.
 
 The package is not imported. An entry of a result is one query, the applicant, with its counterfactuals, the options.
 They are read in the sparse form, which is the one that DiCE shows and saves, wherever it has one.
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from copa._core.archive import parse_json
 from copa._core.words import listed, shown
 from copa.exceptions import InvalidInputError
 from copa.external.external_plans import ExternalPlans, Wanted, read_list
@@ -17,7 +16,7 @@ from copa.tables.casting import cast_like
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION_2_KEYS = {"test_data", "cfs_list", "feature_names_including_target"}
+KEYS = {"test_data", "cfs_list", "feature_names_including_target"}
 
 Entry = tuple["pd.DataFrame", "pd.DataFrame | None"]  # a query of one row, and its options
 
@@ -37,38 +36,20 @@ def read_dice_result(result: Any, wanted: Wanted) -> ExternalPlans:
 
 
 def read_dice_json(content: Mapping[str, Any], wanted: Wanted) -> ExternalPlans:
-    """Read the JSON object that DiCE's `to_json` writes, in version 1.0 or 2.0."""
-    if "cf_examples_list" not in content and not VERSION_2_KEYS.issubset(content):
+    """Read the JSON object that DiCE's `to_json` writes (version 2.0)."""
+    if not KEYS.issubset(content):
         raise InvalidInputError(
-            f"the JSON object is not from DiCE: it needs the keys {listed(sorted(VERSION_2_KEYS))} (or "
-            f"'cf_examples_list', in version 1.0), got {listed(list(content)) or 'none'}"
+            f"the JSON object is not from DiCE: it needs the keys {listed(sorted(KEYS))}, got "
+            f"{listed(list(content)) or 'none'}"
         )
     try:
-        if "cf_examples_list" in content:
-            entries = [_entry_of_version_1(text) for text in content["cf_examples_list"]]
-        else:
-            entries = _entries_of_version_2(content)
+        entries = _entries_of(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"the JSON object from DiCE is damaged: {type(error).__name__}: {error}") from error
     return _read_entries(entries, wanted)
 
 
-def _entry_of_version_1(text: str) -> Entry:
-    import pandas as pd
-
-    example = parse_json(text)
-    tables = []
-    for key in ("test_instance_df", "final_cfs_df"):
-        cells = None if example[key] is None else parse_json(example[key])
-        # As column -> row label -> value. Read by hand: pandas would take the text "01" for a number.
-        tables.append(None if cells is None else pd.DataFrame({name: list(cells[name].values()) for name in cells}))
-    query, options = tables
-    if query is None:
-        raise KeyError("test_instance_df")
-    return query, options
-
-
-def _entries_of_version_2(content: Mapping[str, Any]) -> list[Entry]:
+def _entries_of(content: Mapping[str, Any]) -> list[Entry]:
     import pandas as pd
 
     names = content["feature_names_including_target"]

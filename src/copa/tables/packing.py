@@ -1,7 +1,8 @@
-"""One column of a table as arrays and JSON, and back to the last bit, whatever its dtype.
+"""Columns of a table as arrays and JSON, and back to the last bit.
 
-`pack_values` puts arrays into a dict, under names that begin with the name given, and returns the rest as JSON holds
-it; `unpack_values` reads both again, and raises where they do not fit.
+Dtypes of NumPy, text, categories and pandas' nullable numbers are packed; what else there is (zoned times, intervals,
+periods) is refused by name. `pack_values` puts arrays into a dict, under names that begin with the name given, and
+returns the rest as JSON holds it; `unpack_values` reads both again, and raises where they do not fit.
 """
 
 import datetime as dt
@@ -26,21 +27,17 @@ NUMPY_KINDS = "biufcmMSU"  # numbers, truth, time and text: what is made of byte
 
 def pack_entries(values: Iterable[Any], what: str) -> tuple[npt.NDArray[np.int32], list[Any]]:
     """Return which of the distinct values each one is, and these as JSON; 1, 1.0 and true are distinct."""
-    codes: list[int] = []
-    texts: dict[str, int] = {}
-    others: dict[str, int] = {}
+    codes: dict[Any, int] = {}
     distinct: list[Any] = []
+    found = []
     for value in values:
-        if type(value) is str:
-            known, key, entry = texts, value, value
-        else:
-            entry = pack_entry(value, what)
-            known, key = others, json.dumps(entry)
-        if key not in known:
-            known[key] = len(distinct)
+        entry = value if type(value) is str else pack_entry(value, what)
+        key = value if type(value) is str else (json.dumps(entry),)  # a tuple is no text
+        if key not in codes:
+            codes[key] = len(distinct)
             distinct.append(entry)
-        codes.append(known[key])
-    return np.array(codes, dtype=np.int32), distinct
+        found.append(codes[key])
+    return np.array(found, dtype=np.int32), distinct
 
 
 def pack_entry(value: Any, what: str) -> Any:  # noqa: PLR0911 - a line per type reads better than a table
@@ -57,31 +54,14 @@ def pack_entry(value: Any, what: str) -> Any:  # noqa: PLR0911 - a line per type
         return ["numpy", value.dtype.str, value.tobytes().hex()]
     if type(value) is tuple:
         return ["tuple", [pack_entry(part, what) for part in value]]
-    if type(value) is Decimal:
-        return ["Decimal", str(value)]
-    time = _pack_time(value)
-    if time is not None:
-        return time
+    if type(value) in (Decimal, dt.date):
+        return [type(value).__name__, str(value)]
+    if type(value) in (pd.Timestamp, pd.Timedelta) and getattr(value, "tz", None) is None:
+        return [type(value).__name__, int(value.asm8.astype(np.int64)), value.unit]
     raise InvalidInputError(
         f"{what} holds {shown(value)} of type {type(value).__name__}, which cannot be saved; "
-        "text, numbers, true and false, dates and times can"
+        "text, numbers, true and false, dates and times without a zone can"
     )
-
-
-def _pack_time(value: Any) -> list[Any] | None:
-    """Return a point or span of time as JSON, None for other values; a zone that is more than an offset is refused."""
-    import pandas as pd
-
-    if type(value) is pd.Timestamp:
-        zone = None if value.tz is None else str(value.tz)
-        return ["Timestamp", int(value.asm8.astype(np.int64)), value.unit, zone]
-    if type(value) is pd.Timedelta:
-        return ["Timedelta", int(value.asm8.astype(np.int64)), value.unit]
-    if type(value) is dt.date:
-        return ["date", value.isoformat()]
-    if type(value) in (dt.datetime, dt.time) and type(value.tzinfo) in (type(None), dt.timezone):
-        return [type(value).__name__, value.isoformat(), value.fold]
-    return None
 
 
 def unpack_entry(entry: Any) -> Any:
@@ -101,17 +81,11 @@ def _read_numpy(dtype: str, data: str) -> Any:
     return np.frombuffer(bytes.fromhex(data), dtype=kind)[0]
 
 
-def _read_timestamp(value: int, unit: str, zone: str | None) -> Any:
+def _read_time(kind: str, value: int, unit: str) -> Any:
     import pandas as pd
 
-    stamp = pd.Timestamp(np.array(value).astype(f"datetime64[{unit}]")[()])
-    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
-
-
-def _read_timedelta(value: int, unit: str) -> Any:
-    import pandas as pd
-
-    return pd.Timedelta(np.array(value).astype(f"timedelta64[{unit}]")[()])
+    number = np.array(value).astype(f"{'datetime' if kind == 'Timestamp' else 'timedelta'}64[{unit}]")[()]
+    return getattr(pd, kind)(number)
 
 
 def _read_missing(name: str) -> Any:
@@ -126,11 +100,9 @@ _READERS: dict[str, Callable[..., Any]] = {
     "NaT": lambda: _read_missing("NaT"),
     "numpy": _read_numpy,
     "tuple": lambda parts: tuple(unpack_entry(part) for part in parts),
-    "Timestamp": _read_timestamp,
-    "Timedelta": _read_timedelta,
+    "Timestamp": lambda value, unit: _read_time("Timestamp", value, unit),
+    "Timedelta": lambda value, unit: _read_time("Timedelta", value, unit),
     "date": dt.date.fromisoformat,
-    "datetime": lambda text, fold: dt.datetime.fromisoformat(text).replace(fold=fold),
-    "time": lambda text, fold: dt.time.fromisoformat(text).replace(fold=fold),
     "Decimal": Decimal,
 }
 
@@ -159,15 +131,11 @@ def unpack_values(content: Content, name: str, arrays: Arrays) -> "pd.Series[Any
 def _kind(dtype: Any) -> str | None:
     import pandas as pd
 
-    by_type = {
-        pd.CategoricalDtype: "category",
-        pd.StringDtype: "text",
-        pd.DatetimeTZDtype: "zoned",
-        pd.IntervalDtype: "interval",
-    }
     if isinstance(dtype, np.dtype):
         return "object" if dtype.kind == "O" else "plain"
-    return "masked" if str(dtype) in MASKED else by_type.get(type(dtype))
+    if str(dtype) in MASKED:
+        return "masked"
+    return {pd.CategoricalDtype: "category", pd.StringDtype: "text"}.get(type(dtype))
 
 
 def _pack_category(column: Any, name: str, arrays: Arrays, what: str) -> Content:
@@ -213,30 +181,6 @@ def _text_dtype(storage: str, *, na: bool) -> Any:
         except TypeError:  # an older pandas, which holds such text as objects
             return np.dtype(object)
     raise ValueError(f"text in storage {storage!r} is not known")
-
-
-def _pack_zoned(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
-    arrays[name] = column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
-    return {"zone": str(column.dt.tz)}
-
-
-def _unpack_zoned(content: Content, name: str, arrays: Arrays) -> Any:
-    import pandas as pd
-
-    return pd.Series(arrays[name]).dt.tz_localize("UTC").dt.tz_convert(content["zone"])
-
-
-def _pack_interval(column: Any, name: str, arrays: Arrays, what: str) -> Content:
-    ends = {side: getattr(column.array, side).to_series() for side in ("left", "right")}
-    packed = {side: pack_values(end, f"{name}/{side}", arrays, what) for side, end in ends.items()}
-    return {"closed": column.dtype.closed, **packed}
-
-
-def _unpack_interval(content: Content, name: str, arrays: Arrays) -> Any:
-    import pandas as pd
-
-    left, right = (unpack_values(content[side], f"{name}/{side}", arrays) for side in ("left", "right"))
-    return pd.Series(pd.arrays.IntervalArray.from_arrays(left, right, closed=content["closed"]))
 
 
 def _pack_masked(column: Any, name: str, arrays: Arrays, what: str) -> Content:  # noqa: ARG001 - all have one signature
@@ -288,8 +232,6 @@ def _decoded(codes: Any, distinct: list[Any], missing: Any = None) -> Any:
 _KINDS: dict[str, tuple[Callable[..., Content], Callable[..., Any]]] = {
     "category": (_pack_category, _unpack_category),
     "text": (_pack_text, _unpack_text),
-    "zoned": (_pack_zoned, _unpack_zoned),
-    "interval": (_pack_interval, _unpack_interval),
     "masked": (_pack_masked, _unpack_masked),
     "plain": (_pack_plain, _unpack_plain),
     "object": (_pack_object, _unpack_object),

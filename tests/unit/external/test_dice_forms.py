@@ -32,7 +32,7 @@ def result(queries=QUERIES, options=OPTIONS, sparse=OPTIONS):
     )
 
 
-def version_2(queries=QUERIES, options=OPTIONS):
+def as_json(queries=QUERIES, options=OPTIONS):
     return {
         "test_data": [query.to_numpy().tolist() for query in queries],
         "cfs_list": [None if rows is None else rows.to_numpy().tolist() for rows in options],
@@ -48,21 +48,6 @@ def version_2(queries=QUERIES, options=OPTIONS):
     }
 
 
-def version_1(queries=QUERIES, options=OPTIONS):
-    entries = [
-        {
-            "data_interface": {"outcome_name": "good", "data_df": "dummy_data"},
-            "model_type": "classifier",
-            "desired_class": 1,
-            "desired_range": None,
-            "test_instance_df": query.to_json(),
-            "final_cfs_df": None if rows is None else rows.to_json(),
-        }
-        for query, rows in zip(queries, options, strict=True)
-    ]
-    return {"cf_examples_list": [json.dumps(entry) for entry in entries], "metadata": {"version": "1.0"}}
-
-
 def people():
     factuals = pd.concat(QUERIES).set_axis(["ann", "bob", "eve"])
     return factuals.astype({"age": "int8", "code": pd.CategoricalDtype(["01", "02", "10"])})
@@ -70,10 +55,8 @@ def people():
 
 FORMS = {
     "object": result,
-    "dict of version 1.0": version_1,
-    "text of version 1.0": lambda: json.dumps(version_1()),
-    "dict of version 2.0": version_2,
-    "text of version 2.0": lambda: "\n " + json.dumps(version_2()),
+    "dict": as_json,
+    "text": lambda: "\n " + json.dumps(as_json()),
 }
 
 
@@ -95,7 +78,7 @@ def test_given_applicants_lend_their_labels_and_dtypes(form):
 
 def test_a_file_holds_the_same(tmp_path):
     path = tmp_path / "dice.json"
-    path.write_text(json.dumps(version_2()), encoding="utf-8")
+    path.write_text(json.dumps(as_json()), encoding="utf-8")
     pd.testing.assert_frame_equal(read_plans(path, COLUMNS).options, EXPECTED)
 
 
@@ -160,23 +143,21 @@ def test_other_applicants_than_those_of_the_queries_are_refused(change, message)
 
 
 def without(key):
-    return {name: value for name, value in version_2().items() if name != key}
+    return {name: value for name, value in as_json().items() if name != key}
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
+        ({"cf_examples_list": []}, "not from DiCE: .*got 'cf_examples_list'"),
         ({}, "not from DiCE: it needs the keys 'cfs_list', .*got none"),
         (without("cfs_list"), "not from DiCE: .*got 'test_data', 'local_importance'"),
         (without("feature_names_including_target"), "not from DiCE"),
-        (version_2() | {"test_data": []}, "damaged"),
-        (version_2() | {"feature_names_including_target": NAMES[:3]}, "damaged: ValueError: 3 columns passed"),
-        (version_2() | {"cfs_list": 5}, "damaged"),
-        ({"cf_examples_list": ["{"]}, "damaged"),
-        ({"cf_examples_list": ["{}"]}, "damaged: KeyError: 'test_instance_df'"),
-        ({"cf_examples_list": ['{"test_instance_df": null, "final_cfs_df": null}']}, "damaged: KeyError"),
-        (version_2() | {"test_data": [], "cfs_list": []}, "at least one query"),
-        (version_2(queries=[pd.concat(QUERIES), *QUERIES[1:]]), "query 0 .* must be one row, got 3"),
+        (as_json() | {"test_data": []}, "damaged"),
+        (as_json() | {"feature_names_including_target": NAMES[:3]}, "damaged: ValueError: 3 columns passed"),
+        (as_json() | {"cfs_list": 5}, "damaged"),
+        (as_json() | {"test_data": [], "cfs_list": []}, "at least one query"),
+        (as_json(queries=[pd.concat(QUERIES), *QUERIES[1:]]), "query 0 .* must be one row, got 3"),
         (result(queries=[q.rename(columns={"age": "ages"}) for q in QUERIES]), "no column 'age'; did you mean 'ages'"),
         (SimpleNamespace(cf_examples_list=[]), "at least one query"),
     ],
