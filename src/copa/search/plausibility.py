@@ -1,7 +1,7 @@
 """How plausible a row is: whether it lies among the training rows, or where hardly anyone is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +12,7 @@ from copa._core.representation import short_repr
 from copa._core.threads import one_openmp_thread
 from copa.exceptions import DataError
 from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import ReadColumn, ReadTable
+from copa.schema.columns import Flags, ReadColumn, ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,7 @@ N_NEIGHBOURS = 10
 # not decide. A spread has 17 parts and a level 12, because 12^2 + 12^2 is nearly 17^2: another level is as far away as
 # a spread. All squared distances are whole numbers, so that no sum depends on its order, nor on the processor.
 PARTS, LEVEL, CUT_OFF = 17, 12, 3
+FARTHEST = PARTS * CUT_OFF
 SPREAD_QUANTILES = (0.16, 0.84)  # half of what lies between is a standard deviation of a normal law
 MISSING = 1000  # position of a missing value among the values of a column; the special codes follow it
 ARRAYS = ("rows", "centres", "scales")
@@ -74,18 +75,48 @@ class Plausibility:
         for k, feature in enumerate(schema.features):
             if in_order(feature):
                 centres[k], scales[k] = _centre_and_scale(_numbers(feature, few[feature.name]))
-        return cls(schema, _positions(schema, few, centres, scales), centres, scales)
+        unfilled = cls(schema, np.empty((0, len(schema.features)), dtype=np.int64), centres, scales)
+        return replace(unfilled, rows=unfilled.positions(few))
 
     def scores(self, rows: "pd.DataFrame | ReadTable") -> Array:
         """Return the plausibility of rows, (M,)."""
+        return self.shares(self.positions(rows))
+
+    def positions(self, rows: "pd.DataFrame | ReadTable") -> Indices:
+        """Rows of a table as `Plausibility.rows` has them, (M, n)."""
         table = ReadTable.of(rows)
-        if len(table) == 0:
+        features, columns = self.schema.features, [table[name] for name in self.schema.names]
+        found = np.empty((len(table), len(features)), dtype=np.int64)
+        ordered = np.flatnonzero(self._ordered)
+        numbers = np.empty((len(table), len(ordered)))
+        for place, k in enumerate(ordered.tolist()):
+            numbers[:, place] = _numbers(features[k], columns[k])
+        found[:, ordered] = self.positions_of(ordered, numbers)
+        irregular = np.isnan(numbers)
+        for place in np.flatnonzero(irregular.any(axis=0)).tolist():
+            k, odd = ordered[place], irregular[:, place]
+            found[odd, k] = _irregular(features[k], columns[k])[odd]
+        for k in np.flatnonzero(~self._ordered).tolist():
+            codes = columns[k].codes(features[k])
+            found[:, k] = np.where(codes < 0, MISSING, codes)
+        return found
+
+    def positions_of(self, places: Indices, numbers: Array) -> Indices:
+        """Numbers or ranks (M, K) of the columns at some places (K,) as `rows` has them; NaN where irregular."""
+        parts = np.clip(np.rint(PARTS * (numbers - self.centres[places]) / self.scales[places]), -FARTHEST, FARTHEST)
+        return np.where(np.isnan(parts), MISSING, np.nan_to_num(parts)).astype(np.int64)
+
+    def shares(self, positions: Indices) -> Array:
+        """Plausibility of rows given as `rows` has them, (M,)."""
+        if len(positions) == 0:
             return np.zeros(0)
-        vectors, neighbours = self._vectors(_positions(self.schema, table, self.centres, self.scales)), self._neighbours
+        vectors, offsets = self._vectors(positions)
+        neighbours = self._neighbours
         with one_openmp_thread():
-            found = neighbours.kneighbors(vectors)
-        below = np.searchsorted(self._known, _remoteness(found[0]))
-        return np.asarray(1.0 - below / len(self._known))
+            distances = neighbours.kneighbors(vectors)[0]
+        remoteness = _remoteness(distances) + offsets * distances.shape[1]
+        below = np.searchsorted(self._training_remoteness, remoteness)
+        return np.asarray(1.0 - below / len(self._training_remoteness))
 
     def nearest(self, row: "pd.DataFrame", among: Indices) -> Indices:
         """Positions of training rows, the nearest to a row first.
@@ -97,7 +128,7 @@ class Plausibility:
         among : ndarray of shape (K,)
             Positions of those that are wanted.
         """
-        here = self._vectors(_positions(self.schema, ReadTable.of(row), self.centres, self.scales))
+        here = self._vectors(self.positions(row))[0]
         distances = ((self._training_vectors[among] - here) ** 2).sum(axis=1)
         return np.asarray(among[np.argsort(distances, kind="stable")])
 
@@ -119,13 +150,16 @@ class Plausibility:
         return pd.DataFrame(columns)
 
     @cached_property
-    def _levels(self) -> list[Indices]:
-        """Of every column the positions that are levels and have training rows."""
-        found = []
-        for k, feature in enumerate(self.schema.features):
-            held = np.unique(self.rows[:, k])
-            found.append(held[held >= MISSING] if in_order(feature) else held)
-        return found
+    def _ordered(self) -> Flags:
+        """Columns whose values have distances, (n,)."""
+        return np.array([in_order(feature) for feature in self.schema.features], dtype=np.bool_)
+
+    @cached_property
+    def _levels(self) -> tuple[Indices, Indices]:
+        """Every level that training rows have: its column, and its position there, (J,) both."""
+        is_level = (self.rows >= MISSING) | ~self._ordered
+        levels = [np.unique(self.rows[is_level[:, k], k]) for k in range(self.rows.shape[1])]
+        return np.repeat(np.arange(len(levels)), [len(held) for held in levels]), np.concatenate(levels)
 
     @cached_property
     def _neighbours(self) -> "NearestNeighbors":
@@ -136,23 +170,28 @@ class Plausibility:
 
     @cached_property
     def _training_vectors(self) -> Array:
-        return self._vectors(self.rows)
+        return self._vectors(self.rows)[0]
 
     @cached_property
-    def _known(self) -> Array:
+    def _training_remoteness(self) -> Array:
         """How far each training row is from the others, ascending, (R,)."""
         return np.sort(_remoteness(self._neighbours.kneighbors()[0]))
 
-    def _vectors(self, positions: Indices) -> Array:
-        """Rows as whole numbers whose squared Euclidean distances are those of the rows, (M, d)."""
-        parts = []
-        for k, feature in enumerate(self.schema.features):
-            held, levels = positions[:, [k]], self._levels[k]
-            regular = (held < MISSING) & in_order(feature)
-            taken = held == levels
-            nobodys = ~taken.any(axis=1, keepdims=True) & ~regular
-            parts += [np.where(regular, held, 0), LEVEL * np.hstack([taken, nobodys, regular])]
-        return np.hstack(parts).astype(np.float64)
+    def _vectors(self, positions: Indices) -> tuple[Array, Array]:
+        """Rows as whole numbers (M, d), and offsets (M,).
+
+        The squared distance of a row from a training row is that of their vectors, plus the offset of the row: what
+        its levels that no training row has add to its distance from all of them alike.
+        """
+        columns, levels = self._levels
+        numbers = positions[:, self._ordered]
+        regular = numbers < MISSING
+        taken = positions[:, columns] == levels
+        mixed = np.isin(np.flatnonzero(self._ordered), columns)  # with irregular training rows
+        parts = np.where(regular, numbers, 0), LEVEL * taken, LEVEL * regular[:, mixed]
+        n_nobodys = positions.shape[1] - taken.sum(axis=1) - regular.sum(axis=1)
+        offsets = LEVEL**2 * (n_nobodys + (~regular[:, ~mixed]).sum(axis=1))
+        return np.hstack(parts).astype(np.float64), offsets.astype(np.float64)
 
     def pack(self) -> dict[str, Array]:
         """Arrays of a file, by name."""
@@ -198,28 +237,6 @@ def _centre_and_scale(numbers: Array) -> tuple[float, float]:
     low, high = np.quantile(seen, SPREAD_QUANTILES)
     scale = 0.5 * float(high - low) or float(np.std(seen))
     return float(np.median(seen)), scale if np.isfinite(scale) and scale > 0.0 else 1.0
-
-
-def _positions(schema: FeatureSchema, table: ReadTable, centres: Array, scales: Array) -> Indices:
-    """Rows of a table as `Plausibility.rows` has them, (M, n)."""
-    found = np.full((len(table), len(schema.features)), MISSING, dtype=np.int64)
-    ordered = [k for k, feature in enumerate(schema.features) if in_order(feature)]
-    numbers = np.empty((len(table), len(ordered)))
-    columns = [table[feature.name] for feature in schema.features]
-    for place, k in enumerate(ordered):
-        numbers[:, place] = _numbers(schema.features[k], columns[k])
-    beyond = PARTS * CUT_OFF
-    parts = np.clip(np.rint(PARTS * (numbers - centres[ordered]) / scales[ordered]), -beyond, beyond)
-    irregular = np.isnan(parts)
-    found[:, ordered] = np.where(irregular, MISSING, np.nan_to_num(parts))
-    for place in np.flatnonzero(irregular.any(axis=0)).tolist():
-        k, rows = ordered[place], irregular[:, place]
-        found[rows, k] = _irregular(schema.features[k], columns[k])[rows]
-    for k, feature in enumerate(schema.features):
-        if not in_order(feature):
-            codes = columns[k].codes(feature)
-            found[:, k] = np.where(codes < 0, MISSING, codes)
-    return found
 
 
 def _irregular(feature: Feature, column: ReadColumn) -> Indices:

@@ -255,6 +255,8 @@ class ActionSpace:
 
     def slack_after(self, slack: Array, own: Array, rows: Array) -> Array:
         """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""
+        if not self.schema.rules:
+            return slack
         shares, n = self.problem.rules, len(self.numeric)
         slack = slack - (rows[:, :n] - own[:, :n]) @ shares[:, :n].T
         for f in range(n, len(self.columns)):

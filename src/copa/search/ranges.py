@@ -68,7 +68,7 @@ def read_cells(
     if released:
         ends = _natural_ends(feature, len(own))
     lower, upper = (np.where(stays, typical, end) for end in ends)
-    precision = _precision(column)
+    precision = precision_of(column)
     return Cells(base, *_closed(feature, base, lower, upper, precision=precision), kinds, precision)
 
 
@@ -161,7 +161,7 @@ def _natural_ends(feature: Feature, n: int) -> tuple[Array, Array]:
     return np.full(n, ends["lower"]), np.full(n, ends["upper"])
 
 
-def _precision(column: ReadColumn) -> Any:
+def precision_of(column: ReadColumn) -> Any:
     """Type of a column's numbers where they are of less than double precision, else None."""
     return {"float32": np.float32, "float16": np.float16}.get(str(column.dtype).lower())
 

@@ -52,7 +52,7 @@ def write_rows(
             numbers = rows[flags, f]
             if feature.name in space.edges:
                 numbers = regions.values[owner[flags], as_levels(numbers)]
-            words = spell_numbers(feature, _numbers(feature, numbers), column)
+            words = spell_numbers(feature, written_numbers(feature.step, numbers), column)
         else:
             words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], _replaced(column, flags))
         written[feature.name] = overwritten(column, flags, words)
@@ -77,14 +77,14 @@ def with_numbers(
         flags = column_numbers(column)[0] != numbers[:, f]
         flags &= column.notna().to_numpy(dtype=np.bool_)
         if flags.any():
-            words = spell_numbers(feature, _numbers(feature, numbers[flags, f]), column)
+            words = spell_numbers(feature, written_numbers(feature.step, numbers[flags, f]), column)
             written[feature.name] = overwritten(column, flags, words)
     return written
 
 
-def _numbers(feature: "Feature", values: Array) -> Array:
+def written_numbers(step: float | None, values: Array) -> Array:
     """The values as multiples of the step, exact in decimals."""
-    return values if feature.step is None else multiples(np.rint(values / feature.step), feature.step)
+    return values if step is None else multiples(np.rint(values / step), step)
 
 
 def make_room(space: ActionSpace, table: "pd.DataFrame") -> "pd.DataFrame":

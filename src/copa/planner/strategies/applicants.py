@@ -1,7 +1,6 @@
 """Applicants as a strategy is given them."""
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,34 +9,13 @@ from copa._core.arrays import Array, Indices
 from copa.models.base import Model
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import Regions
-from copa.search.problem import ActionSpace
 from copa.search.regions import read_regions
-from copa.search.rows import make_room, write_rows
+from copa.search.rows import make_room
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from copa.planner.strategies.base import Strategy
-
-
-@dataclass(frozen=True, eq=False)
-class WrittenRows:
-    """Rows of the search as they are written out.
-
-    Attributes
-    ----------
-    space : ActionSpace
-        Knows how plausible they are.
-    table : DataFrame of M rows
-    """
-
-    space: ActionSpace
-    table: "pd.DataFrame"
-
-    @cached_property
-    def plausibility(self) -> Array:
-        """Plausibility of each row, (M,); NaN where it is not known."""
-        return self.space.plausibility_of(self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +41,6 @@ class Applicants:
     regions: Regions
     encoded: Array
     slack: Array
-    _last_written: dict[tuple[bytes, bytes], WrittenRows] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def read(cls, strategy: "Strategy", table: "pd.DataFrame", encoded: Array | None = None) -> "Applicants":
@@ -85,23 +62,6 @@ class Applicants:
         table = self.table.iloc[rows]
         origins = table if self.origins is self.table else self.origins.iloc[rows]
         return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows])
-
-    def write(self, space: ActionSpace, owner: Indices, rows: Array) -> WrittenRows:
-        """Rows (M, F) of the applicants `owner` (M,) as they are written out; those last written are not written again.
-
-        Parameters
-        ----------
-        space : ActionSpace
-        owner : ndarray of shape (M,)
-        rows : ndarray of shape (M, F)
-        """
-        key = owner.tobytes(), rows.tobytes()
-        known = self._last_written.get(key)
-        if known is None or known.space is not space:
-            known = WrittenRows(space, write_rows(space, self.table, self.regions, owner, rows))
-            self._last_written.clear()
-            self._last_written[key] = known
-        return known
 
     def __len__(self) -> int:
         return len(self.encoded)

@@ -13,6 +13,7 @@ from copa._core.arrays import Array, Indices
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.fewer_changes import Easing, Known
+from copa.planner.strategies.plausible import RowPlausibility
 from copa.planner.strategies.samples import Rows, Samples
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, Outcome
@@ -220,9 +221,8 @@ def plausibility_where(
 ) -> Array:
     """Plausibility of the flagged ones of M rows, (M,); NaN for the others, and where nothing is asked of it."""
     shares = np.full(len(flags), np.nan)
-    if request.plausibility > 0.0 and flags.any():
-        some = Rows(rows.owner[flags], rows.values[flags])
-        shares[flags] = space.plausibility_of(some.frame(space, applicants))
+    if request.plausibility > 0.0 and space.plausibility is not None and flags.any():
+        shares[flags] = RowPlausibility.of(space, applicants)(rows.owner[flags], rows.values[flags])
     return shares
 
 

@@ -1,6 +1,7 @@
 """Models that are linear in the columns: plans at a level by the compiled search."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from copa.planner.strategies.obstacles import out_of_reach
 from copa.planner.strategies.option_intervals import find_intervals
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
-from copa.planner.strategies.plausible import plausible_plans
+from copa.planner.strategies.plausible import plausible_plans, training_rows
 from copa.plans.records import Intervals
 from copa.plans.request import PlanRequest
 from copa.schema import FeatureSchema, Violation
@@ -217,11 +218,16 @@ class Linear(Parametric):
             regions = applicants.regions.take(owner)
             points = relaxed_rows(self.space, regions, applicants.encoded[owner], rows)
             slack = self.space.slack_after(applicants.slack[owner], regions.own, rows)
-            accepted = (points[:, None] @ self.model.theta)[:, 0] >= floors[owner]
-            sure = self.parameters.option_guarantees(points) >= reached[owner]
-            return np.asarray(accepted & sure & (slack >= 0.0).all(axis=1))
+            good = ((points[:, None] @ self.model.theta)[:, 0] >= floors[owner]) & (slack >= 0.0).all(axis=1)
+            good[good] = self.parameters.option_guarantees(points[good]) >= reached[owner[good]]
+            return good
 
-        return plausible_plans(self.space, applicants, plans, request, judge)
+        return plausible_plans(self.space, applicants, plans, request, judge, lambda: self._training_rows)
+
+    @cached_property
+    def _training_rows(self) -> Array:
+        """Training rows whose values applicants may take over."""
+        return training_rows(self.space)
 
     def _joint_plans(
         self, applicants: Applicants, plans: FoundPlans, options: Options, request: PlanRequest, run: Execution

@@ -12,6 +12,7 @@ from copa.models.base import Model
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.problem import ActionSpace
 from copa.search.regions import as_written, read_regions
+from copa.search.rows import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,15 +100,11 @@ def write_options(
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
     space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
-    written = applicants.write(space, owner, rows)
-    table = written.table
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
     effort, of_changes = space.effort(regions, rows), _in_table(space, table, space.change_efforts(regions, rows))
     if points is None:
         points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    options = Options(strategy.model, table, owner, points, effort, of_changes, space)
-    if "plausibility" in vars(written):  # known already
-        vars(options)["plausibility"] = written.plausibility
-    return options
+    return Options(strategy.model, table, owner, points, effort, of_changes, space)
 
 
 def read_options(

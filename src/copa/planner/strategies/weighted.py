@@ -1,6 +1,6 @@
 """The paper's weighted objective: relaxed plans by `build_plans`, delivered as the nearest real rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import ClassVar
 
@@ -35,7 +35,7 @@ class Weighted(Linear):
             raise InvalidInputError(
                 "objective='paper' is for models that are linear in the columns, and this one is not; use 'level'"
             )
-        return cls(**vars(strategy))
+        return cls(**{part.name: getattr(strategy, part.name) for part in fields(strategy)})
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Minimise the objective over the relaxed space, and take the real rows nearest to the minimiser."""
