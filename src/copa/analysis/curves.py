@@ -9,7 +9,8 @@ from copa._core.records import segments_by_size
 from copa._core.representation import short_repr
 from copa.bounds import ValidityBounds, bound_plans
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.location_set import LocationSet
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -117,7 +118,7 @@ def radius_curves(
 ) -> list[RadiusCurves]:
     """Curves of plans with the same number of options.
 
-    Of a set that is not `two_sided` only lower bounds are known, and what its `joint_guarantees` say of all options:
+    Of a set of the caller's own only lower bounds are known, and what its `joint_guarantees` say of all options:
     its guarantee need not hold for the opposite of an option.
 
     Parameters
@@ -146,7 +147,7 @@ def radius_curves(
         all_lower[:, r], all_upper[:, r] = bounds.lower, bounds.upper
         scores = at_radius.scores(points)
         each_upper[:, r] = at_radius.upper_limit(scores.means, scores.spreads, scores.reaches)
-        if at_radius.two_sided and hopeless.any():
+        if isinstance(ambiguity, (MomentBall, LocationSet)) and hopeless.any():
             # That no option holds is that all the opposite ones do.
             any_upper[hopeless, r] = 1.0 - _bounds(at_radius, -points[hopeless], n_jobs).lower
     stacked = zip(each, each_upper, any_lower, any_upper, all_lower, all_upper, strict=True)

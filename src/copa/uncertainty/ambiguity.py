@@ -3,8 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from functools import cached_property
-from typing import Any, ClassVar, Self, TypeGuard
+from typing import Any, Self, TypeGuard, final
 
 import numpy as np
 
@@ -14,7 +13,9 @@ from copa._core.representation import short_repr
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
-from copa.uncertainty.score_units import Exponents, Scores, split_digits
+from copa.uncertainty.score_units import Scores
+
+WIDEST_SPAN = 1e100  # of the sizes of parameters: products of theirs with options keep their digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +23,8 @@ class AmbiguitySet(ABC):
     """Distributions of the next parameters theta, around a nominal mean and covariance.
 
     An option x enters only through three numbers: mean and standard deviation of its score theta'x under the nominal
-    moments, and its reach, radius * sqrt(x' drift x), how far the whole radius can move the score. A set is therefore
-    told by two functions, each the inverse of the other:
+    moments, and its reach, radius * sqrt(x' drift x), how far the whole radius can move the score. Two functions, each
+    the inverse of the other, define a set:
 
     - `level_coefficients(level)` gives (b, c) such that the score is positive with a probability of at least `level`,
       under every distribution of the set, if and only if mean - b * std - c * reach >= 0. Both grow with the level;
@@ -33,10 +34,9 @@ class AmbiguitySet(ABC):
       option, and what a certificate recomputes, comes from it.
 
     With these two a set can be planned with, bounded and certified. Bounds of several options together follow from
-    their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them.
-    A set whose guarantee bounds from above too says so (`two_sided`), and so does one that knows where its worst
-    distribution is (`worst_moments`). What is printed beside
-    guarantees says which distributions are meant (`in_words`, `radius_words`).
+    their guarantees (`joint_guarantees`); they hold for every set, and a set that knows better ones overrides them. So
+    does one that has a bound from above (`upper_limit`), or that knows its worst distribution (`worst_moments`).
+    `in_words` and `radius_words` say which distributions are meant; they are printed beside guarantees.
 
     Parameters
     ----------
@@ -78,9 +78,6 @@ class AmbiguitySet(ABC):
 
     __repr__ = short_repr
 
-    has_form: ClassVar[bool] = True
-    """Whether a family may say something of the form of the distributions."""
-
     mean: Array
     cov: Array
     radius: float
@@ -121,6 +118,7 @@ class AmbiguitySet(ABC):
         require_size(mean, "mean", SMALLEST)
         cov = as_symmetric(cov, "cov", mean.size)
         require_size(cov, "cov", largest=LARGEST**2)
+        _require_span(mean, cov)
         if drift is not None:
             drift = as_symmetric(drift, "drift", mean.size)
             require_size(drift, "drift", largest=LARGEST**2)
@@ -173,18 +171,11 @@ class AmbiguitySet(ABC):
         """Return the least probability of a positive score over the set; the arguments broadcast."""
 
     def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
-        """Return the greatest probability of a positive score over the set: one minus the guarantee of its opposite.
+        """Return an upper bound on the probability of a positive score over the set; the arguments broadcast.
 
-        It is 1 for a set that is not `two_sided`.
+        It is 1 unless the set knows better.
         """
-        if self.two_sided:
-            return 1.0 - self.guarantee(np.negative(mean), std, reach)
         return np.ones(np.broadcast_shapes(np.shape(mean), np.shape(std), np.shape(reach)))
-
-    @property
-    def two_sided(self) -> bool:
-        """Whether the guarantee also holds for the opposite of an option, so that it bounds from above as well."""
-        return False
 
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:  # noqa: ARG002
         """Return mean and standard deviation of the score under the worst distribution of the set, None if unknown."""
@@ -242,37 +233,17 @@ class AmbiguitySet(ABC):
         return all_lower, each.max(axis=-1), np.ones(each.shape[:-1])
 
     def scores(self, points: Array) -> Scores:
-        """Moments of the scores of options (..., J, D), each option in its own unit.
-
-        Options and parameters are split into digits and exponents of two, and the exponents of their products are added
-        as integers: relative to its own unit, nothing of an option under- or overflows, and no digit changes.
-        """
-        mean, cov_root, drift_root, radius, units = self._in_units
-        digits, sizes = split_digits(points)
-        sizes = sizes + units
-        exponents = sizes.max(axis=-1)
-        scaled = np.ldexp(digits, sizes - exponents[..., None])
-        moved = scaled * drift_root if drift_root.ndim == 1 else scaled @ drift_root
-        return Scores(scaled @ mean, scaled @ cov_root, radius * moved, exponents)
-
-    @cached_property
-    def _in_units(self) -> tuple[Array, Array, Array, float, Exponents]:
-        """Mean, roots of the covariance and of the drift, each coordinate in a power of two, and digits of the radius.
-
-        The identity as a drift is kept as its diagonal, and the drift's root has the exponent of the radius. The
-        exponents of the units are returned last.
-        """
-        rows = np.eye(self.dimension) if self.drift_root is None else self.drift_root
-        radius, size = split_digits(np.asarray(self.radius))
-        of_mean, of_cov, of_drift = (
-            split_digits(np.abs(a).max(axis=1))[1] for a in (self.mean[:, None], self.cov_root, rows)
-        )
-        units = np.maximum(np.maximum(of_mean, of_cov), of_drift + size)
-        drift_root = np.ldexp((np.ones(self.dimension) if self.drift_root is None else rows).T, size - units).T.copy()
-        cov_root = np.ldexp(self.cov_root.T, -units).T.copy()
-        return np.ldexp(self.mean, -units), cov_root, drift_root, float(radius), units
+        """Moments of the scores of options (..., J, D), each in its own unit."""
+        means, roots = points @ self.mean, points @ self.cov_root
+        reach_roots = self.radius * (points if self.drift_root is None else points @ self.drift_root)
+        sizes = np.maximum(np.abs(roots).max(axis=-1), np.abs(reach_roots).max(axis=-1))
+        exponents = np.frexp(np.maximum(np.abs(means), sizes))[1]
+        means = np.ldexp(means, -exponents)
+        return Scores(means, *(np.ldexp(rows, -exponents[..., None]) for rows in (roots, reach_roots)), exponents)
 
 
+@final
+@dataclass(frozen=True, eq=False)
 class MomentBall(AmbiguitySet):
     """All distributions whose moments are within `radius` of (mean, cov): the paper's Gelbrich ball.
 
@@ -307,20 +278,16 @@ class MomentBall(AmbiguitySet):
 
     __repr__ = short_repr
 
-    @property
-    def in_ball(self) -> bool:
-        """True, unless a subclass has another guarantee."""
-        return is_moment_ball(self)
+    def __init_subclass__(cls) -> None:
+        raise TypeError("MomentBall is final: its bounds are proven for its own guarantee; subclass AmbiguitySet")
 
     @property
-    def two_sided(self) -> bool:
-        """True, unless a subclass has another guarantee."""
-        return is_moment_ball(self)
+    def in_ball(self) -> bool:
+        """True: it is the ball."""
+        return True
 
     def in_words(self) -> str:
         """Say how far the moments may be from the estimated ones."""
-        if not is_moment_ball(self):
-            return super().in_words()
         form = f", and in which {self.laws.in_words}" if self.laws.in_words else ""
         if self.radius == 0.0:
             return f"whose mean and covariance are the estimated ones exactly{form}"
@@ -330,8 +297,6 @@ class MomentBall(AmbiguitySet):
 
     def radius_words(self) -> tuple[str, str] | None:
         """Say that mean and covariance may be off, and in which unit."""
-        if not is_moment_ball(self):
-            return super().radius_words()
         unit = "" if self.drift is None else ", measured in units of the drift between models"
         return "mean and covariance", f" of the estimated ones{unit}"
 
@@ -354,10 +319,12 @@ class MomentBall(AmbiguitySet):
         lower: Array = np.sin(angle) ** 2
         return lower if self.family == "any" else self.laws.level(lower)
 
+    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return one minus the guarantee of the opposite score, whose distributions are in the set as well."""
+        return 1.0 - self.guarantee(np.negative(mean), std, reach)
+
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the point of the disc with the least mean / std; where mean <= reach, the least mean."""
-        if not is_moment_ball(self):
-            return super().worst_moments(mean, std, reach)
         if not mean > reach:
             return mean - reach, std
         angle, length = float(_worst_angle(mean, std, reach)), math.hypot(mean, std)
@@ -384,14 +351,20 @@ def _worst_angle(mean: Any, std: Any, reach: Any) -> Array:
     return np.where(mean > reach, np.maximum(0.0, np.arctan2(mean, std) - tilt), 0.0)
 
 
-def is_moment_ball(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
-    """Whether a set is a moment ball that has the ball's own guarantee."""
-    return isinstance(ambiguity, MomentBall) and type(ambiguity).guarantee is MomentBall.guarantee
-
-
 def is_exact(ambiguity: AmbiguitySet) -> TypeGuard[MomentBall]:
     """Whether a set is the paper's: a moment ball of the family "any", in which the bounds of plans are exact."""
-    return is_moment_ball(ambiguity) and ambiguity.family == "any"
+    return isinstance(ambiguity, MomentBall) and ambiguity.family == "any"
+
+
+def _require_span(mean: Array, cov: Array) -> None:
+    """Raise if parameters, as their means and standard deviations say, differ too much in size to be added."""
+    sizes = np.maximum(np.abs(mean), np.sqrt(np.maximum(np.diag(cov), 0.0)))
+    sizes = np.where(sizes > 0.0, sizes, sizes.max(initial=0.0))
+    if sizes.min() < sizes.max() / WIDEST_SPAN:
+        raise InvalidInputError(
+            f"the parameters must be within a factor of {WIDEST_SPAN:g} of each other, got {sizes.min():g} (coordinate "
+            f"{int(sizes.argmin())}) beside {sizes.max():g} (coordinate {int(sizes.argmax())}); choose other units"
+        )
 
 
 def _equal(one: Any, other: Any) -> bool:

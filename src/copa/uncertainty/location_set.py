@@ -1,7 +1,7 @@
 """The ambiguity set in which only the mean is unknown: the covariance is that of retraining, as estimated."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from copa._core.representation import short_repr
 from copa.uncertainty.ambiguity import AmbiguitySet
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class LocationSet(AmbiguitySet):
     """Distributions with the nominal covariance, whose mean is within `radius` of the nominal one.
@@ -77,20 +78,16 @@ class LocationSet(AmbiguitySet):
             own["simultaneous"] = read_flag(own["simultaneous"], "simultaneous")
         return super().read(mean, cov, radius, drift, family, **own)
 
-    @property
-    def in_ball(self) -> bool:
-        """Whether the radius holds for all scores at once, unless a subclass has another guarantee."""
-        return self.simultaneous and is_location_set(self)
+    def __init_subclass__(cls) -> None:
+        raise TypeError("LocationSet is final: its bounds are proven for its own guarantee; subclass AmbiguitySet")
 
     @property
-    def two_sided(self) -> bool:
-        """True, unless a subclass has another guarantee."""
-        return is_location_set(self)
+    def in_ball(self) -> bool:
+        """Whether the radius holds for all scores at once."""
+        return self.simultaneous
 
     def in_words(self) -> str:
         """Say how far the mean may be from the estimated one."""
-        if not is_location_set(self):
-            return super().in_words()
         form = f", and in which {self.laws.in_words}" if self.laws.in_words else ""
         if self.radius == 0.0:
             return f"whose mean and covariance are the estimated ones exactly{form}"
@@ -104,8 +101,6 @@ class LocationSet(AmbiguitySet):
 
     def radius_words(self) -> tuple[str, str] | None:
         """Say that the mean may be off, and in which unit."""
-        if not is_location_set(self):
-            return super().radius_words()
         if self.drift is None:
             unit = ""
         elif np.array_equal(self.drift, self.cov):
@@ -126,11 +121,10 @@ class LocationSet(AmbiguitySet):
             sine = np.where(room > 0.0, room / length, 0.0)
         return self.laws.level(sine**2)
 
+    def upper_limit(self, mean: Any, std: Any, reach: Any) -> Array:
+        """Return one minus the guarantee of the opposite score, whose distributions are in the set as well."""
+        return 1.0 - self.guarantee(np.negative(mean), std, reach)
+
     def worst_moments(self, mean: float, std: float, reach: float) -> tuple[float, float] | None:
         """Return the least mean, with the standard deviation as it is."""
-        return (mean - reach, std) if is_location_set(self) else super().worst_moments(mean, std, reach)
-
-
-def is_location_set(ambiguity: AmbiguitySet) -> bool:
-    """Whether a set is a location set that has the class's own guarantee."""
-    return isinstance(ambiguity, LocationSet) and type(ambiguity).guarantee is LocationSet.guarantee
+        return mean - reach, std

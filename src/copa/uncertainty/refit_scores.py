@@ -1,7 +1,7 @@
 """The next model as one more of n refits that the search did not go by: guarantees from their scores, n finite."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -65,8 +65,6 @@ class RefitScores(AmbiguitySet):
     """
 
     __repr__ = short_repr
-
-    has_form: ClassVar[bool] = False
 
     reliability: float = 1.0
 

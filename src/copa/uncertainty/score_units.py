@@ -1,4 +1,4 @@
-"""Moments of scores in units of their own: powers of two, in which no product under- or overflows."""
+"""Moments of scores in units of their own: powers of two, in which no square under- or overflows."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,6 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 
 Exponents = npt.NDArray[np.int32]
-NOTHING = -(2**20)  # exponent of zero: below that of any number, and sums of a few still fit
 
 
 class Scores(NamedTuple):
@@ -45,9 +44,3 @@ class Scores(NamedTuple):
         """How far the whole radius can move each score, (..., J)."""
         lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
         return lengths
-
-
-def split_digits(array: Array) -> tuple[Array, Exponents]:
-    """Digits in [0.5, 1) and exponents of two of numbers; zero has the exponent `NOTHING`."""
-    digits, exponents = np.frexp(array)
-    return digits, np.where(digits == 0.0, np.int32(NOTHING), exponents)

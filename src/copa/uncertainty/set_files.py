@@ -25,16 +25,11 @@ KINDS: dict[str, type[AmbiguitySet]] = {
 """Classes that files know, by the name that they have there."""
 
 MOMENTS = ("mean", "cov", "radius", "drift")
-DEFINING = ("guarantee", "joint_guarantees")  # methods without which a subclass is still the set that files know
 
 
 def kind_of(ambiguity: AmbiguitySet) -> str | None:
     """Return the name that files have for the class of a set, None for one that they do not know."""
-    for name, known in KINDS.items():
-        same = all(getattr(type(ambiguity), method) is getattr(known, method) for method in DEFINING)
-        if isinstance(ambiguity, known) and same and _own_fields(type(ambiguity)) == _own_fields(known):
-            return name
-    return None
+    return next((name for name, known in KINDS.items() if type(ambiguity) is known), None)
 
 
 def describe_set(ambiguity: AmbiguitySet) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from copa.bounds import BallCertificate, Certificate, bound_plans, validity_bounds
 from copa.exceptions import CertificateError, InvalidInputError
 from copa.uncertainty.ambiguity import MomentBall
+from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.set_files import pack_set
 from unit.bounds.unimodal import UnimodalMeanSet
 
@@ -71,13 +72,12 @@ def test_a_bad_plan_is_named(bounds):
         found.certificates[0].verify()
 
 
-def test_a_ball_with_another_guarantee_is_not_bounded_as_the_ball():
-    class Unimodal(MomentBall):
-        guarantee = UnimodalMeanSet.guarantee
+@pytest.mark.parametrize("known", [MomentBall, LocationSet])
+def test_the_sets_of_the_library_are_final(known):
+    with pytest.raises(TypeError, match=f"{known.__name__} is final: .* subclass AmbiguitySet"):
 
-    found = bound_plans(Unimodal.read(MEAN, COV, RADIUS), POINTS, OWNER, 4)
-    np.testing.assert_array_equal(found.option_lower, bound_plans(SET, POINTS, OWNER, 4).option_lower)
-    assert type(found.certificates[0]) is Certificate
+        class Other(known):
+            guarantee = UnimodalMeanSet.guarantee
 
 
 @pytest.mark.parametrize("write", [lambda c: c.to_json(), lambda c: pack_set(c.ambiguity)])

@@ -181,18 +181,6 @@ def test_sets_of_other_families_or_other_fields_are_not_the_same():
     assert not one.same_as(MomentBall.read(MEAN, COV, 0.1))
 
 
-def test_a_subclass_with_another_guarantee_is_not_bounded_as_its_parent():
-    class Own(LocationSet):
-        guarantee = UnimodalMeanSet.guarantee
-
-    own = Own.read(MEAN, COV, 0.15, family="gaussian")
-    assert not own.in_ball
-    assert not own.has_worst_case
-    assert "class Own" in own.in_words()
-    found = validity_bounds(POINTS, ambiguity=own)
-    assert (type(found.certificate), float(found.upper)) == (Certificate, 1.0)
-
-
 @pytest.mark.parametrize(
     ("known", "words"),
     [

@@ -80,9 +80,9 @@ def test_the_verifier_does_not_rely_on_what_the_ball_has_checked(matrix, name):
 
 
 def test_scores_in_the_smallest_units_are_not_lost():
-    points, mean, cov = [[0.0, 1e-60]], [1.0, 1e-101], np.diag([1.0, 1e-202])
+    points, mean, cov = [[0.0, 1e-60]], [1.0, 1e-99], np.diag([1.0, 1e-198])
     found = validity_bounds(points, mean, cov, 0.0)
-    score, variance = Fraction(1e-60) * Fraction(1e-101), Fraction(1e-60) ** 2 * Fraction(1e-202)
+    score, variance = Fraction(1e-60) * Fraction(1e-99), Fraction(1e-60) ** 2 * Fraction(1e-198)
     truth = float(score**2 / (score**2 + variance))
     assert found.lower == pytest.approx(truth, abs=1e-9)
     assert found.lower <= truth <= found.lower + found.gap + 1e-15
@@ -96,7 +96,7 @@ def test_scores_in_the_smallest_units_are_not_lost():
 def test_cantellis_bound_of_one_option_is_exact_in_any_units(seed):
     rng = np.random.default_rng([5, seed])
     option, mean, deviations = 10.0 ** rng.uniform(-0.5, 0.5, (3, 4))
-    units = 10.0 ** rng.uniform(-100.0, 100.0, 4)
+    units = 10.0 ** rng.uniform(-49.0, 49.0, 4)
     sizes = 10.0 ** rng.uniform(-59.0, 59.0, 2)
     option = option / units * (sizes[0] / (1.0 / units).max())
     mean, deviations = (part * units * (sizes[1] / units.max()) for part in (mean, deviations))
@@ -130,8 +130,15 @@ def test_bounds_do_not_depend_on_the_units_of_coordinates_and_options(seed):
         assert getattr(proven, name) == pytest.approx(getattr(expected, name), abs=1e-8), name
 
 
+def test_parameters_that_differ_too_much_in_size_are_refused():
+    with pytest.raises(
+        InvalidInputError, match=r"within a factor of 1e\+100 .* got 1e-90 \(coordinate 1\) beside 1e\+20"
+    ):
+        validity_bounds([[1.0, 1.0, 1.0]], [1e20, 0.0, 0.0], np.diag([0.0, 1e-180, 0.0]), 0.0)
+
+
 def test_an_option_out_of_the_verifiers_range_is_named_and_never_trusted():
-    points, mean = np.array([[1e-300, 1e60]]), np.array([1e60, 1e-301])  # terms of 1e-240 and 1e-241
+    points, mean = np.array([[1e-300, 1e60]]), np.array([1e40, 1e-59])  # terms of 1e-260 and 10
     found = validity_bounds(points, mean, np.zeros((2, 2)), 0.0)
     assert found.option_lower[0] == 1.0
     with pytest.raises(

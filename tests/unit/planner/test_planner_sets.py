@@ -9,26 +9,10 @@ from copa.uncertainty.location_set import LocationSet
 from unit.planner import loans
 
 
-class Unimodal(MomentBall):
-    """A ball of unimodal scores, as a class of its own."""
-
-    @classmethod
-    def read(cls, mean, cov, radius, drift=None, family="unimodal", **own):
-        return super().read(mean, cov, radius, drift, family, **own)
-
-
-class OneAtATime(LocationSet):
-    """A confidence in each score, as a class of its own."""
-
-    @classmethod
-    def read(cls, mean, cov, radius, drift=None, family="unimodal", **own):
-        return super().read(mean, cov, radius, drift, family, **({"simultaneous": False} | own))
-
-
-@pytest.fixture(scope="module", params=[Unimodal, LocationSet, OneAtATime])
+@pytest.fixture(scope="module", params=[MomentBall, LocationSet])
 def made(request, planner, model):
     known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "guarantee": 0.8}
-    return loans.planner(model, ambiguity=request.param, **known)
+    return loans.planner(model, ambiguity=request.param, family="unimodal", **known)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ from copa.plans import Change, PlanBatch
 from copa.plans.card import STATUS_SIGNS
 from copa.plans.wording import MEANINGS, WITH_OPTIONS, as_asked, change_words
 from copa.schema import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import MomentBall
-from unit.bounds.unimodal import UnimodalMeanSet
 from unit.plans.plan_batches import SOURCE, german_batch
 
 SCHEMA = FeatureSchema(
@@ -213,13 +211,6 @@ def test_another_set_than_the_ball_says_its_own_assumption(unimodal_plans):
     for text in (plan.explain(), plan.explain(1), plan._repr_html_()):
         assert "mean and covariance are within" not in text
         assert "a distribution of the class UnimodalMeanSet, around the estimated mean and covariance, radius" in text
-
-
-def test_a_ball_with_another_guarantee_is_no_moment_ball_in_words_either():
-    class Unimodal(MomentBall):
-        guarantee = UnimodalMeanSet.guarantee
-
-    assert Unimodal.read([0.0], [[1.0]], 0.1).in_words().startswith("of the class Unimodal, around")
 
 
 def test_an_assumed_covariance_is_called_one():

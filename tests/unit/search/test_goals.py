@@ -92,7 +92,9 @@ def test_coefficients_have_unit_length_and_are_zero_without_a_level():
 
 @pytest.mark.parametrize("returned", [(np.nan, 1.0), (np.inf, 1.0), (-1.0, 1.0), (1.0,), None, "ab", (1.0, True)])
 def test_coefficients_that_the_compiled_search_could_not_use_are_refused_by_name(returned):
-    class Odd(MomentBall):
+    class Odd(AmbiguitySet):
+        guarantee = MomentBall.guarantee
+
         def level_coefficients(self, level):  # noqa: ARG002 - the signature of a set
             return returned
 

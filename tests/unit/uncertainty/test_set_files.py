@@ -35,33 +35,18 @@ def test_a_location_set_says_what_it_is():
     assert pack_set(known)[0] == {"kind": "location", "family": "unimodal", "simultaneous": False}
 
 
-def test_a_subclass_that_changes_nothing_is_its_parent_and_one_that_does_is_not_known():
-    class Renamed(MomentBall):
-        pass
-
-    class Other(LocationSet):
-        guarantee = UnimodalMeanSet.guarantee
-
-    class Joint(LocationSet):
-        def joint_guarantees(self, each, points):
-            return super().joint_guarantees(each, points)
-
-    @dataclass(frozen=True, eq=False)
-    class More(MomentBall):
-        factor: float = 1.0
-
-    assert kind_of(Renamed.read(MEAN, COV, 0.2)) == "ball"
-    for unknown in (Other, Joint, More, UnimodalMeanSet):
-        known = unknown.read(MEAN, COV, 0.2)
-        assert kind_of(known) is None
-        assert describe_set(known) == {}
-        with pytest.raises(InvalidInputError, match=f"only, and this is a {unknown.__name__}"):
-            pack_set(known)
+def test_a_set_of_the_callers_own_is_not_known():
+    known = UnimodalMeanSet.read(MEAN, COV, 0.2)
+    assert kind_of(known) is None
+    assert describe_set(known) == {}
+    with pytest.raises(InvalidInputError, match="only, and this is a UnimodalMeanSet"):
+        pack_set(known)
 
 
 def test_fields_of_a_class_of_its_own_are_kept(monkeypatch):
     @dataclass(frozen=True, eq=False)
-    class Scores(LocationSet):
+    class Scores(UnimodalMeanSet):
+        simultaneous: bool = True
         refits: np.ndarray | None = None
 
     monkeypatch.setitem(set_files.KINDS, "scores", Scores)

@@ -9,6 +9,7 @@ from copa.planner.strategies.options import Options
 from copa.plans.request import PlanRequest
 from copa.plans.wording import OBSTACLE, WHOM
 from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.refit_scores import RefitScores
 
 
 def out_of_reach(request: PlanRequest, highest: float) -> str:
@@ -39,7 +40,7 @@ def obstacles(ambiguity: AmbiguitySet, options: Options, n_applicants: int, requ
     others = {}
     if ambiguity.radius > 0.0:
         others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
-    if ambiguity.has_form and ambiguity.family != "gaussian":
+    if not isinstance(ambiguity, RefitScores) and ambiguity.family != "gaussian":
         others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
     words: list[list[str]] = [[] for _ in range(n_applicants)]
     today = np.zeros(n_applicants)  # where one option reaches the level already, its radius is not what is in the way
