@@ -103,7 +103,7 @@ bench: $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
 reproduce: $(VENV)/.bench
-	$(ONE_THREAD) $(BIN)/python -m reproduction --protocol both --dice 10 --docs docs/reproduction.md
+	$(ONE_THREAD) $(BIN)/python -m reproduction --protocol both --dice 10 --docs reproduction/RESULTS.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

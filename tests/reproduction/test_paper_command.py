@@ -83,7 +83,7 @@ def test_the_remaining_experiments_make_their_sections(app, tmp_path, shared):
 
 
 def test_the_page_in_the_docs_says_how_it_was_made_as_the_generator_does(session):
-    page = Path(__file__).parents[2] / "docs" / "reproduction.md"
+    page = Path(__file__).parents[2] / "reproduction" / "RESULTS.md"
     intro = about_section(session, ("paper",)).body[0]
     assert "`make reproduce`" in intro
     assert intro in page.read_text(encoding="utf-8").splitlines()
