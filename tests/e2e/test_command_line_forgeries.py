@@ -191,21 +191,7 @@ def test_applicants_who_are_declined_do_not_become_valid_by_a_word(proofs, bundl
 
 def emptied(batch):
     """The fields of a batch that has lost its options."""
-    per_option = (
-        "owner",
-        "effort",
-        "accepted",
-        "option_lower",
-        "option_weights",
-        "points",
-        "plausibility",
-        "change_effort",
-        "expected_rate",
-        "at_least",
-        "at_most",
-        "interval_level",
-    )
-    fields = {name: getattr(batch, name)[:0] for name in per_option}
+    fields = {name: getattr(batch, name)[:0] for name in batch.names("option") if name != "options"}
     return fields | {"status": np.array(["already_valid"]), "message": np.array([""])}
 
 
