@@ -156,7 +156,6 @@ def test_names_that_look_like_markup_are_shown_as_they_are(page, asker):
         choose(page, name)
         assert find(page, "#name")[0].get_attribute("textContent") == f"Applicant {name}"
     settled(page, lambda: click(page, f"{named('debt')} > button"))
-    page.execute_script("document.getElementById('keep').click()")
     settled(page, lambda: enter(page, "#level", "0.7"))
     click(page, "#tab-validators")
     until(page, "document.querySelector('table.texts')")
@@ -199,29 +198,6 @@ def test_an_answer_that_comes_too_late_is_not_shown(page, asker):
     asked = {"applicants": [row], "guarantee": 0.7, "horizon": 1, "n_options": 3}
     assert page.execute_script(SHOWN) == asker.expected(asked)
     assert page.execute_script("return window.signals.map((it) => it.aborted)") == [True, False]
-
-
-def test_two_plans_stand_side_by_side(page, asker):
-    body = choose(page, PERSON)
-    click(page, "#keep")
-    settled(page, lambda: click(page, ".copa-card .wish > button"))
-    then, now = (asker.expected(it)["cards"] for it in (body, page.execute_script("return window.bodies.at(-1)")))
-    rows = page.execute_script("""
-        const cells = (row) => Array.from(row.children).map((it) => it.innerText);
-        return Array.from(document.querySelectorAll(".compare tbody tr")).map(cells).filter((row) => row.length > 1);
-    """)
-    told = {name.removesuffix(" differs"): (kept, current) for name, kept, current in rows}
-    assert told["options"] == (str(len(then)), str(len(now)))
-    efforts = [min((card["head"][1].split()[1] for card in cards), key=float) for cards in (then, now)]
-    assert told["least effort"] == tuple(efforts)
-    assert told["wishes"][0] == "none"
-    assert told["wishes"][1].endswith("stays as it is")
-    for k, cards in enumerate((then, now)):
-        for number, card in enumerate(cards, 1):
-            for title, values, *_ in card["changes"]:
-                assert f"option {number}: {values.split(' → ')[1]}" in told[title][k].split("\n")
-    click(page, "#forget-kept")
-    assert not find(page, "#comparison")[0].is_displayed()
 
 
 def test_the_letter_is_the_services_and_is_printed(page, asker):
@@ -308,8 +284,7 @@ def test_everything_can_be_done_from_the_keyboard(page):
     press(Keys.ENTER)
     press(Keys.TAB)
     assert "max_change" in settled(page, lambda: press(Keys.ENTER))
-    page.execute_script("document.getElementById('keep').focus()")
-    press(Keys.ENTER)
+    page.execute_script("document.getElementById('name').focus()")
     tab_to("it.id === 'letter-button'")
     press(Keys.ENTER)
     until(page, "!document.getElementById('print-letter').disabled")
@@ -350,10 +325,9 @@ def _states(page):
         click(page, "#unfold")
     page.execute_script("document.querySelectorAll('.wish details').forEach((it) => { it.open = true; })")
     yield "people and wishes"
-    click(page, "#keep")
     settled(page, lambda: click(page, ".copa-card .wish > button"))
     page.execute_script("document.getElementById('rests').open = true")
-    yield "compared"
+    yield "a wish"
     click(page, "#letter-button")
     until(page, "!document.getElementById('print-letter').disabled")
     yield "letter"

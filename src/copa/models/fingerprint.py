@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from copa._core.arrays import Array
 from copa._core.threads import one_blas_thread
+from copa.exceptions import InvalidInputError
 from copa.models.base import Model
 from copa.models.linear import LinearModel
 
@@ -94,6 +95,14 @@ class Fingerprint:
         if same:
             self.digest = digest  # which is compared faster
         return same
+
+    def require_current(self) -> None:
+        """Raise where the model is not the same as when this was taken."""
+        if not self.is_current():
+            raise InvalidInputError(
+                "the model was fitted again after the planner was, and what the planner knows is about the model as it "
+                "was before; call fit(X, y) of the planner with the model's new training data"
+            )
 
 
 def _digest(model: Model) -> bytes | None:

@@ -2,7 +2,7 @@
 
 import warnings
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
 from copa._core.words import require_known
 from copa.bounds.ball_problem import KERNELS as BOUNDING
-from copa.exceptions import BlackBoxWarning, InvalidInputError
+from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
@@ -34,7 +34,7 @@ from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
-from copa.plans import Plan, PlanBatch, PlanRequest
+from copa.plans import PlanBatch, PlanRequest
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table, with_named_columns
 from copa.search.accepted import accepted_row
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from copa._core.archive import Budget
     from copa.analysis.backtest import Backtest
-    from copa.report.letters import Letter
     from copa.search.cost import Cost
 
 # Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
@@ -484,32 +483,6 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         with showing(self.progress):
             return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
 
-    def letter(self, plan: Plan, **settings: Any) -> "Letter":
-        """Write a letter to a declined applicant: the decision, its principal reasons, the options, what is promised.
-
-        Every number in it is checked against the plan before it is returned. A reason that looks like a protected
-        attribute is given with a `ProtectedReasonWarning`. Options of a fragile plan are left out, with a
-        `FragilePlanWarning`, unless `include_fragile=True` asks for them.
-
-        Parameters
-        ----------
-        plan : Plan
-            A plan that this planner has made or audited.
-        **settings : object
-            What the sender says: `sender`, `contact`, `valid_until`, `date`, `fields`, `template`,
-            `without_protected` and `include_fragile` of `copa.report.letters.LetterSettings`.
-
-        Returns
-        -------
-        Letter
-        """
-        from copa.report.letters.letter import LetterSettings
-        from copa.report.letters.writer import write_letter
-
-        known = [entry.name for entry in fields(LetterSettings)]
-        require_known(settings, known, "setting of letters")
-        return write_letter(self._current(), plan, LetterSettings(**settings))
-
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
 
@@ -599,11 +572,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _current(self) -> Strategy:
         """Return the fitted state, if the model is still the one that it is about."""
         fitted = self._fitted()
-        if not self.fingerprint_.is_current():
-            raise InvalidInputError(
-                "the model was fitted again after the planner was, and what the planner knows is about the model as it "
-                "was before; call fit(X, y) of the planner with the model's new training data"
-            )
+        self.fingerprint_.require_current()
         return fitted
 
     @property

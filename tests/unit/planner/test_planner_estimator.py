@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import copa
 from copa.exceptions import DataError, InvalidInputError
+from copa.report.letters import write_letter
 from unit.planner import loans
 
 
@@ -276,7 +277,7 @@ def test_a_model_that_was_fitted_again_in_place_is_refused(classifier, declined,
         lambda: planner.plan(people),
         lambda: planner.audit(batch),
         lambda: planner.correct(batch),
-        lambda: planner.letter(batch[0]),
+        lambda: write_letter(planner, batch[0]),
         lambda: planner.save(tmp_path / "other.copa"),
         lambda: loaded.plan(people),
         lambda: asking.plan(people),

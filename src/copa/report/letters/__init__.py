@@ -2,6 +2,6 @@
 
 from copa.report.letters.letter import Letter, LetterSettings
 from copa.report.letters.numbers import check_numbers
-from copa.report.letters.writer import LetterWriter
+from copa.report.letters.writer import LetterWriter, write_letter
 
-__all__ = ["Letter", "LetterSettings", "LetterWriter", "check_numbers"]
+__all__ = ["Letter", "LetterSettings", "LetterWriter", "check_numbers", "write_letter"]

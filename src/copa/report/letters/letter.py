@@ -135,13 +135,14 @@ class Letter:
     --------
     >>> import copa
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.report.letters import write_letter
     >>> data = copa.datasets.load_german()
     >>> numbers = data.features[["duration", "amount"]]
     >>> model = LogisticRegression(max_iter=500).fit(numbers, data.favourable)
     >>> schema = copa.FeatureSchema([data.schema["duration"], data.schema["amount"]])
     >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, n_models=50)
     >>> plan = planner.fit(numbers, data.favourable).plan(numbers[~model.predict(numbers)].head(1))[0]
-    >>> letter = planner.letter(plan, sender="Example Bank")
+    >>> letter = write_letter(planner, plan, sender="Example Bank")
     >>> [reason.column for reason in letter.told]
     ['duration', 'amount']
     """

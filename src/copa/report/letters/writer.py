@@ -2,11 +2,12 @@
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.words import ERROR, TIME_LIMIT, counted, listed
+from copa._core.words import ERROR, TIME_LIMIT, counted, listed, require_known, shown
 from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
 from copa.analysis.totals import accepted_today
 from copa.exceptions import FragilePlanWarning, InvalidInputError, ProtectedReasonWarning
@@ -18,6 +19,7 @@ from copa.report.letters.template import Template, as_plain_text
 from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
     from copa.planner.strategies.base import Strategy
 
 ACCEPTED, UNREADABLE, UNFINISHED = "accepted", "unreadable", "unfinished"
@@ -119,10 +121,47 @@ class LetterWriter:
         return Letter(plan.label, text, html, tuple(told), protected, reasons, fragile_left_out)
 
 
-def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Letter:
-    """Write the letter of one plan; warn where it gives a protected attribute as a reason, or leaves options out."""
+def write_letter(planner: "RecoursePlanner", plan: Plan, **settings: Any) -> Letter:
+    """Write a letter to a declined applicant: the decision, its principal reasons, the options, what is promised.
+
+    Every number in it is checked against the plan before it is returned. A reason that looks like a protected
+    attribute is given with a `ProtectedReasonWarning`. Options of a fragile plan are left out, with a
+    `FragilePlanWarning`, unless `include_fragile=True` asks for them.
+
+    Parameters
+    ----------
+    planner : RecoursePlanner
+        The one that made the plan, or audited it.
+    plan : Plan
+    **settings : object
+        What the sender says: the parameters of `LetterSettings`.
+
+    Returns
+    -------
+    Letter
+
+    Examples
+    --------
+    >>> import copa
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from copa.report.letters import write_letter
+    >>> data = copa.datasets.load_german()
+    >>> numbers = data.features[["duration", "amount"]]
+    >>> model = LogisticRegression(max_iter=500).fit(numbers, data.favourable)
+    >>> schema = copa.FeatureSchema([data.schema["duration"], data.schema["amount"]])
+    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, n_models=50)
+    >>> plan = planner.fit(numbers, data.favourable).plan(numbers[~model.predict(numbers)].head(1))[0]
+    >>> letter = write_letter(planner, plan, sender="Example Bank")
+    >>> [reason.column for reason in letter.told]
+    ['duration', 'amount']
+    """
+    if not hasattr(planner, "fitted_"):
+        raise InvalidInputError(f"planner must be a fitted RecoursePlanner, got {shown(planner)}")
+    require_known(settings, [entry.name for entry in fields(LetterSettings)], "setting of letters")
+    planner.fingerprint_.require_current()
+    writer = LetterWriter(planner.fitted_, LetterSettings(**settings))
     alone: PlanBatch = plan.batch[plan.row : plan.row + 1]  # type: ignore[assignment]  # a plan is of such a batch
-    found = next(iter(LetterWriter(fitted, settings).write(alone)))
+    found = next(writer.write(alone))
     if isinstance(found, str):
         raise InvalidInputError(f"applicant {as_text(plan.label)}: {WHY_NONE[found].format(plan.message)}")
     if found.protected:
@@ -131,14 +170,14 @@ def write_letter(fitted: "Strategy", plan: Plan, settings: LetterSettings) -> Le
             f"{listed(found.protected)}. Whether the model may use it, and what a letter must say of it, is for you "
             "to find out; without_protected=True leaves it out",
             ProtectedReasonWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
     if found.fragile_left_out:
         warnings.warn(
             f"the plan of applicant {as_text(plan.label)} is fragile: {counted(found.fragile_left_out, 'option')} "
             "left out of the letter; include_fragile=True offers them",
             FragilePlanWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
     return found
 

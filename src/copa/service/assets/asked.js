@@ -48,11 +48,4 @@ export class Asked {
     find(name + "-shown").textContent = String(value);
     find(name + "-words").textContent = words;
   }
-
-  // What is asked for, in words, for a plan that is kept.
-  words() {
-    const { level, horizon, options } = this.store.asked;
-    const parts = ["level " + level, "up to " + counted(options, "option")];
-    return (horizon === null ? parts : [...parts, counted(horizon, "retraining")]).join(", ");
-  }
 }

@@ -134,10 +134,3 @@ function rangeWords(feature) {
   }
   return range;
 }
-
-// A value of a column, as the form shows it.
-export function valueWords(feature, value) {
-  if (value === null || value === undefined) { return "not stated"; }
-  const level = (feature.values || []).find((it) => it.value === value);
-  return level ? level.label : [String(value), feature.unit].join(" ").trim();
-}

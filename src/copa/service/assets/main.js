@@ -1,7 +1,6 @@
 // The explorer: an applicant's values in, a plan as cards out, and wishes that change it at once.
 import { get, post } from "./api.js";
 import { Asked } from "./asked.js";
-import { Comparison } from "./compare.js";
 import { announce, find, make } from "./dom.js";
 import { Form } from "./form.js";
 import { LetterDialog } from "./letter.js";
@@ -10,13 +9,13 @@ import { Planning } from "./planning.js";
 import { resources } from "./resources.js";
 import { Store } from "./store.js";
 import { Views } from "./views.js";
-import { drawChips, wishControls, wishWords } from "./wishes.js";
+import { drawChips, wishControls } from "./wishes.js";
 
 const UNREADABLE = { sign: "✕ error", is_calm: false, cards: [], whole: [], ranges: "", rates: "" };
 const NO_LETTER = ["already_valid", "error", "time_limit"];
 
 const store = new Store(), form = new Form(store), cardActions = resources.map((it) => it.cardAction).filter(Boolean);
-let asked = null, comparison = null, planning = null;
+let planning = null;
 let current = null; // the plan on the page: its request, the service's answer and what is drawn
 
 document.documentElement.classList.add("js");
@@ -86,7 +85,6 @@ function head(title, view, beside) {
   find("assumption").textContent = beside.assumption;
   find("rests").hidden = !beside.assumption;
   find("letter-button").disabled = current === null || NO_LETTER.includes(view.status);
-  find("keep").disabled = !view.cards.length;
 }
 
 function shown(answer, request) {
@@ -94,14 +92,13 @@ function shown(answer, request) {
   form.clearErrors();
   showProblem("");
   const view = viewOf(entry), some = view.cards.length > 0;
-  current = { request, entry, view, title, label: store.label, asked: answer.asked, words: asked.words(), wishes: wishWords(store) };
+  current = { request, entry, title, label: store.label, asked: answer.asked };
   head(title, view, {
     promise: some ? entry.card.promise.join(" ") : "",
     effort: some ? entry.card.effort : "",
     assumption: view.status === "error" ? "" : answer.assumptions.in_words,
   });
   drawPlan(view);
-  comparison.draw(current);
   announce(summary(view));
 }
 
@@ -117,7 +114,6 @@ function failed(error) {
   showProblem(said.words);
   head(store.title(), { sign: "", status: "error", cards: [] }, { promise: "", effort: "", assumption: "" });
   find("plan").replaceChildren();
-  comparison.draw(null);
   announce(said.words);
 }
 
@@ -147,7 +143,6 @@ function listen() {
   find("to-plan").addEventListener("click", showResult);
   find("form").addEventListener("submit", (event) => event.preventDefault());
   find("forget").addEventListener("click", () => { store.forgetWishes(); find("name").focus(); });
-  find("keep").addEventListener("click", () => comparison.keep(current));
   find("retry").addEventListener("click", () => { plan(0); find("name").focus(); });
   find("print").addEventListener("click", () => window.print());
   window.addEventListener("beforeprint", () => { find("rests").open = true; }); // what guarantees rest on is printed too
@@ -155,13 +150,12 @@ function listen() {
 
 async function start() {
   const views = new Views(store), letter = new LetterDialog(store);
-  comparison = new Comparison(store);
   planning = new Planning({ ask: (body, signal) => post("v1/plan", { ...body, cards: true }, signal), shown, failed, busy });
   find("letter-button").addEventListener("click", () => letter.open(current, current.label || ""));
   try {
     const [schema, model, example] = await Promise.all([get("v1/schema"), get("v1/model"), get("explorer/example")]);
     store.schema = schema.columns;
-    asked = new Asked(store, model);
+    new Asked(store, model); // listens to the store from now on
     form.draw();
     listen();
     const fillIn = () => store.setRow(example.row, { isExample: true });

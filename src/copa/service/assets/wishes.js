@@ -91,8 +91,6 @@ function wordsOf(store) {
   ].map(([words, undo]) => [words.trim(), undo]);
 }
 
-export const wishWords = (store) => wordsOf(store).map(([words]) => words);
-
 export function drawChips(store) {
   const wishes = wordsOf(store), list = find("chips");
   const had = list.contains(document.activeElement);

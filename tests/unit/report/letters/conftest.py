@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from copa.exceptions import ProtectedReasonWarning
-from copa.report.letters import LetterSettings, LetterWriter
+from copa.report.letters import LetterSettings, LetterWriter, write_letter
 
 SENDER = {"sender": "Example Bank, Market Street 12", "contact": "help@example.org", "date": "2999-01-05"}
 
@@ -33,6 +33,6 @@ def written(bank):
     def write(plan, planner=bank, **more):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ProtectedReasonWarning)
-            return planner.letter(plan, **SENDER | more)
+            return write_letter(planner, plan, **SENDER | more)
 
     return write

@@ -20,7 +20,7 @@ from copa.analysis.reasons import Reason
 from copa.exceptions import FragilePlanWarning, ProtectedReasonWarning
 from copa.plans import Change
 from copa.plans.request import PlanBasis
-from copa.report.letters import Letter, LetterSettings, LetterWriter
+from copa.report.letters import Letter, LetterSettings, LetterWriter, write_letter
 from copa.report.letters.facts import cell_words, chance, letter_facts, out_of, target_words, tenths
 from copa.report.letters.template import Template
 from copa.schema import Feature, FeatureSchema
@@ -183,9 +183,9 @@ def test_who_is_accepted_cannot_be_read_or_was_not_reached_gets_none(bank):
     assert [type(found).__name__ for found in LetterWriter(bank.fitted_).write(batch)] == ["str", "str", "Letter"]
     assert list(LetterWriter(bank.fitted_).write(batch))[:2] == ["accepted", "unreadable"]
     with pytest.raises(InvalidInputError, match="the model accepts this applicant"):
-        bank.letter(batch[0])
+        write_letter(bank, batch[0])
     with pytest.raises(InvalidInputError, match=r"cannot be used: .*income.*much"):
-        bank.letter(batch[1])
+        write_letter(bank, batch[1])
     late = replace(batch[2:], status=np.array(["time_limit"]))
     assert list(LetterWriter(bank.fitted_).write(late)) == ["unfinished"]
 
@@ -206,7 +206,7 @@ def test_options_made_elsewhere_are_offered_only_where_model_and_schema_allow(ba
 def test_plans_of_another_planner_are_refused(bank, full_plan):
     other = loans.planner(bank.model, radius=0.5, n_models=20)
     with pytest.raises(InvalidInputError, match="these plans are not of this planner"):
-        other.letter(full_plan)
+        write_letter(other, full_plan)
 
 
 def test_an_option_that_the_model_refuses_now_stops_the_letter(bank, full_plan):
@@ -214,7 +214,7 @@ def test_an_option_that_the_model_refuses_now_stops_the_letter(bank, full_plan):
     options.iloc[full_plan.own_rows.start] = full_plan.factual.iloc[0].to_numpy()
     forged = replace(full_plan.batch, options=options)[full_plan.row]
     with pytest.raises(InvalidInputError, match="options that the model or the schema refuses"):
-        bank.letter(forged)
+        write_letter(bank, forged)
 
 
 def test_protected_reasons_are_never_given_silently(bank, letters, loan_plans):
@@ -224,8 +224,8 @@ def test_protected_reasons_are_never_given_silently(bank, letters, loan_plans):
     for letter in letters:
         assert ("age" in letter.protected) == ("Age:" in letter.text)
     with pytest.warns(ProtectedReasonWarning, match="protected attribute: 'age'"):
-        bank.letter(loan_plans[aged])
-    quiet = bank.letter(loan_plans[aged], without_protected=True)
+        write_letter(bank, loan_plans[aged])
+    quiet = write_letter(bank, loan_plans[aged], without_protected=True)
     assert "Age:" not in quiet.text
     assert quiet.protected == ()
     assert [r.column for r in quiet.told] == [r.column for r in letters[aged].told if r.column != "age"]  # no others
@@ -254,10 +254,10 @@ def test_hostile_cells_labels_titles_and_fields_stay_text():
     planner.fit(table, y)
     people = table[~model.predict(table)].drop_duplicates("why").set_axis([f"p{k}{e}" for k, e in enumerate(EVIL)])
     plans = planner.plan(people)
-    assert any("{{ 7*7 }}: " in planner.letter(plan, include_fragile=True).text for plan in plans)
+    assert any("{{ 7*7 }}: " in write_letter(planner, plan, include_fragile=True).text for plan in plans)
     for plan in plans:
         said = {"sender": "\u202e[option 1] <b>", "contact": "# x\n- y"}
-        letter = planner.letter(plan, **said, include_fragile=True)
+        letter = write_letter(planner, plan, **said, include_fragile=True)
         page = Said(letter.html)
         assert not {"script", "b"} & {tag for tag, _ in page.tags}
         assert sum("data-option" in attributes for _, attributes in page.tags) == plan.n_options
@@ -307,7 +307,7 @@ def test_ranges_are_said_with_their_unit():
 )
 def test_bad_settings_are_refused(bank, full_plan, given, message):
     with pytest.raises(InvalidInputError, match=message):
-        bank.letter(full_plan, **given)
+        write_letter(bank, full_plan, **given)
 
 
 def test_the_day_of_a_letter_is_that_of_promises_in_any_time_zone(monkeypatch):
@@ -332,11 +332,11 @@ def test_options_of_a_fragile_plan_are_offered_only_when_they_are_asked_for(bank
     alone = full_plan.batch[full_plan.row : full_plan.row + 1]
     fragile = replace(alone, status=np.array(["fragile"]))[0]
     with pytest.warns(FragilePlanWarning, match="3 options left out of the letter"):
-        letter = bank.letter(fragile, without_protected=True)
+        letter = write_letter(bank, fragile, without_protected=True)
     assert letter.fragile_left_out == 3
     assert "no option to offer you that we could stand by" in said(letter)
     assert "Option 1" not in letter.text
-    letter = bank.letter(fragile, without_protected=True, include_fragile=True)
+    letter = write_letter(bank, fragile, without_protected=True, include_fragile=True)
     assert (letter.fragile_left_out, "Option 3" in letter.text) == (0, True)
 
 
