@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices, as_floats
-from copa._core.records import ArrayRecord
 from copa.exceptions import InvalidInputError
 
 
 @dataclass(frozen=True, eq=False)
-class Box(ArrayRecord):
+class Box:
     """Free coordinates and bounds of N applicants or plans in D dimensions.
 
     Attributes
@@ -24,8 +23,6 @@ class Box(ArrayRecord):
     messages : list of str
         What is wrong with the bounds of each of the N, "" where nothing is.
     """
-
-    shared = ("free",)
 
     free: Indices
     lower: Array
@@ -72,6 +69,11 @@ class Box(ArrayRecord):
             if alike or of_plans:
                 raise InvalidInputError(messages[n])
         return cls(np.flatnonzero(~held), low, high, messages)
+
+    def take(self, rows: slice | Indices) -> "Box":
+        """Return the bounds of some of the rows."""
+        messages = np.array(self.messages, dtype=object)[rows].tolist()
+        return Box(self.free, self.lower[rows], self.upper[rows], messages)
 
     def inside(self, plans: Array) -> npt.NDArray[np.bool_]:
         """Which options of plans (N, J, D) are in their box, (N, J)."""
