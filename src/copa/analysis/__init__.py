@@ -1,1 +1,1 @@
-"""What plans and batches show when they are looked at together: metrics, curves, frontiers, groups, attribution."""
+"""Plans looked at together: backtests, metrics, curves, frontiers, groups, attributions, reasons."""

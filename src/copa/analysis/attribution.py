@@ -1,4 +1,4 @@
-"""What breaks a plan first: how the score of an option falls, column by column, in its worst case, and in words."""
+"""Attribution of the worst case: how the score of the option that breaks first falls, column by column."""
 
 import math
 from dataclasses import dataclass
@@ -94,12 +94,12 @@ class Attribution:
 
     @property
     def change(self) -> Array:
-        """What the worst case takes from each share (negative) or adds to it, (C,)."""
+        """Change of each share in the worst case, (C,); negative where it takes from it."""
         return self.broken - self.today
 
     @property
     def is_column(self) -> Flags:
-        """Whether each part is a column, (C,)."""
+        """Parts that are columns, (C,)."""
         return np.array([column is not None for column in self.columns])
 
     def first_words(self) -> str:
@@ -234,13 +234,13 @@ class Attributor:
 
     @property
     def reference(self) -> str:
-        """What the row is in words whose score the shares of the columns are added to."""
+        """Name of the row whose score the shares of the columns are added to."""
         known = self._knows_columns and self._centre[1:].any()
         return "an average applicant of the training data" if known else "a row whose encoded columns are 0"
 
     @property
     def comparison(self) -> str:
-        """What the causes and the probabilities of all attributions are to be read against, in two sentences."""
+        """Say what the causes and the probabilities of all attributions are compared with, in two sentences."""
         return (
             f"What a model counts, gives or rates is said in comparison with {self.reference}. A probability of "
             "refusal is an upper bound: the worst case that the assumption allows, for this option alone."
@@ -312,7 +312,7 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
 
 
 def _shares(parts: list[Part], point: Array, centre: Array, parameters: Array) -> Array:
-    """What the coordinates of each part add beyond the average row; the intercept's part has that row's own score."""
+    """Return what each part adds beyond the average row; the intercept's part has the score of that row."""
     beyond = (point - centre) * parameters
     shares = np.array([beyond[part.own].sum() for part in parts])
     holds_intercept = [bool(part.own[0]) for part in parts].index(True)
@@ -407,7 +407,7 @@ def _level_of(part: Part, value: Any) -> int:
 
 
 def _level_words(part: Part, level: int) -> str:
-    """What people call a level: its label, or from where to where a bin goes."""
+    """Name a level: its label, or the ends of a bin."""
     feature, edges = part.feature, part.edges
     assert feature is not None  # noqa: S101 - of parts with levels
     if edges is None:

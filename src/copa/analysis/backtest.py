@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from copa._core.arrays import Flags
 from copa._core.progress import counting
 from copa._core.reading import read_count
 from copa.analysis.backtest_plans import Promises, Version, only_data, plan_as_of, read_versions, split_versions
 from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
 from copa.exceptions import InvalidInputError, WeakModelWarning
-from copa.models.base import Flags, Model
+from copa.models.base import Model
 from copa.planner.labels import weakness_of
 from copa.uncertainty.versions import read_version, require_list, scores_of
 

@@ -121,12 +121,12 @@ class Backtest:
 
     @property
     def unit(self) -> str:
-        """What one promise is about: an option, or a plan."""
+        """Thing that one promise is about: "option" or "plan"."""
         return "option" if self.guarantee_for == "each" else "plan"
 
     @cached_property
     def horizons(self) -> "pd.DataFrame":
-        """What became of the promises after 1, 2, ... retrainings, a row for each.
+        """Results after 1, 2, ... retrainings, a row for each.
 
         Each model counts once, however many promises it was asked about: "accepted", "inside" and "below" are means
         over the "n_transitions" of a horizon, "lowest" is the least share accepted and "lowest_at" the later version
@@ -264,7 +264,7 @@ class Backtest:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What this cannot say, as sentences."""
+        """Sentences about what this cannot say."""
         return (ONLY_A_FORECAST,) if self.kind == SPLITS else (UNSEEN,)
 
     def in_words(self, h: int) -> str:

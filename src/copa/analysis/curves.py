@@ -1,4 +1,4 @@
-"""How the guarantees of a plan fall as the ambiguity set of the next models grows."""
+"""Curves of the guarantees of a plan against the radius of its ambiguity set, and how long a level lasts."""
 
 from dataclasses import dataclass, replace
 
@@ -46,7 +46,7 @@ class RadiusCurves:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What there are guarantees for: of a single option, "each" says it all."""
+        """Kinds of guarantees that a plan has: of a single option, "each" says it all."""
         return KINDS if self.option_lower.shape[1] > 1 else KINDS[:1]
 
     def lower(self, kind: str) -> Array:
@@ -162,7 +162,7 @@ def _bounds(ambiguity: AmbiguitySet, points: Array, n_jobs: int | None) -> Valid
 
 @dataclass(frozen=True)
 class ShelfLife:
-    """How far the next models may drift before a level is lost.
+    """Radius up to which a level is proven.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a higher guarantee costs: the same applicants planned for again at other levels."""
+"""Effort against guarantee: the same applicants planned for again at other levels."""
 
 import copy
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class Frontier:
 
     @property
     def followed(self) -> npt.NDArray[np.bool_]:
-        """Whether each applicant reaches the highest of these levels, and all below it, (N,)."""
+        """Applicants who reach the highest of these levels, and all below it, (N,)."""
         drawn = self.n_drawn
         reached = np.isfinite(self.effort)
         return reached[:, drawn - 1] if drawn else np.zeros(len(reached), dtype=np.bool_)

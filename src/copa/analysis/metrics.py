@@ -1,4 +1,4 @@
-"""How good plans are: near, different from each other, accepted, and still accepted by other models.
+"""Metrics of plans: near, different from each other, accepted, and still accepted by other models.
 
 The functions on arrays take one plan (J, D) or many (N, J, D); `plan_metrics` puts all of them into a table.
 """

@@ -53,7 +53,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """What separates one applicant from those accepted: the difference of two scores, split by column.
+    """Differences of one applicant from those accepted: the difference of two scores, split by column.
 
     `contributions` and `together` add up to `reference_score - score`.
 
@@ -193,7 +193,7 @@ class _References:
             self._known = known if len(self._accepted) >= N_NEIGHBOURS[0] else None
 
     def of_each(self, people: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-        """What is typical of the accepted rows near each applicant, or of all of them, and whose values they are."""
+        """Return a typical accepted row near each applicant, or one of all accepted, and which of the two it is."""
         import pandas as pd
 
         if self._known is None:
@@ -203,7 +203,7 @@ class _References:
         return pd.concat([self.everybody if row is None else row for row in near]), words
 
     def _near(self, row: "pd.DataFrame") -> "pd.DataFrame | None":
-        """What is typical of as few neighbours as are together accepted, as one row; None where none are."""
+        """Return the typical row of as few neighbours as make it an accepted one; None where it never is."""
         fitted, near = self._fitted, cast("Plausibility", self._known).nearest(row, self._accepted)
         for size in N_NEIGHBOURS:
             found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
@@ -212,7 +212,7 @@ class _References:
         return None
 
     def _alike(self) -> "pd.DataFrame | None":
-        """What is typical of accepted rows that are like each other, and is accepted; the best scores come first."""
+        """Return a typical row of accepted rows near each other, the best scores first; None where none is accepted."""
         fitted, accepted = self._fitted, self._rows.iloc[self._accepted]
         scores = scores_of(fitted.model, accepted[list(fitted.model.columns)])
         for i in np.argsort(-scores, kind="stable")[:N_GROUPS].tolist():
@@ -225,7 +225,7 @@ class _References:
 
     @cached_property
     def everybody(self) -> "pd.DataFrame":
-        """What is typical of all accepted rows, and accepted itself, as one row."""
+        """Typical row of all that are accepted, and accepted itself."""
         fitted, found = self._fitted, self._fitted.accepted_row
         if found is not None and is_accepted(fitted.model, found):
             return found

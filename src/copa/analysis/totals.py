@@ -1,4 +1,4 @@
-"""What is counted while batches pass by, in memory that does not grow with them; groups of applicants compared."""
+"""Totals over batches that pass by, in memory that does not grow with them; groups of applicants compared."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class RowSample:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every row that passed by is still here."""
+        """True where every row that passed by is still here."""
         return self.seen == len(self)
 
 
@@ -212,7 +212,7 @@ class Totals:
 
 
 def accepted_today(batch: PlanBatch, model: Model) -> npt.NDArray[np.bool_]:
-    """Whether a model accepts each applicant as is, (N,); one whose row cannot be used is not accepted."""
+    """Return whether a model accepts each applicant as is, (N,); one whose row cannot be used is not accepted."""
     accepted, good = np.zeros(len(batch), dtype=bool), np.flatnonzero(batch.status != ERROR)
     if len(good):
         accepted[good] = model.accepts(batch.applicants.iloc[good])
@@ -310,7 +310,7 @@ def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> "pd.Cate
 
 @dataclass(frozen=True)
 class AuditTotals:
-    """What became of external plans.
+    """Totals of an audit of external plans.
 
     Attributes
     ----------

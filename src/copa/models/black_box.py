@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
+from copa._core.arrays import Array, Flags
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
-from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.direct_classifier import DirectClassifier
 from copa.schema.columns import ReadTable
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array, as_floats, as_vector
+from copa._core.arrays import Array, Flags, as_floats, as_vector
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
-from copa.models.base import Flags, Model, best_of, read_classes, read_columns, read_threshold, thawed
+from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.decisions import accepts
 from copa.models.direct import DirectPipeline
 from copa.schema.columns import ReadTable

@@ -113,7 +113,7 @@ def _options(batch: "PlanBatch", strings: _Strings) -> Data:
 
 
 def _worded(batch: "PlanBatch", k: int, rows: Any, strings: _Strings) -> list[tuple[int, ...]]:
-    """What options change in the k-th column: numbers of title, value today, new value and range; for each row once."""
+    """Return numbers of the texts of changes in the k-th column: title, value today, new value, range, row by row."""
     name, schema = batch.options.columns[k], batch.basis.schema
     feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
     ends = [batch.interval(row, k) for row in rows.tolist()]

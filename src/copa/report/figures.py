@@ -59,7 +59,7 @@ def guarantees_figure(guarantees: "pd.DataFrame", level: float | None) -> Figure
 
 
 def efforts_figure(efforts: Array) -> Figure:
-    """How many plans have a cheapest option of which effort."""
+    """Histogram of the efforts of the cheapest options."""
     counts, edges = np.histogram(efforts, bins=BINS)
     bars = trace(
         "bar",
@@ -81,7 +81,7 @@ def features_figure(names: list[str], shares: Array) -> Figure:
 
 
 def attribution_figure(names: list[str], change: Array) -> Figure:
-    """What the worst case takes from, or adds to, the score of an option, part by part."""
+    """Bars of what the worst case takes from, or adds to, the score of an option, part by part."""
     bars = _row_bars(change, [VERMILLION if value < 0.0 else GREY for value in change.tolist()], "%{x:+.3f}")
     change_axis = axis("change of score", zeroline=True, zerolinecolor=GREY, nticks=6)
     return _named_rows([bars], names, xaxis=change_axis)

@@ -1,4 +1,4 @@
-"""What a page shows of a portfolio of promises: the distribution of the share that the next model breaks."""
+"""The section of a page about promises taken together: the distribution of the share that the next model breaks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ def portfolio_view(risk: "PortfolioRisk", broken_share: float | None = None) -> 
 
 
 def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | None:
-    """What the next model does to all options that reach the level, were they promised; None where nobody can tell.
+    """View of what the next model does to all options that reach the level, were they promised; None if unknown.
 
     Parameters
     ----------

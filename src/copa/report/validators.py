@@ -1,4 +1,4 @@
-"""What a model validator is shown of plans: bounds at other radii, how long a level lasts, what breaks a plan first."""
+"""The section for model validators: bounds at other radii, how long a level lasts, what breaks a plan first."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
 
 
 def assumption_sentences(ambiguity: AmbiguitySet, basis: PlanBasis, request: PlanRequest) -> list[str]:
-    """What every guarantee rests on, in full: the condition, what lies outside of it, and what to expect.
+    """State the assumption behind every guarantee in full: the condition, what lies outside of it, what to expect.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _applicant(
     attribution: Attribution | None,
     frontier: tuple[Array, Array] | None,
 ) -> View:
-    """What is shown of the applicant at place i of the list."""
+    """View of the applicant at place i of the list."""
     view: View = {"i": i, "label": as_text(plan.label), "n_options": plan.n_options, "figures": {}}
     if curves is None:
         return view
@@ -143,7 +143,7 @@ def _position(radii: Array, radius: float) -> int:
 
 
 def life_words(kind: str, life: ShelfLife, assumed: float, *, single: bool = False) -> str:
-    """How long a level lasts, as a sentence."""
+    """Say how long a level lasts, in a sentence."""
     whom = "The option" if single else WHOM[kind].capitalize()
     keeps = "keep" if kind == "all" else "keeps"
     if np.isnan(life.radius):
@@ -187,7 +187,7 @@ def _attribution_figure(found: Attribution) -> figures.Figure:
 
 
 def slider(curves: list[RadiusCurves | None], own: float) -> View:
-    """What the script needs to follow the slider: bounds in thousandths, rounded to the safe side.
+    """Data of the slider for the script: bounds in thousandths, rounded to the safe side.
 
     `lower[i][r]` holds those of applicant i at radius r, as `RadiusCurves.table` has them; None stands for bounds that
     are all 1, and for applicants without options.

@@ -1,4 +1,4 @@
-"""What the templates of the page show of all applicants: words and numbers, from what was counted before."""
+"""Views of all applicants for the templates of a report: words and numbers, from what was counted before."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ View = dict[str, Any]  # what a template shows; "figures" are drawn by the page'
 
 
 def promise(batch: PlanBatch) -> list[str]:
-    """What was asked for and what the numbers of an option mean, in plain sentences."""
+    """Say what was asked for and what the numbers of an option mean, in plain sentences."""
     request, level = batch.request, batch.request.level
     if level is None:
         sentences = [request_words(request), GUARANTEE_MEANS]
@@ -80,7 +80,7 @@ def asked(batch: PlanBatch, totals: Totals) -> list[tuple[str, str, str]]:
 
 
 def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner | None") -> str:
-    """What effort 1 is in this table, the columns that change most often first; "" where nobody knows the cost."""
+    """Say what effort 1 is in this table, the columns that change most often first; "" where the cost is unknown."""
     cost: Cost | None = None
     if planner is not None:  # a cost of its own may have the name of a known one
         cost = planner.fitted_.space.cost
@@ -91,7 +91,7 @@ def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner |
 
 
 def beside_cards(batch: PlanBatch) -> View:
-    """What is said beside the cards of one plan: what its guarantees mean, and what an effort is."""
+    """View beside the cards of one plan: what its guarantees mean, and what an effort is."""
     columns = batch.options.columns[batch.changed.any(axis=0)].tolist()
     cost = COSTS.get(batch.request.cost)
     told = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
@@ -151,7 +151,7 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
 
 
 def _served(totals: Totals, request: PlanRequest) -> View:
-    """How many of the declined have what was asked for: a menu at the level, or where there is none, any menu."""
+    """Count the declined who have what was asked for: a menu at the level, or any menu where no level was asked for."""
     asked = request.objective == "level"
     count = totals.statuses["ok"] if asked else totals.n_with_options
     words = as_asked(" at the guarantee asked for", request) if asked else ""

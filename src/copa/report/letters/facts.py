@@ -1,4 +1,4 @@
-"""What a letter says, as plain texts for its template: there is nothing in them to compute with."""
+"""Facts of a letter, as plain texts for its template: there is nothing in them to compute with."""
 
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
@@ -101,7 +101,7 @@ def _change(change: Change) -> Facts:
 
 
 def _title(feature: Feature | None, column: str) -> str:
-    """What people call a column, as a line begins; without the unit that its amounts are told with."""
+    """Title of a column, as a line begins; without the unit that its amounts have."""
     title = visible(column if feature is None else feature.heading, lines=False)
     name, unit = name_and_unit(title)
     name = name if unit and feature is not None and feature.is_numeric else title
@@ -123,7 +123,7 @@ def cell_words(feature: Feature | None, value: Any) -> str:
 
 
 def target_words(change: Change) -> str:
-    """What a change asks for: its range where that is known, else its value."""
+    """Say what a change asks for: its range where that is known, else its value."""
     least, most = change.at_least, change.at_most
     if least == most:
         return cell_words(change.feature, change.after)
@@ -168,7 +168,7 @@ def out_of(probability: float) -> tuple[int, int]:
 
 
 def tenths(probability: float) -> int:
-    """How many of 10 a probability is, rounded down."""
+    """Return a probability in tenths, rounded down."""
     return _rounded_down(probability, 10)
 
 

@@ -31,7 +31,7 @@ FIELD = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, kw_only=True)
 class LetterSettings:
-    """What the sender of letters says in every one of them.
+    """Texts of the sender of letters, the same in every one of them.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def _source(folder: str | Path | None, name: str) -> str:
 
 
 def _sandbox(*, marks: bool) -> "SandboxedEnvironment":
-    """Where templates are rendered: sentences with marks, as text; a page without, and text in it is escaped."""
+    """Sandbox that renders templates: sentences with marks, as text; a page without, and text in it is escaped."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
