@@ -69,20 +69,20 @@ class Cause:
 
 
 def typical_row(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The middle value of each column of numbers and the most frequent of others, one row in the same dtypes."""
+    """Return the middle value of each column of numbers and the most frequent of others, one row in the same dtypes."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     cells = {}
     for name, column in rows.items():
         column = column.reset_index(drop=True)  # noqa: PLW2901 - labels may occur twice
-        known = column.dropna()
-        if known.empty:
+        present = column.dropna()
+        if present.empty:
             place = column.index[:1]
         elif is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-            place = known.index[[np.argsort(known.to_numpy(), kind="stable")[(len(known) - 1) // 2]]]
+            place = present.index[[np.argsort(present.to_numpy(), kind="stable")[(len(present) - 1) // 2]]]
         else:
-            place = known.index[known == known.value_counts(sort=True).index[0]][:1]
+            place = present.index[present == present.value_counts(sort=True).index[0]][:1]
         cells[name] = column.loc[place].set_axis(["typical"])
     return pd.DataFrame(cells)
 
@@ -99,7 +99,7 @@ def varied_rows(rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence
 def column_effects(
     scores: Callable[["pd.DataFrame"], Array], rows: "pd.DataFrame", typical: "pd.DataFrame", columns: Sequence[str]
 ) -> tuple[Array, Array, Array]:
-    """What each column adds to the scores of rows, against its typical value.
+    """Return what each column adds to the scores of rows, against its typical value.
 
     Of scores that are sums over the columns this is exact: the parts of a row add up to its score. Of others the last
     part is what columns do together.
@@ -117,20 +117,20 @@ def column_effects(
 
     Returns
     -------
-    own : ndarray of shape (..., n)
+    of_rows : ndarray of shape (..., n)
         Scores of the rows.
     base : ndarray of shape (..., 1)
         Score of the typical row.
     effects : ndarray of shape (..., n, C + 1)
-        Of each column, and together; own = base + their sum.
+        Of each column, and together; of_rows = base + their sum.
     """
     n, C = len(rows), len(columns)
-    found = np.asarray(scores(varied_rows(rows, typical, columns)))
-    own, base = found[..., :n], found[..., -1:]
-    varied = np.moveaxis(found[..., n : n * (C + 1)].reshape(*found.shape[:-1], C, n), -2, -1)
-    effects = own[..., None] - varied
-    together = own - base - effects.sum(axis=-1)
-    return own, base, np.concatenate([effects, together[..., None]], axis=-1)
+    all_scores = np.asarray(scores(varied_rows(rows, typical, columns)))
+    of_rows, base = all_scores[..., :n], all_scores[..., -1:]
+    varied = np.moveaxis(all_scores[..., n : n * (C + 1)].reshape(*all_scores.shape[:-1], C, n), -2, -1)
+    effects = of_rows[..., None] - varied
+    together = of_rows - base - effects.sum(axis=-1)
+    return of_rows, base, np.concatenate([effects, together[..., None]], axis=-1)
 
 
 def find_causes(
@@ -140,7 +140,7 @@ def find_causes(
     applicants: Sequence[Any],
     typical: "pd.DataFrame",
 ) -> tuple[tuple[Cause, ...], str]:
-    """Why promises would be broken, and where nothing is said, the reason for that.
+    """Explain why promises would be broken; where nothing is said, return the reason for that.
 
     Parameters
     ----------
@@ -163,17 +163,17 @@ def find_causes(
     used = dict.fromkeys([*candidate.columns, *(() if other is None else other.columns)])
     columns = [name for name in rows.columns if name in used]
     plain = rows.reset_index(drop=True)
-    own, base, effects = column_effects(candidate.scores, plain, typical, columns)
+    of_rows, base, effects = column_effects(candidate.scores, plain, typical, columns)
     before: Array | None = None
     if other is not None:
         before, base_before, effects_before = column_effects(other.scores, plain, typical, columns)
         base, effects = base - base_before, effects - effects_before
     parts = np.concatenate([effects, np.broadcast_to(base if other is not None else 0.0, (len(rows), 1))], axis=1)
     names = [*columns, TOGETHER, EVERYONE]
-    found = []
+    causes = []
     for i, promise in enumerate(rows.index):
         order = np.argsort(parts[i], kind="stable")
         changes = tuple((names[k], float(parts[i, k])) for k in order.tolist() if abs(parts[i, k]) > ROUNDING)
         was = None if before is None else float(before[i])
-        found.append(Cause(str(promise), str(as_json(applicants[i])), float(own[i]), was, changes))
-    return tuple(found), ""
+        causes.append(Cause(str(promise), str(as_json(applicants[i])), float(of_rows[i]), was, changes))
+    return tuple(causes), ""

@@ -15,12 +15,12 @@ _SPAN = re.compile(r"\s*([0-9]{1,5})\s*(day|week|month|year)s?\s*")
 
 
 def now() -> datetime:
-    """The time, in UTC: the clock of the ledger."""
+    """Return the time, in UTC: the clock of the ledger."""
     return datetime.now(UTC)
 
 
 def today() -> date:
-    """Today's date, in UTC."""
+    """Return today's date, in UTC."""
     return now().date()
 
 
@@ -36,13 +36,9 @@ def read_day(as_of: Any, name: str = "as_of") -> date:
 
 def days_of(cells: "Iterable[Any]") -> list[date | None]:
     """Return the day of each cell of a table, that in UTC of a point in time; None where a cell holds none."""
-    known: dict[Any, date | None] = {}
-    found = []
-    for cell in cells:
-        if cell not in known:
-            known[cell] = _day_of_cell(cell)
-        found.append(known[cell])
-    return found
+    cells = list(cells)
+    days = {cell: _day_of_cell(cell) for cell in dict.fromkeys(cells)}  # few different ones among many
+    return [days[cell] for cell in cells]
 
 
 def _day_of_cell(cell: Any) -> date | None:
@@ -55,7 +51,7 @@ def _day_of_cell(cell: Any) -> date | None:
 
 
 def _as_day(given: Any) -> date | None:
-    """A date, None for what is none: pandas' NaT is a datetime that is not itself."""
+    """Return a date, None for what is none: pandas' NaT is a datetime that is not itself."""
     if isinstance(given, date):
         if given != given:  # noqa: PLR0124
             return None
@@ -80,7 +76,7 @@ def read_past_day(as_of: Any, name: str = "as_of") -> date:
 
 
 def read_end(valid_for: Any, made: date) -> date:
-    """Last day on which a promise is valid: given as a span, as text such as "12 months", or as the day itself."""
+    """Return the last day of a promise: given as a span, as text such as "12 months", or as the day itself."""
     end = _end(valid_for, made)
     if end is None:
         raise InvalidInputError(
@@ -99,10 +95,10 @@ def _end(valid_for: Any, made: date) -> date | None:  # noqa: PLR0911 - one per 
             return _as_day(valid_for)
         if not isinstance(valid_for, str):
             return None
-        found = _SPAN.fullmatch(valid_for.lower())
-        if found is None:
+        span = _SPAN.fullmatch(valid_for.lower())
+        if span is None:
             return date.fromisoformat(valid_for.strip())
-        number, unit = int(found[1]), found[2]
+        number, unit = int(span[1]), span[2]
         if unit in ("day", "week"):
             return made + timedelta(days=number * (7 if unit == "week" else 1))
         return _months_later(made, number * (12 if unit == "year" else 1))
@@ -111,6 +107,6 @@ def _end(valid_for: Any, made: date) -> date | None:  # noqa: PLR0911 - one per 
 
 
 def _months_later(day: date, months: int) -> date:
-    """The same day of the month, or the last one where there is none."""
+    """Return the same day of a later month, or its last one where there is none."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))

@@ -77,29 +77,29 @@ class DecidingModel(Model):
 
     @cached_property
     def scoring(self) -> LinearModel | BlackBox | None:
-        """The model with its scores; None for one that has neither parameters nor probabilities."""
+        """Return the model with its scores; None for one that has neither parameters nor probabilities."""
         read: Any = LinearModel.read if is_linear(self.estimator) else BlackBox.read
         try:
-            found: LinearModel | BlackBox = read(
+            scored: LinearModel | BlackBox = read(
                 self.estimator, self.columns, threshold=self.threshold, favourable=self.favourable
             )
         except InvalidInputError:
             return None
-        return found
+        return scored
 
     @property
     def has_scores(self) -> bool:
-        """Whether it says how clearly it accepts a row."""
+        """Return whether the model says how clearly it accepts a row."""
         return self.scoring is not None
 
     @property
     def unit(self) -> str:
-        """What its scores are."""
+        """Return the unit of the scores."""
         linear = isinstance(self.scoring, LinearModel) and not hasattr(self.scoring.classifier, "predict_proba")
         return "decision values" if linear else "log-odds"
 
     def scores(self, frame: "pd.DataFrame") -> Array:
-        """Scores of raw rows, (N,): above 0 it accepts; NaN where it has none."""
+        """Return the scores of raw rows, (N,): above 0 the model accepts; NaN where it has none."""
         model = self.scoring
         if model is None:
             return np.full(len(frame), np.nan)
@@ -118,7 +118,7 @@ def model_and_threshold(model: Any, threshold: float | None = None) -> tuple[Any
 
 
 def _position(classes: Any, favourable: Any, role: str) -> int:
-    """Position of the label that was promised among those of a model, in whatever types they are written."""
+    """Return the position of the label that was promised among those of a model, whatever types they are written in."""
     if favourable is None:
         from copa.planner.labels import is_truth
 

@@ -54,7 +54,7 @@ class Outcome:
 
 
 def exact_model(classifier: Any) -> LogisticModel | None:
-    """The problem that a fitted last step solves, where it is a logistic regression with a pure L2 penalty or none."""
+    """Return the problem of a fitted last step that is a logistic regression with a pure L2 penalty or none."""
     return LogisticModel.from_estimator(at_chosen_penalty(classifier))
 
 
@@ -116,13 +116,13 @@ class ExactRefit:
         kept = np.ones(len(self._promised), dtype=bool)
         kept[list(reasons)] = False
         for _ in range(MOST_RAISES):
-            found = self._released(problem, kept, reasons, n_broken)
-            short = self._rounded_off(found)
+            outcome = self._released(problem, kept, reasons, n_broken)
+            short = self._rounded_off(outcome)
             if not short.any():
                 break
             margins[short] *= 10.0
             problem.margin[:] = self._cutoff + margins
-        return found
+        return outcome
 
     def _released(self, problem: ConstrainedLogistic, kept: Flags, reasons: dict[int, str], n_broken: int) -> Outcome:
         """Solve, release the dearest promises, and solve again, until as many are let go as may be broken."""
@@ -149,18 +149,18 @@ class ExactRefit:
                 reasons[k] = f"released: its multiplier of {multipliers[k]:.3g} was the highest"
                 path.append({"promise": self._ids[k], "multiplier": float(multipliers[k])})
 
-    def _rounded_off(self, found: Outcome) -> Flags:
-        """Promises whose margin rounding eats up: a classifier adds its numbers in an order of its own, (m,)."""
-        short: Flags = ~accepts(found.classifier, self._encoded, self._favourable, self._threshold, REFIT)
-        short[list(found.reasons)] = False
+    def _rounded_off(self, outcome: Outcome) -> Flags:
+        """Return the promises whose margin rounding eats up, (m,): a classifier adds numbers in an order of its own."""
+        short: Flags = ~accepts(outcome.classifier, self._encoded, self._favourable, self._threshold, REFIT)
+        short[list(outcome.reasons)] = False
         return short
 
     def _impossible(self) -> dict[int, str]:
-        """Why promises cannot be kept by any parameters, by position."""
-        found = contradictions(self._promised)
-        others = [self._ids[k] for k in np.flatnonzero(found.involved)]
+        """Return why promises cannot be kept by any parameters, by position."""
+        contradiction = contradictions(self._promised)
+        others = [self._ids[k] for k in np.flatnonzero(contradiction.involved)]
         reasons = {}
-        for k in np.flatnonzero(found.given_up).tolist():
+        for k in np.flatnonzero(contradiction.given_up).tolist():
             if not self._promised[k].any():
                 reasons[k] = "no logistic regression without an intercept can keep it: its encoded row is zero"
             else:
@@ -172,7 +172,7 @@ class ExactRefit:
         return np.concatenate([np.ravel(classifier.intercept_), coef]) if self._model.fit_intercept else coef
 
     def _classifier(self, solution: Solution) -> Any:
-        """The fitted classifier with the parameters that were found."""
+        """Return the fitted classifier with the parameters of a solution."""
         classifier = deepcopy(self._plain)
         theta = solution.theta
         if self._model.fit_intercept:
@@ -183,7 +183,7 @@ class ExactRefit:
 
 
 def _all_weights(model: LogisticModel, refit: PlainRefit, target: Array) -> Array:
-    """Weights of the training rows: of their class, times their own."""
+    """Return the weights of the training rows: of their class, times those given."""
     classes = refit.classifier.classes_
     if refit.row_weights is None:
         return model.row_weights(target, classes)
@@ -195,8 +195,8 @@ def _all_weights(model: LogisticModel, refit: PlainRefit, target: Array) -> Arra
 
     # Newer versions of scikit-learn balance the sums of weights, older ones the numbers of rows.
     weighted = "sample_weight" in inspect.signature(compute_class_weight).parameters
-    own = {"sample_weight": refit.row_weights} if weighted else {}
-    balance: Array = compute_class_weight("balanced", classes=classes, y=refit.labels, **own)
+    given = {"sample_weight": refit.row_weights} if weighted else {}
+    balance: Array = compute_class_weight("balanced", classes=classes, y=refit.labels, **given)
     return balance[target.astype(np.intp)] * refit.row_weights
 
 
@@ -264,17 +264,17 @@ def contradictions(promised: Array) -> Contradiction:
 
 
 def _elastic_program(promised: Array) -> tuple[Array, Array]:
-    """Least sum of shortfalls u with P theta + u >= 1, u >= 0: shortfalls and multipliers, both (m,)."""
+    """Minimise the sum of shortfalls u with P theta + u >= 1, u >= 0; return them and the multipliers, both (m,)."""
     from scipy.optimize import linprog
 
     m, d = promised.shape
     if m == 0:
         return np.zeros(0), np.zeros(0)
     # The dual: maximise the sum of v for P'v = 0 and 0 <= v <= 1. It has D equations, however many promises there are.
-    found = linprog(-np.ones(m), A_eq=promised.T, b_eq=np.zeros(d), bounds=(0.0, 1.0), method="highs")
-    if found.status != 0:
-        raise RetrainingError(f"whether the promises contradict each other was not settled: {found.message}")
-    theta = -np.asarray(found.eqlin.marginals)
+    solution = linprog(-np.ones(m), A_eq=promised.T, b_eq=np.zeros(d), bounds=(0.0, 1.0), method="highs")
+    if solution.status != 0:
+        raise RetrainingError(f"whether the promises contradict each other was not settled: {solution.message}")
+    theta = -np.asarray(solution.eqlin.marginals)
     short = np.maximum(1.0 - promised @ theta, 0.0)
     other = np.maximum(1.0 + promised @ theta, 0.0)  # the sign of marginals is a convention of the solver
-    return (short if short.sum() <= other.sum() else other), np.asarray(found.x)
+    return (short if short.sum() <= other.sum() else other), np.asarray(solution.x)

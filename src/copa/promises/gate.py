@@ -264,14 +264,16 @@ def _swap_of(table: "pd.DataFrame", models: _Models, groups: Sequence[str]) -> S
     return swap_set(models.candidate.accepts(table), before, {name: table[name] for name in groups if name in table})
 
 
-def _about_thresholds(outstanding: Outstanding, asked: float | None) -> str:
-    """A sentence where promises were made at another threshold than the candidate decides at; "" else."""
+def _about_thresholds(outstanding: Outstanding, threshold: float | None) -> str:
+    """Return a sentence where promises were made at another threshold than the candidate decides at; "" else."""
     others = [
-        cut for cut in outstanding.stated.thresholds if cut is not None and cut != (0.5 if asked is None else asked)
+        cut
+        for cut in outstanding.stated.thresholds
+        if cut is not None and cut != (0.5 if threshold is None else threshold)
     ]
     if not others:
         return ""
-    how = "its own predict" if asked is None else f"a threshold of {asked:g}"
+    how = "its own predict" if threshold is None else f"a threshold of {threshold:g}"
     cuts = " and ".join(f"{cut:g}" for cut in others)
     return (
         f"Promises were made at a threshold of {cuts}, and the candidate was tried by {how}: give threshold= to try it "

@@ -108,9 +108,9 @@ class GateReport:
     note: str = ""
 
     def __repr__(self) -> str:
-        told = "passed" if self.passed else "failed"
+        verdict = "passed" if self.passed else "failed"
         return (
-            f"GateReport({told}: {self.n_broken:,} of {counted(self.n_promises, 'promise')} broken, "
+            f"GateReport({verdict}: {self.n_broken:,} of {counted(self.n_promises, 'promise')} broken, "
             f"{self.limit.in_words(self.n_promises)})"
         )
 
@@ -126,9 +126,9 @@ class GateReport:
 
     def in_words(self) -> list[str]:
         """The result in plain sentences, and what its numbers mean."""
-        told, tried = "passes" if self.passed else "fails", counted(self.n_promises, "outstanding promise")
+        verdict, tried = "passes" if self.passed else "fails", counted(self.n_promises, "outstanding promise")
         result = (
-            f"The candidate {told}: it would break {self.n_broken:,} of {tried} to "
+            f"The candidate {verdict}: it would break {self.n_broken:,} of {tried} to "
             f"{counted(self.n_applicants, 'applicant')} ({self.broken_share:.2%}), and "
             f"{self.limit.in_words(self.n_promises)}."
         )
@@ -192,8 +192,8 @@ class GateReport:
         )
 
     def metrics(self) -> dict[str, float]:
-        """Numbers by name, as a tracking server takes them."""
-        found = {
+        """Return numbers by name, as a tracking server takes them."""
+        metrics = {
             SHARE: self.broken_share,
             "promises_broken": float(self.n_broken),
             "promises_tried": float(self.n_promises),
@@ -201,10 +201,10 @@ class GateReport:
             "promises_broken_share_high": self.interval.high,
         }
         if self.swap is not None and self.swap.lost is not None and self.swap.gained is not None:
-            found |= {"promises_lost": float(self.swap.lost), "promises_gained": float(self.swap.gained)}
+            metrics |= {"promises_lost": float(self.swap.lost), "promises_gained": float(self.swap.gained)}
         if self.reference is not None:
-            found["reference_accepted_share"] = self.reference.n_accepted / self.reference.n_rows
-        return found
+            metrics["reference_accepted_share"] = self.reference.n_accepted / self.reference.n_rows
+        return metrics
 
     def thresholds(self) -> dict[str, dict[str, Any]]:
         """What `metrics` must be: by name, the arguments of MLflow's `MetricThreshold`.

@@ -205,7 +205,7 @@ def _nothing_to_do(refit: PlainRefit, broken: Flags) -> Outcome:
 
 
 def _is_candidate(task: Task, plain: Any) -> bool:
-    """Whether the estimator given is a fit to these very rows: it says what the plain refit says.
+    """Return whether the estimator given is a fit to these very rows: it says what the plain refit says.
 
     A learner that draws at random, without a seed, may differ from a refit as much as two refits differ.
     """
@@ -213,18 +213,18 @@ def _is_candidate(task: Task, plain: Any) -> bool:
 
     rows = task.input(pd.concat([task.table, task.rows], ignore_index=True))
     try:
-        own = predicted(task.estimator, rows, "the estimator")
+        given = predicted(task.estimator, rows, "the estimator")
     except InvalidInputError:  # not fitted, or to other columns: it is no fit to these rows
         return False
-    said = predicted(plain, rows, REFIT)
-    if (own == said).all():
+    refitted = predicted(plain, rows, REFIT)
+    if (given == refitted).all():
         return True
     settings = task.estimator.get_params()
     seeds = [value for name, value in settings.items() if name.rpartition("__")[2] == "random_state"]
     if all(seed is not None for seed in seeds):
         return False
     again = predicted(task.refit(task.estimator).model, rows, REFIT)
-    return bool((own != said).mean() <= 2.0 * (said != again).mean())
+    return bool((given != refitted).mean() <= 2.0 * (refitted != again).mean())
 
 
 def _metrics(task: Task, held_out: Any, plain: Any, model: Any, outcome: Outcome, kept: Flags, method: str) -> Array:

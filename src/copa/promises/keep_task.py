@@ -192,7 +192,7 @@ def _rows_like(rows: "pd.DataFrame", table: "pd.DataFrame", who: str = "the prom
 
 
 def _read_classes(estimator: Any, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The two labels; an error where the model knows others."""
+    """Return the two labels; raise where the model knows others."""
     try:
         classes = np.unique(labels)
     except TypeError:
@@ -201,10 +201,10 @@ def _read_classes(estimator: Any, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise InvalidInputError(f"y must hold 2 different labels, got {len(classes)}: {listed(classes.tolist())}")
     fitted = getattr(best_of(estimator), "classes_", None)
     if fitted is not None:
-        known, _ = read_classes(best_of(estimator), None)
-        if set(known.tolist()) != set(classes.tolist()):
+        classes_of_model, _ = read_classes(best_of(estimator), None)
+        if set(classes_of_model.tolist()) != set(classes.tolist()):
             raise InvalidInputError(
-                f"y must hold the model's labels, {listed(known.tolist())}, got {listed(classes.tolist())}"
+                f"y must hold the model's labels, {listed(classes_of_model.tolist())}, got {listed(classes.tolist())}"
             )
     return classes
 
@@ -261,8 +261,8 @@ def read_held_out(held_out: Any, task: Task) -> tuple["pd.DataFrame", npt.NDArra
         table = pd.DataFrame(array, columns=task.table.columns)
     rows = _rows_like(table, task.table, "held_out lacks")
     labels = labels_of_rows(y, len(rows))
-    known = np.unique(task.labels).tolist()
-    foreign = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
+    classes = np.unique(task.labels).tolist()
+    foreign = [label for label in dict.fromkeys(labels.tolist()) if label not in classes]
     if foreign:
-        raise InvalidInputError(f"held_out must hold labels of y, {listed(known)}, got {listed(foreign)}")
+        raise InvalidInputError(f"held_out must hold labels of y, {listed(classes)}, got {listed(foreign)}")
     return rows, labels

@@ -413,11 +413,11 @@ class Ledger:
         person = None if applicant is None else read_text(applicant, "applicant")
         version = None if model_version is None else read_text(model_version, "model_version")
 
-        def found() -> Iterator["pd.DataFrame"]:
+        def read() -> Iterator["pd.DataFrame"]:
             with self._database.reading() as connection:
                 yield from read_blocks(connection, word, day, most, person, version)
 
-        return found()
+        return read()
 
     def verify(self, expect: str | None = None) -> LedgerCheck:
         """Find any event that was changed, removed or put in another order, and anything beside the events too.
@@ -427,7 +427,7 @@ class Ledger:
         Parameters
         ----------
         expect : str, optional
-            The `checkpoint` of an earlier check, which was kept elsewhere. Only with one is it found that the last
+            The `checkpoint` of an earlier check, which was kept elsewhere. Only with one is it read that the last
             events were removed together with their trace in the head, or that the whole ledger was written anew.
 
         Returns

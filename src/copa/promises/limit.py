@@ -66,9 +66,9 @@ class Limit:
     def in_words(self, n_promises: int) -> str:
         """Return the limit and where it comes from."""
         n_allowed = self.of(n_promises)
-        told = f"at most {n_allowed:,} may be broken" if n_allowed else "none may be broken"
+        limit = f"at most {n_allowed:,} may be broken" if n_allowed else "none may be broken"
         why = f", a share of {n_promises:,}" if self.is_share else ", the default" if n_allowed == 0 else ""
-        return f"{told} (max_broken={self.given}{why})"
+        return f"{limit} (max_broken={self.given}{why})"
 
 
 def _of_number(given: Any) -> Limit | None:

@@ -149,9 +149,9 @@ class Outstanding:
         """
         there = {str(name) for name in columns}
         lacking = [str(name) for name in needed if str(name) not in there]
-        if not lacking or len({own for _, own in self.stated.tables}) < 2:
+        if not lacking or len({table for _, table in self.stated.tables}) < 2:
             return
-        fitting = [name for name, own in self.stated.tables if {str(column) for column in needed} <= set(own)]
+        fitting = [name for name, table in self.stated.tables if {str(column) for column in needed} <= set(table)]
         which = f", such as {shown(fitting[0])}" if fitting else ""
         word = "column" if len(lacking) == 1 else "columns"
         raise InvalidInputError(
@@ -179,11 +179,11 @@ def _contradiction(first: str, label: Any, other: str, different: Any) -> Invali
             f"some promises are of the label {shown(label)}, others of {shown(different)}; choose some with "
             "model_version="
         )
-    told = f"favourable={shown(different)}" if other.endswith("=") else f"{other} wants {shown(different)}"
+    claim = f"favourable={shown(different)}" if other.endswith("=") else f"{other} wants {shown(different)}"
     return InvalidInputError(
-        f"{told}, but {shown(label)} was promised"
+        f"{claim}, but {shown(label)} was promised"
         if first == "the promises"
-        else f"{told}, but favourable={shown(label)} was given"
+        else f"{claim}, but favourable={shown(label)} was given"
     )
 
 

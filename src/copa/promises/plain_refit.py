@@ -114,8 +114,8 @@ class PlainRefit:
             try:
                 self._transformed(rows.iloc[first:middle])
                 first = middle
-            except (ValueError, TypeError, KeyError) as own:
-                end, error = middle, own
+            except (ValueError, TypeError, KeyError) as cause:
+                end, error = middle, cause
         reason = " ".join(str(error).split())
         return InvalidInputError(
             f"promise {shown(rows.index[first])}: the encoder of the refitted model refuses its row: {reason}; give "

@@ -268,7 +268,7 @@ def portfolio_risk(
 
 
 def quantile(shares: Array, level: float) -> float:
-    """The ceil(level (K + 1))-th smallest of K shares: one more exceeds it with at most 1 - level; NaN for few shares.
+    """Return the ceil(level (K + 1))-th smallest of K shares: one more exceeds it with at most 1 - level; NaN for few.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def quantile(shares: Array, level: float) -> float:
 
 
 def effective_number(shares: Array, variances: float, n_promises: int) -> float:
-    """Independent promises whose broken share would vary as much as that of these.
+    """Return how many independent promises would have a broken share that varies as much.
 
     Parameters
     ----------
@@ -298,31 +298,31 @@ def effective_number(shares: Array, variances: float, n_promises: int) -> float:
         From 1 to `n_promises`; NaN where the shares do not vary.
     """
     n_models = shares.size
-    own = float(shares.var(ddof=1))
-    if own <= ROUNDING**2:
+    variance = float(shares.var(ddof=1))
+    if variance <= ROUNDING**2:
         return float("nan")
     alone = variances / n_promises**2 * n_models / (n_models - 1.0)  # the mean of p(1 - p) over samples is too small
-    return float(np.clip(n_promises * alone / own, 1.0, n_promises))
+    return float(np.clip(n_promises * alone / variance, 1.0, n_promises))
 
 
 def past_bounds(shares: Any) -> tuple[PastBound, ...]:
-    """P(next > j-th smallest of n shares) <= 1 - j / (n + 1), if the next is exchangeable with them.
+    """Return that P(next > j-th smallest of n shares) <= 1 - j / (n + 1), if the next is exchangeable with them.
 
     Parameters
     ----------
     shares : array_like of shape (n,)
         Share broken by each past version.
     """
-    known = sorted(float(share) for share in shares)
-    return tuple(PastBound(share, 1.0 - (j + 1) / (len(known) + 1)) for j, share in enumerate(known))
+    ordered = sorted(float(share) for share in shares)
+    return tuple(PastBound(share, 1.0 - (j + 1) / (len(ordered) + 1)) for j, share in enumerate(ordered))
 
 
 def _blocks(promises: Any, outstanding: Outstanding, models: NextModels) -> Iterator[tuple[PromisedRows, Array | None]]:
-    """Promises in small blocks, and the points of a batch that the planner itself has made."""
+    """Yield promises in small blocks, with the points of a batch that the planner itself has made."""
     points: Array | None = None
     if isinstance(promises, PlanBatch) and models.strategy is not None:
-        own = models.strategy.ambiguity(promises.ambiguity.dimension - 1)
-        points = promises.points if promises.ambiguity.same_as(own) else None
+        ambiguity = models.strategy.ambiguity(promises.ambiguity.dimension - 1)
+        points = promises.points if promises.ambiguity.same_as(ambiguity) else None
     first = 0
     for block in outstanding:
         for start in range(0, len(block), ROWS):
@@ -362,13 +362,17 @@ class _Counts:
             self.typical = self._typical(block.rows)
 
     def _typical(self, rows: "pd.DataFrame") -> "pd.DataFrame":
-        """What columns are compared with: what is typical of the rows that the model accepts, or else of these."""
-        known = getattr(self.models.strategy, "accepted_row", None)
+        """Return what columns are compared with: a typical row that the model accepts, or else of these."""
+        accepted = getattr(self.models.strategy, "accepted_row", None)
         typical = typical_row(rows)
-        return typical if known is None else with_columns(typical, {name: known[name].to_numpy() for name in known})
+        return (
+            typical
+            if accepted is None
+            else with_columns(typical, {name: accepted[name].to_numpy() for name in accepted})
+        )
 
     def result(self) -> PortfolioRisk:
-        """What was counted."""
+        """Return the distribution of the shares that were counted."""
         shares = self.broken / self.n
         return PortfolioRisk(
             mean=float(shares.mean()),
@@ -383,7 +387,7 @@ class _Counts:
         )
 
     def _direction(self, shares: Array) -> tuple[tuple[str, float], ...]:
-        """Covariance of the columns' parts of the mean score with the share broken, per standard deviation of that."""
+        """Return the covariance of the columns' parts of the mean score with the share broken, over its spread."""
         spread = float(shares.std(ddof=1))
         if spread <= ROUNDING or self.some is None or self.typical is None:
             return ()

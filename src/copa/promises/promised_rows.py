@@ -254,10 +254,10 @@ def _of_batch(batch: PlanBatch) -> PromisedRows:
     return PromisedRows(_all_facts(facts).set_axis(index), batch.options.set_axis(index), batch.basis.favourable)
 
 
-def _all_facts(known: "pd.DataFrame") -> "pd.DataFrame":
-    """Return facts in the columns `FACTS`; those that are not known are columns of None."""
-    unknown = {fact: np.full(len(known), None, dtype=object) for fact in FACTS if fact not in known.columns}
-    return known.assign(**unknown)[[*FACTS]]
+def _all_facts(facts: "pd.DataFrame") -> "pd.DataFrame":
+    """Return facts in the columns `FACTS`; those that are not facts are columns of None."""
+    unknown = {fact: np.full(len(facts), None, dtype=object) for fact in FACTS if fact not in facts.columns}
+    return facts.assign(**unknown)[[*FACTS]]
 
 
 def _ids(index: "pd.Index[Any]") -> "pd.Index[Any]":

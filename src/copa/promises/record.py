@@ -70,7 +70,7 @@ class NewPromise:
 
 
 def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any, model: Any, may_differ: Any) -> Terms:
-    """What all promises of a batch have in common; an InvalidInputError says what is wrong with the arguments."""
+    """Return what all promises of a batch have in common; raise for what is wrong with the arguments."""
     if not isinstance(batch, PlanBatch):
         raise InvalidInputError(f"batch must be a PlanBatch, got {type(batch).__name__}")
     require_free_names(batch.options.columns)
@@ -95,12 +95,12 @@ def terms_of(batch: PlanBatch, *, model_version: Any, valid_for: Any, made: Any,
 
 def require_recordable(batches: Iterable[PlanBatch], terms: Mapping[str, Any]) -> None:
     """Raise what `Ledger.record` would say of these batches, for those who must know before there is a ledger."""
-    own = dict(terms)
-    recorded_by = own.pop("recorded_by")
+    arguments = dict(terms)
+    recorded_by = arguments.pop("recorded_by")
     if recorded_by is not None:
         read_text(recorded_by, "recorded_by")
     for batch in batches:
-        terms_of(batch, **own)
+        terms_of(batch, **arguments)
         people_of(batch)
 
 
@@ -118,10 +118,10 @@ def read_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def read_columns(given: Any, known: Iterable[Any], name: str) -> list[str]:
-    """Read names of columns that there are."""
+def read_columns(given: Any, existing: Iterable[Any], name: str) -> list[str]:
+    """Read names of existing columns."""
     names = [given] if isinstance(given, str) else list(given or ())
-    columns = [str(column) for column in known]
+    columns = [str(column) for column in existing]
     for column in names:
         if column not in columns:
             raise InvalidInputError(f"{name}: there is no column {shown(column)}; {hint(column, columns)}")
@@ -129,7 +129,7 @@ def read_columns(given: Any, known: Iterable[Any], name: str) -> list[str]:
 
 
 def fingerprint(model: Any) -> str:
-    """Digest of a model: of the file that skops makes of it.
+    """Return the digest of a model: of the file that skops makes of it.
 
     Parameters
     ----------
@@ -146,26 +146,26 @@ def fingerprint(model: Any) -> str:
 
 
 def _basis_digest(batch: PlanBatch) -> str:
-    """Fingerprint without the model: of what the plans know of it, the ambiguity set and how it decides."""
+    """Return a fingerprint without the model: of what the plans know of it, the ambiguity set and how it decides."""
     digest = Digest().add([batch.basis.subject, pack_entry(batch.basis.favourable, "the label")])
     return f"basis:{digest.add([batch.basis.threshold, set_digest(batch.ambiguity)]).text()}"
 
 
 def set_digest(ambiguity: AmbiguitySet) -> str:
-    """Digest of an ambiguity set."""
+    """Return the digest of an ambiguity set."""
     try:
-        told, arrays = pack_set(ambiguity)
+        description, arrays = pack_set(ambiguity)
     except InvalidInputError:  # a class of one's own
-        told = {"kind": type(ambiguity).__name__}
+        description = {"kind": type(ambiguity).__name__}
         arrays = {"mean": ambiguity.mean, "cov": ambiguity.cov, "radius": np.float64(ambiguity.radius)}
-    digest = Digest().add(told)
+    digest = Digest().add(description)
     for name in sorted(arrays):
         digest.add_array(name, arrays[name])
     return digest.text()
 
 
 def certificate_digest(points: Array, ambiguity: str) -> str:
-    """Digest of what the certificate of a plan is about: its options, and the set, whose digest is `ambiguity`."""
+    """Return the digest of what the certificate of a plan is about: its options, and the digest of their set."""
     digest = Digest().add(ambiguity)
     digest.add_array("points", points)
     return digest.text()
@@ -202,7 +202,7 @@ def _region(batch: PlanBatch, row: int) -> dict[str, tuple[float, float]]:
 
 
 def people_of(batch: PlanBatch) -> list[str]:
-    """The applicants of a batch as text, by which two of them must not become one."""
+    """Return the applicants of a batch as text, by which two of them must not become one."""
     given = batch.applicants.index.tolist()
     people = [alone(label) for label in labels(batch.applicants.index, np.arange(len(batch)))]
     seen: dict[str, Any] = {}
@@ -215,7 +215,7 @@ def people_of(batch: PlanBatch) -> list[str]:
 
 
 def n_fragile(batch: PlanBatch, options: Any = None) -> int:
-    """Number of options of fragile plans that are left out unless they are asked for."""
+    """Return the number of options of fragile plans, which are left out unless they are asked for."""
     if isinstance(options, Mapping):  # each of which is an error then
         return 0
     both = chosen_options(batch, options, include_fragile=True)
@@ -223,7 +223,7 @@ def n_fragile(batch: PlanBatch, options: Any = None) -> int:
 
 
 def chosen_options(batch: PlanBatch, options: Any, *, include_fragile: bool = False) -> Any:
-    """Positions of the options to promise, ascending.
+    """Return the positions of the options to promise, ascending.
 
     Parameters
     ----------
@@ -247,26 +247,26 @@ def chosen_options(batch: PlanBatch, options: Any, *, include_fragile: bool = Fa
     chosen: list[int] = []
     for label, asked in options.items():
         if plain(label) not in places:
-            known = [key for key in places if isinstance(key, str)]
-            raise InvalidInputError(f"applicant {shown(label)} is not among the plans; {hint(label, known)}")
+            names = [key for key in places if isinstance(key, str)]
+            raise InvalidInputError(f"applicant {shown(label)} is not among the plans; {hint(label, names)}")
         i = places[plain(label)]
         for number in _numbers(asked):
-            found = np.flatnonzero((batch.owner == i) & (numbers == number))
-            if not len(found):
+            rows = np.flatnonzero((batch.owner == i) & (numbers == number))
+            if not len(rows):
                 raise InvalidInputError(
                     f"applicant {shown(label)} has no option {number}; there are {listed(numbers[batch.owner == i])}"
                 )
-            if not able[found[0]]:
+            if not able[rows[0]]:
                 raise InvalidInputError(
                     f"option {number} of applicant {shown(label)} cannot be promised: the plan is "
-                    f"{batch.status[i]}{_why_not(batch, i, found[0], include_fragile=include_fragile)}"
+                    f"{batch.status[i]}{_why_not(batch, i, rows[0], include_fragile=include_fragile)}"
                 )
-            chosen.append(int(found[0]))
+            chosen.append(int(rows[0]))
     return np.unique(np.array(chosen, dtype=np.intp))
 
 
 def _why_not(batch: PlanBatch, plan: int, row: int, *, include_fragile: bool) -> str:
-    """Say more of an option that cannot be promised than the status of its plan."""
+    """Say why an option cannot be promised, beyond the status of its plan."""
     if not batch.accepted[row]:
         return ", and the model does not accept it today"
     if batch.status[plan] == FRAGILE and not include_fragile:
@@ -275,10 +275,10 @@ def _why_not(batch: PlanBatch, plan: int, row: int, *, include_fragile: bool) ->
 
 
 def _numbers(asked: Any) -> list[int]:
-    found: list[Any] = [asked] if is_whole(asked) else [None]
+    options: list[Any] = [asked] if is_whole(asked) else [None]
     if isinstance(asked, (list, tuple, set, np.ndarray)):
-        found = list(asked)
-    for number in found:
+        options = list(asked)
+    for number in options:
         if not is_whole(number) or number < 1:
             raise InvalidInputError(f"options must be numbers of options, from 1, got {shown(asked)}")
-    return [int(number) for number in found]
+    return [int(number) for number in options]

@@ -57,8 +57,7 @@ class WeightedRefit:
         self._sign = 1.0 if position == 1 else -1.0
         self._position, self._threshold = position, threshold
         self._n_promises = encoded.shape[0]
-        own = refit.row_weights
-        self._row_weights = np.ones(len(refit.labels)) if own is None else own
+        self._row_weights = np.ones(len(refit.labels)) if refit.row_weights is None else refit.row_weights
 
     def keep(self, margin: float, n_broken: int = 0) -> Outcome:
         """Raise the weights of broken promises until at most `n_broken` are, or their sum is at its limit.

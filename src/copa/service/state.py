@@ -25,7 +25,7 @@ from copa.tables.cells import alone
 
 if TYPE_CHECKING:
     from copa.plans import PlanBatch
-    from copa.service.promises import PromiseDesk
+    from copa.service.ledger import ServiceLedger
 
 MOST_PLANNERS = 256  # for wishes, that are kept
 FEW = 4  # applicants of a request that is planned together with others
@@ -103,7 +103,7 @@ class Service:
         self._few, self._many, self._beside = (
             ThreadPoolExecutor(1, f"copa-{name}") for name in ("few", "many", "beside")
         )
-        self.desk = None if settings.ledger is None else _open_desk(self, settings.ledger)
+        self.ledger = None if settings.ledger is None else self._open_ledger(settings.ledger)
 
     @classmethod
     def of(cls, source: "Bundle | RecoursePlanner | str | Path", settings: ServiceSettings | None) -> "Service":
@@ -118,8 +118,14 @@ class Service:
         """Finish what is under way, and end the threads."""
         for threads in (self._few, self._many, self._beside):
             threads.shutdown()
-        if self.desk is not None:
-            self.desk.close()
+        if self.ledger is not None:
+            self.ledger.close()
+
+    def _open_ledger(self, url: str) -> "ServiceLedger":
+        from copa.service.ledger import ServiceLedger  # which needs the packages of the ledger
+
+        version = self.settings.model_version or self.bundle.sha256[:12] or "unnamed"
+        return ServiceLedger(url, self.planner, self.reader, version)
 
     def asking(self, wishes: Wishes) -> RecoursePlanner:
         """The planner for wishes; one that was asked for before is the same."""
@@ -253,9 +259,3 @@ def _document(planned: Sequence[Planned]) -> Any:
         return None
     writer.close()
     return json.loads(text.getvalue())
-
-
-def _open_desk(service: Service, url: str) -> "PromiseDesk":
-    from copa.service.promises import PromiseDesk  # which needs the packages of the ledger
-
-    return PromiseDesk(service, url)

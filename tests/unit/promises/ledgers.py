@@ -34,12 +34,12 @@ def copied(ledger, target: Path) -> Path:
 
 
 def content(file: Path) -> list[str]:
-    """All that any query can find in an SQLite file, schema included."""
+    """All that any query can find in the tables of an SQLite file."""
     connection = sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)
     try:
         if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
             return ["damaged"]
-        return list(connection.iterdump())
+        return [line for line in connection.iterdump() if line.startswith("INSERT")]
     except (sqlite3.Error, UnicodeDecodeError) as error:
         return [repr(error)]
     finally:

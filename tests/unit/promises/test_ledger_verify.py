@@ -1,6 +1,4 @@
 # ruff: noqa: S608 - statements with our own words in them
-import re
-import sqlite3
 from contextlib import contextmanager
 
 import numpy as np
@@ -187,25 +185,24 @@ def test_purge_deletes_personal_data_and_the_chain_still_verifies(filled, loan_p
 
 
 @pytest.mark.parametrize(
-    ("before", "words"),
+    ("before", "first_bad", "words"),
     [
-        ("2026-02-01", "event 13 purged promise .*, which had not ended"),
-        ("2099-01-01", "event 13 is a purge of a day that had not come"),
+        ("2026-02-01", 3, "the personal data of event 3 are missing, and were not purged"),
+        ("2099-01-01", 13, "event 13 is a purge of a day that had not come"),
     ],
 )
-def test_a_forged_purge_of_an_open_promise_is_found(filled, before, words):
+def test_a_forged_purge_of_an_open_promise_is_found(filled, before, first_bad, words):
     """Whoever can write can append an event; one that says that open promises were purged is found."""
     with appending(filled._database, "mallory") as writer:
         writer.connection.exec_driver_sql("DELETE FROM personal WHERE seq = 3")
-        writer.append([NewEvent("purged", "", {"before": before, "events": [[3, 3]], "promises": 1})])
+        writer.append([NewEvent("purged", "", {"before": before, "promises": 1})])
     check = filled.verify()
-    assert (check.ok, check.first_bad) == (False, 13)
-    assert re.fullmatch(words, check.message)
+    assert (check.ok, check.first_bad, check.message) == (False, first_bad, words)
 
 
 def test_a_promise_that_ended_after_its_purge_was_open_then(filled, set_today):
     promise = filled.promises(as_of=IN_TIME).index[2]
-    purged = {"before": "2026-03-01", "events": [[3, 3]], "promises": 1}
+    purged = {"before": "2026-03-01", "promises": 1}
     set_today("2026-03-01")
     with appending(filled._database, "mallory") as writer:
         writer.connection.exec_driver_sql("DELETE FROM personal WHERE seq = 3")
@@ -213,7 +210,7 @@ def test_a_promise_that_ended_after_its_purge_was_open_then(filled, set_today):
     set_today("2026-02-01")  # a clock that was put back
     with appending(filled._database, "mallory") as writer:
         writer.append([NewEvent("waived", promise)])
-    assert filled.verify().first_bad == 13
+    assert filled.verify().first_bad == 3
 
 
 def test_purge_leaves_open_promises_alone(filled):
@@ -281,17 +278,6 @@ def test_each_of_a_thousand_changed_bytes_is_found(small, loan_plans, tmp_path):
     unseen = n_unseen(small, repeated(loan_plans, 600), tmp_path, 1_000)
     print(f"{1_000 - unseen} found, {unseen} in bytes that no query reads")  # noqa: T201
     assert unseen < 200
-
-
-def test_a_changed_schema_of_the_file_is_found(small, loan_plans, tmp_path):
-    small.record(loan_plans[:3], **TERMS)
-    file = copied(small, tmp_path / "copy.db")
-    connection = sqlite3.connect(file)
-    connection.execute("CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events WHERE seq = NEW.seq; END")
-    connection.commit()
-    connection.close()
-    with Ledger.open(file) as ledger:
-        assert "not those of a ledger" in ledger.verify().message
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from copa.exceptions import InvalidInputError
 from copa.promises import days
 from copa.promises._storage.database import Database
 from copa.promises._storage.layouts import pack_cells
-from copa.promises._storage.queries import ended_before, promises_query
+from copa.promises._storage.queries import personal_events_of_ended, promises_query
 from copa.promises._storage.tables import (
     BROKEN,
     DECIDED,
@@ -42,7 +42,7 @@ from copa.promises.redeem import Promise, Redemption
 if TYPE_CHECKING:
     import pandas as pd
 
-CHUNK = 5_000  # rows that are inserted or deleted at a time
+CHUNK = 5_000  # events that are inserted at a time
 SALT_BYTES = 16
 LOOKED_UP = 500  # identities that one query names
 
@@ -266,26 +266,15 @@ def _find(writer: Writer, promise: str) -> Any:
 def purge(database: Database, before: date, recorded_by: str) -> int:
     """Delete the personal data of promises that ended before a day, and record it; return how many promises."""
     with appending(database, recorded_by) as writer:
-        promises, seqs = ended_before(writer.connection, before)
-        if not seqs:
+        over = personal.c.seq.in_(personal_events_of_ended(before.isoformat(), writer.seq + 1))
+        promises = sa.select(sa.func.count(sa.distinct(events.c.promise)))
+        n_promises = writer.connection.scalar(promises.join(personal, personal.c.seq == events.c.seq).where(over)) or 0
+        if n_promises == 0:
             return 0
-        for begin in range(0, len(seqs), CHUNK):
-            writer.connection.execute(personal.delete().where(personal.c.seq.in_(seqs[begin : begin + CHUNK])))
-        content = {"before": before.isoformat(), "events": _ranges(seqs), "promises": promises}
-        writer.append([NewEvent(PURGED, "", content)])
+        writer.connection.execute(personal.delete().where(over))
+        writer.append([NewEvent(PURGED, "", {"before": before.isoformat(), "promises": n_promises})])
     # The tables are written anew, so that nothing of what was deleted stays in unused places of the files.
     rewrite = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if database.is_sqlite else ("VACUUM FULL personal",)
     for statement in rewrite:
         database.outside(statement)
-    return promises
-
-
-def _ranges(seqs: list[int]) -> list[list[int]]:
-    """Return ascending numbers as the first and the last of each run."""
-    ranges: list[list[int]] = []
-    for seq in seqs:
-        if ranges and ranges[-1][1] == seq - 1:
-            ranges[-1][1] = seq
-        else:
-            ranges.append([seq, seq])
-    return ranges
+    return n_promises

@@ -105,23 +105,20 @@ def _why_not(row: Any, shared: dict[str, Any], as_of: date) -> str:
     return "was purged: there is no row to compare with" if row.said is None else ""
 
 
-def ended_before(connection: sa.Connection, day: date) -> tuple[int, list[int]]:
-    """Return how many promises ended before a day, and the numbers of all their events that hold personal data."""
+def personal_events_of_ended(before: str, by: int) -> sa.Select[Any]:
+    """Select the events with personal data, up to a number, of promises that had ended before a day by then."""
     every = events.alias("every")
-    over = sa.or_(closing.c.at < day.isoformat(), terms.c.valid_until < day.isoformat())
-    query = (
-        sa.select(personal.c.seq, events.c.promise)
+    ended_by = sa.and_(closing.c.at < before, closing.c.seq < by)
+    return (
+        sa.select(every.c.seq)
         .select_from(
             events.join(terms, terms.c.id == events.c.terms)
             .outerjoin(closing, sa.and_(closing.c.promise == events.c.promise, IS_CLOSING))
             .join(every, every.c.promise == events.c.promise)
-            .join(personal, personal.c.seq == every.c.seq)
         )
-        .where(events.c.kind == PROMISED, over)
-        .order_by(personal.c.seq)
+        .where(events.c.kind == PROMISED, sa.or_(ended_by, terms.c.valid_until < before))
+        .where(every.c.seq < by, every.c.personal.is_not(None))
     )
-    rows = connection.execute(query).all()
-    return len({row.promise for row in rows}), [row.seq for row in rows]
 
 
 def read_counts(connection: sa.Connection, as_of: date) -> dict[str, int]:

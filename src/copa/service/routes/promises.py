@@ -9,7 +9,7 @@ from copa.service.answers import Answer, Body, Cell, encoded
 from copa.service.routes.letter import Day
 from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes
 from copa.service.routes.resources import (
-    Desk,
+    OpenLedger,
     Running,
     answer_of,
     count_applicants,
@@ -152,41 +152,41 @@ class PortfolioAnswer(Answer):
 
 
 @router.post("/promises", response_model=RecordAnswer, responses={409: {"description": "Another plan"}})
-async def record(body: RecordBody, request: Request, service: Running, desk: Desk) -> Response:
+async def record(body: RecordBody, request: Request, service: Running, ledger: OpenLedger) -> Response:
     """Plan once more, and record options as promises; the answer comes when the ledger has them."""
     count_applicants(request, 1)
     planner = service.asking(read_wishes(service, body))
-    return await _answer(service, lambda: desk.record(planner, body), RecordAnswer)
+    return await _answer(service, lambda: ledger.record(planner, body), RecordAnswer)
 
 
 @router.get("/promises", response_model=PromisesAnswer, responses=SLOW)
 async def promises(
     service: Running,
-    desk: Desk,
+    ledger: OpenLedger,
     status: Annotated[Status, Query(description="An open promise after its last day counts as expired.")] = "open",
     applicant: Annotated[str | None, Query(max_length=200, description="Those of one person.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="Most that are returned.")] = 100,
 ) -> Response:
     """List promises."""
-    return await _answer(service, lambda: desk.list(status, applicant, limit), PromisesAnswer)
+    return await _answer(service, lambda: ledger.list(status, applicant, limit), PromisesAnswer)
 
 
 @router.get("/promises/summary", response_model=SummaryAnswer, responses=SLOW)
-async def summary(service: Running, desk: Desk) -> Response:
+async def summary(service: Running, ledger: OpenLedger) -> Response:
     """How many there are of each status."""
-    return await _answer(service, desk.summary, SummaryAnswer)
+    return await _answer(service, ledger.summary, SummaryAnswer)
 
 
 @router.get("/promises/check", response_model=CheckAnswer, responses=SLOW)
-async def check(service: Running, desk: Desk) -> Response:
+async def check(service: Running, ledger: OpenLedger) -> Response:
     """Whether the chain of events is whole: none was changed, removed or put elsewhere."""
-    return await whole_ledger(service, desk.check, CheckAnswer)
+    return await whole_ledger(service, ledger.check, CheckAnswer)
 
 
 @router.get("/promises/portfolio", response_model=PortfolioAnswer, responses=SLOW)
-async def portfolio(service: Running, desk: Desk) -> Response:
+async def portfolio(service: Running, ledger: OpenLedger) -> Response:
     """What the next model may do to all outstanding promises together."""
-    return await whole_ledger(service, desk.portfolio, PortfolioAnswer)
+    return await whole_ledger(service, ledger.portfolio, PortfolioAnswer)
 
 
 @router.post("/promises/{promise}/redeem", response_model=RedeemAnswer)
@@ -194,12 +194,12 @@ async def redeem(
     body: RedeemBody,
     request: Request,
     service: Running,
-    desk: Desk,
+    ledger: OpenLedger,
     promise: Annotated[str, Path(max_length=200, description="Id of the promise.")],
 ) -> Response:
     """Say whether a person's row fulfils a promise and what the model answers, and record both."""
     count_applicants(request, 1)
-    return await _answer(service, lambda: desk.redeem(promise, body), RedeemAnswer)
+    return await _answer(service, lambda: ledger.redeem(promise, body), RedeemAnswer)
 
 
 async def _answer(service: Any, work: Any, model: type[Answer]) -> Response:

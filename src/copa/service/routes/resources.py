@@ -16,7 +16,7 @@ from copa.service.problems import ProblemError, invalid
 from copa.service.state import Job, Service
 
 if TYPE_CHECKING:
-    from copa.service.promises import PromiseDesk
+    from copa.service.ledger import ServiceLedger
 
 
 JSON = "application/json"
@@ -92,14 +92,14 @@ def service_of(request: Request) -> Service:
 Running = Annotated[Service, Depends(service_of)]
 
 
-def desk_of(request: Request) -> "PromiseDesk":
-    """The ledger of the service, which has one where these routes are."""
-    desk = service_of(request).desk
-    assert desk is not None  # noqa: S101 - see `routers`
-    return desk
+def ledger_of(request: Request) -> "ServiceLedger":
+    """Return the ledger of the service, which has one where these routes are."""
+    ledger = service_of(request).ledger
+    assert ledger is not None  # noqa: S101 - see `routers`
+    return ledger
 
 
-Desk = Annotated[Any, Depends(desk_of)]
+OpenLedger = Annotated[Any, Depends(ledger_of)]
 
 
 def count_applicants(request: Request, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Promises of a service: its ledger, and what is recorded in it."""
+"""The ledger of a service: promises are recorded, listed and redeemed with its planner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,27 +18,30 @@ if TYPE_CHECKING:
 
     from copa.planner import RecoursePlanner
     from copa.plans import PlanBatch
-    from copa.service.state import Service
+    from copa.service.rows import RowReader
 
 Entry = dict[str, Any]
 SHOWN = ("applicant", "option", "status", "option_guarantee", "model_version", "made", "valid_until", "recorded_by")
 
 
-class PromiseDesk:
-    """The ledger of a service, and what is done with it.
+class ServiceLedger:
+    """The ledger of a service.
 
     Parameters
     ----------
-    service : Service
     url : str
         Of the ledger.
+    planner : RecoursePlanner
+        That the service plans with.
+    reader : RowReader
+        Reads applicants of requests.
+    model_version : str
+        What promises call the model unless a request says it.
     """
 
-    def __init__(self, service: "Service", url: str) -> None:
-        self._service = service
+    def __init__(self, url: str, planner: "RecoursePlanner", reader: "RowReader", model_version: str) -> None:
         self.ledger = Ledger.open(url)  # `copa serve --create` has made it
-        known = service.settings.model_version or service.bundle.sha256[:12]
-        self._version = known or "unnamed"
+        self._planner, self._reader, self._version = planner, reader, model_version
 
     def close(self) -> None:
         """Close the ledger."""
@@ -61,71 +64,71 @@ class PromiseDesk:
             model_version=body.model_version or self._version,
             valid_for=body.valid_for,
             made=body.made,
-            model=self._service.planner,
+            model=self._planner,
             options=options,
             include_fragile=body.include_fragile,
             may_differ=body.may_differ,
             recorded_by=body.recorded_by,
         )
         numbers = option_numbers(batch)[chosen].tolist()
-        told = [{"promise": key, "option": number} for key, number in zip(promised, numbers, strict=True)]
-        return {"applicant": body.name, "promises": told}
+        promises = [{"promise": key, "option": number} for key, number in zip(promised, numbers, strict=True)]
+        return {"applicant": body.name, "promises": promises}
 
     def _planned(self, planner: "RecoursePlanner", body: Any) -> "PlanBatch":
-        tables, messages = self._service.reader.tables([body.applicant], [body.name])
+        tables, messages = self._reader.tables([body.applicant], [body.name])
         if messages:
             raise invalid("/applicant", body.applicant, messages[0])
         return planner.plan(tables[0].frame)
 
     def _require_shown(self, batch: "PlanBatch", chosen: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-        """What is recorded is what the person saw: another bundle may have come in between."""
+        """Raise unless these are the rows that the person saw: another bundle may have come in between."""
         if not rows:
             return
-        own = table_columns(batch.options.iloc[chosen])
-        mine = [{name: cells[k] for name, cells in own.items()} for k in range(len(chosen))]
-        if mine != [dict(row) for row in rows]:
+        columns = table_columns(batch.options.iloc[chosen])
+        planned = [{name: cells[k] for name, cells in columns.items()} for k in range(len(chosen))]
+        if planned != [dict(row) for row in rows]:
             raise ProblemError("conflict", "the plan is no longer the one whose rows were sent; plan again, and look")
 
     def list(self, status: str, applicant: str | None, limit: int) -> Entry:
-        """Promises of a status, the earliest first."""
+        """List promises of a status, the earliest first."""
         tables = self.ledger.blocks(status, size=limit + 1, applicant=applicant)
-        found = list(islice((entry for table in tables for entry in _entries(*split_facts(table))), limit + 1))
-        return {"promises": found[:limit], "more": len(found) > limit}
+        entries = list(islice((entry for table in tables for entry in _entries(*split_facts(table))), limit + 1))
+        return {"promises": entries[:limit], "more": len(entries) > limit}
 
     def redeem(self, promise: str, body: Any) -> Entry:
-        """A person comes back."""
-        found = self.ledger.redeem(
+        """Judge and record the return of a person."""
+        redemption = self.ledger.redeem(
             promise,
             body.row,
-            self._service.planner,
+            self._planner,
             decision=body.decision,
             reason=body.reason,
             may_differ=body.may_differ,
             recorded_by=body.recorded_by,
         )
-        return asdict(found) | {"differences": list(found.differences)}
+        return asdict(redemption) | {"differences": list(redemption.differences)}
 
     def summary(self) -> Entry:
-        """How many promises there are of each status."""
+        """Count the promises of each status."""
         return {"counts": self.ledger.counts()}
 
     def check(self) -> Entry:
-        """Whether the chain of events is whole."""
+        """Verify the chain of events."""
         return asdict(self.ledger.verify())
 
     def portfolio(self) -> Entry:
-        """What the next model may do to the outstanding promises."""
-        risk = portfolio_risk(self._service.planner, self.ledger)
+        """Forecast what the next model does to the outstanding promises."""
+        risk = portfolio_risk(self._planner, self.ledger)
         return risk.to_dict() | {"in_words": risk.in_words()}
 
 
 def _entries(facts: "pd.DataFrame", rows: "pd.DataFrame") -> list[Entry]:
     cells = table_columns(rows)
-    told = {name: [as_json(value) for value in facts[name].tolist()] for name in SHOWN}
+    shown = {name: [as_json(value) for value in facts[name].tolist()] for name in SHOWN}
     return [
         {
             "promise": str(key),
-            **{name: values[k] for name, values in told.items()},
+            **{name: values[k] for name, values in shown.items()},
             "row": {name: values[k] for name, values in cells.items()},
         }
         for k, key in enumerate(facts.index.tolist())
