@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from copa._core.words import counted, listed, shown
@@ -112,7 +111,7 @@ class Outstanding:
             yield PromisedRows(promised.facts.iloc[some], promised.rows.iloc[some], promised.favourable)
 
     def favourable(self, given: Any, current: Any = None) -> Any:
-        """The label that was promised, from whoever knows it; None where nobody does.
+        """Return the label that was promised, from whoever knows it; None where nobody does.
 
         Parameters
         ----------
@@ -127,13 +126,20 @@ class Outstanding:
             If two of them say different labels.
         """
         fitted = getattr(current, "fitted_", None)
-        said = [("the promises", label) for label in self.stated.labels]
-        said += [] if given is None else [("favourable=", given)]
-        said += [] if fitted is None else [("the planner in force", fitted.model.favourable)]
-        for (first, label), (other, different) in pairwise(said):
-            if match_label(different, [label]) is None:
-                raise _contradiction(first, label, other, different)
-        return (given if given is not None else said[0][1]) if said else None
+        labels = self.stated.labels
+        if len(labels) > 1:
+            raise InvalidInputError(
+                f"some promises are of the label {shown(labels[0])}, others of {shown(labels[1])}; choose some with "
+                "model_version="
+            )
+        claims = [(f"{shown(label)} was promised", label) for label in labels]
+        claims += [] if given is None else [(f"favourable={shown(given)}", given)]
+        if fitted is not None:
+            claims.append((f"the planner in force wants {shown(fitted.model.favourable)}", fitted.model.favourable))
+        for claim, label in claims[1:]:
+            if match_label(label, [claims[0][1]]) is None:
+                raise InvalidInputError(f"{claim}, but {claims[0][0]}")
+        return given if given is not None or not claims else claims[0][1]
 
     def require_columns(self, needed: Sequence[Any], columns: Sequence[Any], who: str) -> None:
         """Raise where promises of several tables are tried on what needs the columns of one of them.
@@ -173,22 +179,8 @@ class Outstanding:
         )
 
 
-def _contradiction(first: str, label: Any, other: str, different: Any) -> InvalidInputError:
-    if first == other:
-        return InvalidInputError(
-            f"some promises are of the label {shown(label)}, others of {shown(different)}; choose some with "
-            "model_version="
-        )
-    claim = f"favourable={shown(different)}" if other.endswith("=") else f"{other} wants {shown(different)}"
-    return InvalidInputError(
-        f"{claim}, but {shown(label)} was promised"
-        if first == "the promises"
-        else f"{claim}, but favourable={shown(label)} was given"
-    )
-
-
 def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
-    """What a ledger, a batch or rows say."""
+    """Return what a ledger, a batch or rows say."""
     database = getattr(promises, "_database", None)
     if database is not None:
         return _of_ledger(database, as_of, model_version)
