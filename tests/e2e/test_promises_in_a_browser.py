@@ -24,7 +24,7 @@ from copa._core.words import rounded_down  # noqa: E402 - needs what was looked 
 from copa.promises import Ledger  # noqa: E402
 from e2e.explorer_pages import EVIL, Asker, bank_settings, click, give_token, odd_bank, served, until  # noqa: E402
 
-READ = "document.querySelector('#panels > section') && !document.body.textContent.includes('Reading …')"
+READ = "document.querySelector('#panels > section') && !document.querySelector('#panels > [aria-busy]')"
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ const NAMES = ["plan", "validators"];
 async function fill(section, panel, model) {
   const heading = make("h2", { text: panel.title });
   delete section.dataset.failed;
+  section.setAttribute("aria-busy", "true"); // what was read before stays until the answer is there
   if (!section.children.length) { section.replaceChildren(heading, note("Reading …")); }
   try {
     section.replaceChildren(heading, ...panel.draw(await panel.load(model)));
@@ -14,6 +15,7 @@ async function fill(section, panel, model) {
     section.replaceChildren(heading, make("p", { class: "error", text: error.message }));
     section.dataset.failed = "yes";
   }
+  section.removeAttribute("aria-busy");
 }
 
 export class Views {
