@@ -278,5 +278,5 @@ def repacked(raw: bytes, *, compresslevel: int | None = None) -> bytes:
 
 
 def _compresses_too_well(raw: bytes) -> bool:
-    """Whether it could be refused when it is read."""
+    """Return whether a member compresses so well that it could be refused when it is read."""
     return len(raw) > SMALL and len(zlib.compress(raw, 1)) * WRITTEN_RATIO < len(raw)

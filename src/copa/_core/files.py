@@ -50,7 +50,7 @@ def try_lock(file: IO[Any]) -> bool | None:
 
 
 def is_at(file: IO[Any], path: Path) -> bool:
-    """Whether an open file still is the one that a path leads to."""
+    """Return whether an open file still is the one that a path leads to."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

@@ -57,7 +57,7 @@ def digest_of(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Archive:
-    """What a file holds.
+    """Content of a file.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Format:
 
 
 def made_with() -> dict[str, str]:
-    """What a file says of the program that wrote it."""
+    """Return the version of the program that writes a file, as the file says it."""
     return {"copa": _version()}
 
 

@@ -19,12 +19,12 @@ NEAR = 0.3  # likeness from which a known word is suggested: there are few of th
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number by its type; true and false are none."""
+    """Return whether a value is a whole number by its type; true and false are none."""
     return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.timedelta64))
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number by its type; true and false are none, nor are durations."""
+    """Return whether a value is a real number by its type; true and false are none, nor are durations."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.timedelta64))
 
 

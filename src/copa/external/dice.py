@@ -1,4 +1,4 @@
-"""What DiCE returns: the result object of the Python package `dice-ml`, and its JSON.
+"""Results of DiCE: the object of the Python package `dice-ml`, and its JSON.
 
 The package is not imported. An entry of a result is one query, the applicant, with its counterfactuals, the options.
 They are read in the sparse form, which is the one that DiCE shows and saves, wherever it has one.

@@ -74,15 +74,15 @@ def positions(labels: "pd.Series[Any]", index: "pd.Index[Any]") -> list[int]:
     by_text: dict[str, int] = {}
     for i, label in enumerate(index):
         by_text.setdefault(str(label), i)
-    found = [exact.get(label, by_text.get(str(label), -1)) for label in labels.tolist()]
-    if -1 in found:
-        row = found.index(-1)
+    owners = [exact.get(label, by_text.get(str(label), -1)) for label in labels.tolist()]
+    if -1 in owners:
+        row = owners.index(-1)
         label = labels.tolist()[row]
         raise InvalidInputError(
             f"the option in row {row} is for applicant {shown(label)}, who is not in the index of applicants; "
             f"{hint(str(label), list(by_text))}"
         )
-    return found
+    return owners
 
 
 LABEL = "applicant"
@@ -126,15 +126,15 @@ class ExternalPlans:
 
         positions = np.asarray(owner, dtype=np.intp)
         positions.setflags(write=False)
-        rows, own = options.reset_index(drop=True), factuals.iloc[positions].reset_index(drop=True)
-        given = {name: rows[name] if name in rows.columns else own[name] for name in factuals.columns}
+        rows, origins = options.reset_index(drop=True), factuals.iloc[positions].reset_index(drop=True)
+        given = {name: rows[name] if name in rows.columns else origins[name] for name in factuals.columns}
         cells = {name: cast_like(column, factuals[name]) for name, column in given.items()}
         return cls(factuals, pd.DataFrame(cells), positions)
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is read from a source.
+    """The columns that are read from a source.
 
     Parameters
     ----------

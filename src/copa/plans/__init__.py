@@ -1,4 +1,4 @@
-"""What comes out: a plan for every applicant, with its guarantees, in original units."""
+"""Plans: the options of every applicant in original units, with their guarantees."""
 
 from copa.plans.batch import Plan, PlanBatch
 from copa.plans.changes import Change

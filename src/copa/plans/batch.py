@@ -18,7 +18,7 @@ from copa.tables.frames import PANDAS, as_backend
 
 
 class Plan(PlanRecord):
-    """What one applicant can do, and how likely the next model accepts it.
+    """The options of one applicant, and how likely the next model accepts them.
 
     A plan is a view of one row of a `PlanBatch`: `batch[i]` is the plan of applicant i.
 

@@ -1,4 +1,4 @@
-"""Plans as HTML for a notebook: a card per option."""
+"""Plans as HTML for a notebook: one card per option."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ def plan_view(plan: "Plan") -> View:
 
 
 def cards_in_a_row(n_options: int) -> int:
-    """How many cards stand beside each other, so that rows are of about the same length."""
+    """Return the number of cards in a row, so that rows are of about the same length."""
     return min(max(n_options if n_options <= IN_A_ROW else -(-n_options // 2), 2), IN_A_ROW)
 
 
@@ -158,7 +158,7 @@ def _terms(plan: "Plan | PlanBatch") -> str:
 
 
 def _histogram(batch: "PlanBatch", guarantees: dict[str, Any]) -> View:
-    """How many plans have which guarantee, of the kind that was asked for."""
+    """Return the histogram of the plans' guarantees, of the kind that was asked for."""
     whom = batch.request.guarantee_for
     places = np.minimum((guarantees[whom] * BINS).astype(np.intp), BINS - 1)
     counts = np.bincount(places, minlength=BINS).tolist()

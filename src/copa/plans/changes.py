@@ -1,4 +1,4 @@
-"""What an option changes in an applicant's row."""
+"""Changes of an option: cells of its row that differ from the applicant's."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -92,7 +92,7 @@ class Change(_Cells):
 
     @property
     def title(self) -> str:
-        """What people call the column."""
+        """Title of the column."""
         return visible(self.column if self.feature is None else self.feature.heading, lines=False)
 
     @property
@@ -117,7 +117,7 @@ def as_number(feature: Feature | None, value: float) -> float:
 
 
 def range_words(interval: Interval | None) -> str:
-    """Say an interval, with both ends: "between 5 and 8", "exactly 3"; "" for none."""
+    """Return an interval in words, with both ends: "between 5 and 8", "exactly 3"; "" for none."""
     if interval is None:
         return ""
     least, most = map(as_text, interval)
@@ -125,7 +125,7 @@ def range_words(interval: Interval | None) -> str:
 
 
 def changed_cells(own: "pd.DataFrame", new: "pd.DataFrame", owner: Indices | None = None) -> Flags:
-    """Say where two tables of the same columns differ, row by row whatever their labels are.
+    """Flag the cells in which two tables of the same columns differ, row by row whatever their labels are.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _texts_differ(own: "ExtensionArray", new: "ExtensionArray") -> Flags:
 
 
 def differs(own: "pd.Series[Any]", new: "pd.Series[Any]", owner: Indices | None = None) -> Flags:
-    """Say where a column differs from another, (M,): from its rows `owner` (M,), or from the same ones."""
+    """Flag the rows in which a column differs from another, (M,): from its rows `owner` (M,), or from the same ones."""
     if own.dtype == new.dtype and isinstance(own.dtype, np.dtype) and own.dtype.kind in "biufmM":
         before, after = own.to_numpy(), new.to_numpy()
         before = before if owner is None else before[owner]

@@ -34,7 +34,7 @@ BOUNDS = {"all": "lower", "any": "any_lower", "upper": "upper"}  # keys of an ap
 
 
 class TextFile(Protocol):
-    """What text is written to."""
+    """A file that text is written to."""
 
     def write(self, text: str, /) -> object:
         """Take some text."""
@@ -277,7 +277,7 @@ WEIGHT_ROUNDING = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What is claimed of one plan of J options, and its proof.
+    """The claims of a file about one plan of J options, and their proof.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ class Claim:
 
     @property
     def by_formula(self) -> bool:
-        """Whether guarantees are recomputed with the formula of their set, where the paper's set has dual proofs."""
+        """True where guarantees are recomputed with the formula of their set; the paper's set has dual proofs."""
         return self.certificate is not None and not is_exact(self.certificate.ambiguity)
 
     def violations(self) -> list[str]:
@@ -398,7 +398,7 @@ BY_FORMULA = "recomputed with the formula of their set, which is no independent 
 
 @dataclass
 class Findings:
-    """What was found in plans with certificates.
+    """Result of checking plans with certificates.
 
     Attributes
     ----------

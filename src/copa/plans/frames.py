@@ -1,4 +1,4 @@
-"""A batch as tables."""
+"""Tables of a batch: one row per change, per option, or per applicant."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
-    """One row per changed cell, by applicant, option and column."""
+    """Return a table with one row per changed cell, by applicant, option and column."""
     import pandas as pd
 
-    own = batch.applicants.iloc[batch.owner]
+    owners = batch.applicants.iloc[batch.owner]
     flags = batch.changed
     option, column = np.nonzero(flags)
     before = np.empty(len(option), dtype=object)
     after = np.empty(len(option), dtype=object)
     for k in range(flags.shape[1]):
         here, rows = np.flatnonzero(column == k), np.flatnonzero(flags[:, k])
-        for cells, table in ((before, own), (after, batch.options)):
+        for cells, table in ((before, owners), (after, batch.options)):
             cells[here] = _objects(cells_of(table.iloc[rows, k]))
     return pd.DataFrame(
         {
@@ -44,7 +44,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
 
 
 def options_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
-    """One row per option: what is said of it, without its cells."""
+    """Return a table with one row per option: its numbers, without its cells."""
     import pandas as pd
 
     numbers = option_numbers(batch)
@@ -66,7 +66,7 @@ def options_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
 
 
 def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
-    """One row per applicant."""
+    """Return a table with one row per applicant."""
     import pandas as pd
 
     some = batch.counts > 0
@@ -86,14 +86,14 @@ def summary_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
 
 
 def option_numbers(batch: "BatchRecord[PlanRecord]") -> Positions:
-    """Number of each option in its plan, from 1, (M,)."""
+    """Return the number of each option in its plan, from 1, (M,)."""
     starts = np.cumsum(batch.counts) - batch.counts
     numbers: Positions = np.arange(len(batch.owner)) - starts[batch.owner] + 1
     return numbers
 
 
 def labels(index: "pd.Index[Any]", rows: Positions) -> "pd.Index[Any]":
-    """Labels of some rows; tuples where a label has several parts."""
+    """Return the labels of some rows; tuples where a label has several parts."""
     flat = index.to_flat_index() if index.nlevels > 1 else index
     return flat.take(rows)
 

@@ -169,7 +169,7 @@ class PlanRecord:
 
     @cached_property
     def _changes(self) -> list[list[Change]]:
-        """What each option changes, in the order of the columns."""
+        """Changes of each option, in the order of the columns."""
         features = {feature.name: feature for feature in self.basis.schema.features}
         flags = self.batch.changed[self.own_rows]
         changes: list[list[Change]] = [[] for _ in range(self.n_options)]

@@ -62,7 +62,7 @@ def pack(batch: BatchRecord[PlanRecord]) -> bytes:
 
 
 def load(cls: type[Batch], path: Path) -> Batch:
-    """Read a batch, or say why the file is none."""
+    """Read a batch; a DataError says why the file is none."""
     if in_parts(path):
         return cls.concat(list(read_parts(cls, path)))
     return read(cls, path, path)
@@ -142,7 +142,7 @@ class PartsWriter:
 
 
 def in_parts(path: Path) -> bool:
-    """Whether a file is one of many batches; false for everything else, unreadable files included."""
+    """Return whether a file holds many batches; false for everything else, unreadable files included."""
     try:
         with zipfile.ZipFile(path) as archive:
             return PARTS.content in archive.namelist()

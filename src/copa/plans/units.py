@@ -1,4 +1,4 @@
-"""What people call columns, cells and amounts: titles, labels, and numbers with the unit that their title names."""
+"""Words for columns, cells and amounts: titles, labels, and numbers with the unit that their title names."""
 
 import math
 import re
@@ -10,19 +10,19 @@ from copa.schema import Feature, FeatureSchema
 from copa.search.cost import Cost
 from copa.tables.cells import alone, plain
 
-TOLD = 2  # amounts in an example of what effort means
+N_EXAMPLES = 2  # amounts in an example of what effort means
 
 # A title that ends in its unit, as "duration (months)" does.
 _WITH_UNIT = re.compile(r"^(?P<name>.*\S)\s*\((?P<unit>[^()]+)\)$")
 
 
 def heading(schema: FeatureSchema, column: Any) -> str:
-    """What people call a column."""
+    """Return the title of a column."""
     return schema[column].heading if column in schema else str(column)
 
 
 def value_text(schema: FeatureSchema, column: Any, value: Any) -> str:
-    """What people call a value of a column."""
+    """Return the label of a value of a column, or the value as text."""
     label = schema[column].label_of(value) if column in schema else None
     return alone(value if label is None else label)
 
@@ -36,12 +36,12 @@ def name_and_unit(title: str) -> tuple[str, str]:
     >>> name_and_unit("duration (months)"), name_and_unit("housing")
     (('duration', 'months'), ('housing', ''))
     """
-    found = _WITH_UNIT.match(title)
-    return (found["name"], found["unit"]) if found else (title, "")
+    parts = _WITH_UNIT.match(title)
+    return (parts["name"], parts["unit"]) if parts else (title, "")
 
 
 def amount_text(feature: Feature | None, number: Any) -> str:
-    """A number of a column as people write it, with the unit that the title names: "4,300 DM", "12 months".
+    """Return a number of a column as people write it, with the unit that the title names: "4,300 DM", "12 months".
 
     Numbers with labels have their label; what is no number is said as `value_text` says it.
 
@@ -67,14 +67,14 @@ def amount_text(feature: Feature | None, number: Any) -> str:
 
 
 def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> str:
-    """Say what an effort of 1 is by an example from one table; "" where no column has one.
+    """Explain an effort of 1 by an example from one table; "" where no column has one.
 
     Parameters
     ----------
     schema : FeatureSchema
         With the spreads and weights that the efforts were computed with.
     columns : sequence of str
-        Names of columns, the best examples first; numbers are preferred, two of them are told.
+        Names of columns, the best examples first; numbers are preferred, two of them are given.
     cost : Cost
         What a change costs.
 
@@ -94,13 +94,13 @@ def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> s
     """
     features = [schema[column] for column in columns if column in schema]
     numeric = [(feature, _one_effort(feature, cost)) for feature in features if feature.is_numeric]
-    told = [
+    amounts = [
         f"about {amount_text(feature, amount)} of {name_and_unit(feature.heading)[0]}"
         for feature, amount in numeric
         if math.isfinite(amount) and (amount >= 1.0 or feature.kind != "integer")
-    ][:TOLD]
-    if told:
-        return f"Effort 1 is, for example, {' or '.join(told)}."
+    ][:N_EXAMPLES]
+    if amounts:
+        return f"Effort 1 is, for example, {' or '.join(amounts)}."
     for feature in features:
         gaps = cost.prices([feature]).gaps
         if feature.is_categorical and len(gaps) > 1 and gaps[0, 1] > 0.0:
@@ -111,6 +111,6 @@ def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> s
 
 
 def _one_effort(feature: Feature, cost: Cost) -> float:
-    """How much of a numeric column is an effort of 1, with two digits; infinite where it costs nothing."""
+    """Return the amount of a numeric column that an effort of 1 is, to two digits; infinite where it costs nothing."""
     price = float(cost.prices([feature]).per_unit[0])
     return float(f"{1.0 / price:.2g}") if price > 0.0 else math.inf

@@ -1,4 +1,4 @@
-"""Plans into files, batch after batch: whole files or none, and memory that does not grow with them."""
+"""Writers of plans into files, batch after batch: whole files or none, in memory that does not grow with them."""
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ PROOF_FILES = (".json", ".zip", ".copa")
 BATCH_FILES = (*PLAN_FILES, ".zip", ".copa")
 PAGES = (".html",)
 
-# What is said of an option, before the columns of its row.
+# Facts about an option, before the columns of its row.
 OWN_COLUMNS = (
     "applicant",
     "option",
@@ -46,13 +46,13 @@ OWN_COLUMNS = (
 
 
 class Writer(Protocol):
-    """Something that takes plans."""
+    """A writer of plans."""
 
     def add(self, batch: "PlanBatch") -> None:
-        """Take a batch."""
+        """Write a batch."""
 
     def close(self) -> None:
-        """Write the end."""
+        """Finish the file."""
 
 
 class CsvWriter:
@@ -74,7 +74,7 @@ class CsvWriter:
         self._begun = True
 
     def close(self) -> None:
-        """There is no end to write."""
+        """Nothing is left to write."""
 
 
 class ParquetWriter:
@@ -97,7 +97,7 @@ class ParquetWriter:
         self._writer.write_table(table)
 
     def close(self, facts: Mapping[bytes, bytes] | None = None) -> None:
-        """Write the footer, with what is to be known of the file."""
+        """Write the footer, with the facts given about the file."""
         if self._writer is not None:
             if facts:
                 self._writer.add_key_value_metadata(facts)
@@ -106,7 +106,7 @@ class ParquetWriter:
 
 
 def typed_table(batch: "PlanBatch") -> "pd.DataFrame":
-    """The table of `written_table`, each column of one kind: one with numbers beside text becomes text."""
+    """Return the table of `written_table`, each column of one kind: one with numbers beside text becomes text."""
     frame = written_table(batch)
     for name in frame.columns:
         if frame[name].dtype == object:
@@ -115,7 +115,7 @@ def typed_table(batch: "PlanBatch") -> "pd.DataFrame":
 
 
 def written_table(batch: "PlanBatch") -> "pd.DataFrame":
-    """One row per option, with what is said of it and its whole row; a row without option for those who have none.
+    """Return a table with one line per option: facts about it, then its whole row; applicants without options have one.
 
     Columns of the row have nullable dtypes, the same for every batch of the same applicants.
     """
@@ -152,12 +152,12 @@ def written_table(batch: "PlanBatch") -> "pd.DataFrame":
 
 
 def _nullable(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """The same cells in a dtype that can hold a missing one, so that no whole number becomes a float."""
+    """Return the same cells in a dtype that can hold a missing one, so that no whole number becomes a float."""
     return column.astype({"int64": "Int64", "bool": "boolean"}.get(str(column.dtype), column.dtype))
 
 
 def _where(has: Any, values: Any, place: Any) -> Any:
-    """Values of the options, NaN where there is none."""
+    """Return values of the options, NaN where there is none."""
     padded = np.append(values, np.nan)
     return np.where(has, padded[place], np.nan)
 
@@ -165,16 +165,16 @@ def _where(has: Any, values: Any, place: Any) -> Any:
 def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
     frame = changes_table(batch)
     words: dict[int, list[str]] = {}
-    known: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
+    written: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
     changes = zip(*(frame[name].tolist() for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
     for row, change in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
         key = (*change, type(change[1]), type(change[2]))
-        if key not in known:
+        if key not in written:
             feature, before, after, least, most = change
             interval = None if np.isnan(least) else (least, most)
             also = range_words(interval)
-            known[key] = f"{feature}: {before} -> {after}{f' ({also})' if also else ''}"
-        words.setdefault(row, []).append(known[key])
+            written[key] = f"{feature}: {before} -> {after}{f' ({also})' if also else ''}"
+        words.setdefault(row, []).append(written[key])
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
 
 
@@ -190,7 +190,7 @@ def require_free_names(columns: Sequence[Any]) -> None:
 
 @contextmanager
 def plans_into(path: Path, *, certificates: bool = False, raw_cells: bool = False) -> Iterator[Writer]:
-    """A writer of plans by the ending of a file's name; the file appears when all is written, or not at all."""
+    """Open a writer of plans by the suffix of a file; the file appears when all is written, or not at all."""
     suffix = path.suffix.lower()
     binary = suffix not in (".csv", ".json")
     with whole_file(path, binary=binary) as file, ExitStack() as stack:

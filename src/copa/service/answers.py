@@ -1,4 +1,4 @@
-"""What bodies and answers of the service hold: models that every answer goes through, and that describe it."""
+"""Models of the service's bodies and answers: every answer goes through the model that describes it."""
 
 import json
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,7 +39,7 @@ class ChangeEntry(Answer):
 
 
 class Ranges(Answer):
-    """What holds from `at_least` to `at_most` in all changes of an option, in any combination."""
+    """The guarantee from `at_least` to `at_most` in all changes of an option, in any combination."""
 
     guarantee: float
 
@@ -75,7 +75,7 @@ class PlanEntry(Answer):
 
 
 class Asked(Answer):
-    """What was asked for."""
+    """The request that plans answer."""
 
     guarantee: float | None
     expected_rate: float | None
@@ -87,7 +87,7 @@ class Asked(Answer):
 
 
 class Assumptions(Answer):
-    """What guarantees rest on."""
+    """The assumptions that guarantees rest on."""
 
     model_config = ConfigDict(extra="allow")  # fields of the ambiguity set
 

@@ -62,7 +62,7 @@ def _member(k: int, kind: str) -> str:
 
 
 def _loaded_again(raw: bytes) -> Any:
-    """What skops makes of its own file: it keeps the names of functions, and not all of them can be found again."""
+    """Load what skops wrote: it keeps the names of functions, and not all of them can be found again."""
     try:
         return unpack_estimator(raw, untrusted_types(raw))
     except DataError as error:
@@ -73,7 +73,7 @@ def _loaded_again(raw: bytes) -> Any:
 
 
 def _differences(pattern: Pattern, fit: BlackBox, rows: "pd.DataFrame") -> bytes | None:
-    """What the refit has that the pattern has not; None where that does not say all of it."""
+    """Return the differences of a refit from the pattern; None where they do not say all of it."""
     try:
         raw = pattern.pack(storable(fit.estimator))
     except NotAlikeError:

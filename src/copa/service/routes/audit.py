@@ -212,7 +212,7 @@ def _each(
 
 
 def audit_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> Entry:
-    """What an audit answers: each plan as it is, and what breaks it first."""
+    """Return the answer of an audit: each plan as it is, and what breaks it first."""
     groups, messages = read_external(reader, body.plans)
     attributor = Attributor(planner.fitted_)
     found: dict[int, Entry] = {}
@@ -233,7 +233,7 @@ def audit_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> E
 
 
 def correct_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> Entry:
-    """What a correction answers: each plan before and after."""
+    """Return the answer of a correction: each plan before and after."""
     groups, messages = read_external(reader, body.plans)
     before: dict[int, Entry] = {}
     after: dict[int, Entry] = {}

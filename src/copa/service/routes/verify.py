@@ -23,7 +23,7 @@ class VerifyBody(Body):
 
 
 class VerifyAnswer(Answer):
-    """What is proven."""
+    """Result of checking proofs."""
 
     proven: bool
     plans: int = Field(description="Plans with options.")
