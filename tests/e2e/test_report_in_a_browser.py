@@ -203,10 +203,10 @@ def test_every_number_of_the_totals_is_that_of_the_batch(browser, in_order):
     for whom, column in reached.items():
         assert f"for {whom} in {percent((summary[column] >= 0.6).mean())} of the menus" in text
     frame = planned.to_frame()
-    first = frame["feature"].value_counts()
+    first = frame["column"].value_counts()
     share, people = (
         first.iloc[0] / len(planned.options),
-        frame[frame["feature"] == first.index[0]]["applicant"].nunique(),
+        frame[frame["column"] == first.index[0]]["applicant"].nunique(),
     )
     assert f"changes most often: in {percent(share)} of the options, for {people} applicants" in text
 
@@ -349,7 +349,7 @@ def test_the_list_is_searched_by_name_column_value_and_status(report, in_order):
         assert rows_found(page, "Accepted ALREADY") == (in_order.status == "already_valid").sum()
         assert rows_found(page, "onerror") >= 1
         assert rows_found(page, "jürgen") == 1
-        assert rows_found(page, "credit amount") == frame[frame["feature"] == "amount"]["applicant"].nunique()
+        assert rows_found(page, "credit amount") == frame[frame["column"] == "amount"]["applicant"].nunique()
         foreign = (in_order.applicants["foreign_worker"] == "A202").sum()
         words = value_text(in_order.basis.schema, "foreign_worker", "A202")
         assert rows_found(page, words) >= foreign

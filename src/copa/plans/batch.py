@@ -248,7 +248,7 @@ class PlanBatch(BatchRecord[Plan]):
     def to_frame(self) -> Any:
         """One row per changed cell.
 
-        Applicant, option, feature, from, to, the effort of this change (`change_effort`), the option's guarantee,
+        Applicant, option, column, from, to, the effort of this change (`change_effort`), the option's guarantee,
         accepted and plausibility, and the ends of the change's interval, at_least and at_most; NaN where these are not
         known. `options_frame` has the effort of whole options.
 

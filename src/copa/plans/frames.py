@@ -30,7 +30,7 @@ def changes_table(batch: "BatchRecord[PlanRecord]") -> "pd.DataFrame":
         {
             "applicant": labels(batch.applicants.index, batch.owner[option]),
             "option": option_numbers(batch)[option],
-            "feature": batch.options.columns.take(column),
+            "column": batch.options.columns.take(column),
             "from": pd.Series(before, dtype=object),
             "to": pd.Series(after, dtype=object),
             "effort": batch.change_effort[option, column],

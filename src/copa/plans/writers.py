@@ -166,14 +166,14 @@ def _change_words(batch: "PlanBatch", place: Any) -> list[str | None]:
     frame = changes_table(batch)
     words: dict[int, list[str]] = {}
     written: dict[tuple[Any, ...], str] = {}  # by the change, with the types of its cells: 1 and True are equal
-    changes = zip(*(frame[name].tolist() for name in ("feature", "from", "to", "at_least", "at_most")), strict=True)
+    changes = zip(*(frame[name].tolist() for name in ("column", "from", "to", "at_least", "at_most")), strict=True)
     for row, change in zip(np.nonzero(batch.changed)[0].tolist(), changes, strict=True):
         key = (*change, type(change[1]), type(change[2]))
         if key not in written:
-            feature, before, after, least, most = change
+            column, before, after, least, most = change
             interval = None if np.isnan(least) else (least, most)
             also = range_words(interval)
-            written[key] = f"{feature}: {before} -> {after}{f' ({also})' if also else ''}"
+            written[key] = f"{column}: {before} -> {after}{f' ({also})' if also else ''}"
         words.setdefault(row, []).append(written[key])
     return [None if k < 0 else "; ".join(words.get(int(k), [])) for k in place]
 

@@ -35,7 +35,7 @@ def by_hand(batch, cost):
     """Efforts of the changes in the raw columns, from the definition of the costs."""
     schema = batch.basis.schema
     for row in batch.to_frame().itertuples(index=False):
-        feature = schema[row.feature]
+        feature = schema[row.column]
         before, after = row[3], row[4]
         if feature.is_numeric:
             yield feature.weight * abs(after - before) / feature.spread

@@ -245,7 +245,7 @@ def test_the_table_of_changes_has_the_numbers_of_the_batch(batches):
         for row in frame.to_dict("records"):
             i = own[row["applicant"]]
             m = int(starts[i]) + row["option"] - 1
-            k = batch.options.columns.get_loc(row["feature"])
+            k = batch.options.columns.get_loc(row["column"])
             seen.add((m, k))
             assert (row["from"], row["to"]) == (batch.applicants.iloc[i, k], batch.options.iloc[m, k])
             numbers = [row[name] for name in ("effort", "guarantee", "accepted", "plausibility")]

@@ -134,7 +134,7 @@ def test_equal_balls_need_not_be_the_same_object(batch):
 def test_the_table_of_changes_has_a_row_per_changed_cell(batch):
     table = batch.to_frame()
     assert table.columns.tolist() == [
-        "applicant", "option", "feature", "from", "to", "effort", "guarantee", "accepted", "at_least", "at_most",
+        "applicant", "option", "column", "from", "to", "effort", "guarantee", "accepted", "at_least", "at_most",
         "plausibility"
     ]  # fmt: skip
     expected = [(plan.label, j, *change) for plan in batch for j in plan.options.index for change in plan.changes(j)]

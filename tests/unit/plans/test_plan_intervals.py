@@ -119,8 +119,8 @@ def test_cards_show_the_ranges(batch):
 def test_the_table_of_changes_has_both_ends(batch):
     table = batch.to_frame()
     first = table.iloc[0]
-    assert (first["feature"], first["at_least"], first["at_most"]) == ("duration", 10.0, 18.0)
-    employment = table[table["feature"] == "employment"]
+    assert (first["column"], first["at_least"], first["at_most"]) == ("duration", 10.0, 18.0)
+    employment = table[table["column"] == "employment"]
     assert employment[["at_least", "at_most"]].isna().all(axis=None)
     assert german_batch().to_frame()[["at_least", "at_most"]].isna().all(axis=None)
 
