@@ -121,23 +121,23 @@ class Reasons:
             At most so many; none that contributes less than 2 % of what speaks against the applicant in all.
         """
         least = LEAST_SHARE * float(np.maximum(self.contributions, 0.0).sum())
-        found = [
+        reasons = [
             Reason(*parts)
             for parts in zip(self.columns, self.values, self.references, self.contributions.tolist(), strict=True)
         ]
-        counted = [r for r in found if r.contribution > 0.0 and r.contribution >= least]
+        counted = [r for r in reasons if r.contribution > 0.0 and r.contribution >= least]
         return counted[:most]
 
 
 def protected_columns(schema: FeatureSchema, columns: tuple[str, ...]) -> dict[str, str]:
     """Columns that the law may protect, with why they look so, by their names and titles."""
-    found = {}
+    protected = {}
     for name in columns:
         titles = (name, schema[name].heading) if name in schema else (name,)
         why = next(filter(None, map(why_protected, titles)), "")
         if why:
-            found[name] = why
-    return found
+            protected[name] = why
+    return protected
 
 
 def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
@@ -167,12 +167,12 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     >>> [found.principal()[0].column for found in find_reasons(planner.fitted_, X[~model.predict(X)].head(2))]
     ['duration', 'duration']
     """
-    references, found = _References(fitted), []
+    references, reasons = _References(fitted), []
     for first in range(0, len(table), BLOCK):
         people = table.iloc[first : first + BLOCK]
         rows, words = references.of_each(people)
-        found += _compare(fitted, people[list(fitted.model.columns)], rows, words)
-    return found
+        reasons += _compare(fitted, people[list(fitted.model.columns)], rows, words)
+    return reasons
 
 
 def require_reference(fitted: "Strategy") -> None:
@@ -184,13 +184,13 @@ class _References:
     """Whom applicants are compared with."""
 
     def __init__(self, fitted: "Strategy") -> None:
-        self._fitted, known = fitted, fitted.space.plausibility
+        self._fitted, plausibility = fitted, fitted.space.plausibility
         columns = list(fitted.model.columns)
         self._known: Plausibility | None = None
-        if known is not None and not fitted.additive and set(columns) <= set(known.schema.names):
-            self._rows = known.table()
+        if plausibility is not None and not fitted.additive and set(columns) <= set(plausibility.schema.names):
+            self._rows = plausibility.table()
             self._accepted: Indices = np.flatnonzero(fitted.model.accepts(self._rows[columns]))
-            self._known = known if len(self._accepted) >= N_NEIGHBOURS[0] else None
+            self._known = plausibility if len(self._accepted) >= N_NEIGHBOURS[0] else None
 
     def of_each(self, people: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
         """Return a typical accepted row near each applicant, or one of all accepted, and which of the two it is."""
@@ -206,9 +206,9 @@ class _References:
         """Return the typical row of as few neighbours as make it an accepted one; None where it never is."""
         fitted, near = self._fitted, cast("Plausibility", self._known).nearest(row, self._accepted)
         for size in N_NEIGHBOURS:
-            found = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
-            if is_accepted(fitted.model, found):
-                return found
+            typical = typical_row(fitted.schema, self._rows.iloc[near[:size]], fitted.model.columns)
+            if is_accepted(fitted.model, typical):
+                return typical
         return None
 
     def _alike(self) -> "pd.DataFrame | None":
@@ -226,17 +226,17 @@ class _References:
     @cached_property
     def everybody(self) -> "pd.DataFrame":
         """Typical row of all that are accepted, and accepted itself."""
-        fitted, found = self._fitted, self._fitted.accepted_row
-        if found is not None and is_accepted(fitted.model, found):
-            return found
-        found = None if self._known is None else self._alike()
-        if found is None:
+        fitted, typical = self._fitted, self._fitted.accepted_row
+        if typical is not None and is_accepted(fitted.model, typical):
+            return typical
+        typical = None if self._known is None else self._alike()
+        if typical is None:
             raise InvalidInputError(
                 "reasons compare an applicant with those accepted, and this planner knows nobody to compare with: no "
                 "training row is accepted, what is typical of the accepted ones is declined itself, or it was saved by "
                 "an earlier version of copa. Fit it again to the training data"
             )
-        return found
+        return typical
 
 
 def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFrame", words: list[str]) -> list[Reasons]:
@@ -247,17 +247,17 @@ def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFra
     here = np.vstack([np.eye(len(columns), dtype=bool), np.zeros((1, len(columns)), dtype=bool)])
     mixed = _mixed(people, references, np.vstack([here, ~here]))
     scores = scores_of(fitted.model, mixed).reshape(n, 2, len(columns) + 1)
-    own, other = ([cells_of(table[name]) for name in columns] for table in (people, references))
-    found = []
+    cells, reference_cells = ([cells_of(table[name]) for name in columns] for table in (people, references))
+    compared = []
     for i, (forward, back) in enumerate(scores):
         score, reference_score = float(forward[-1]), float(back[-1])
         parts = 0.5 * ((forward[:-1] - score) + (reference_score - back[:-1]))
         order = np.argsort(-parts, kind="stable").tolist()
-        found.append(
+        compared.append(
             Reasons(
                 columns=tuple(columns[k] for k in order),
-                values=tuple(own[k][i] for k in order),
-                references=tuple(other[k][i] for k in order),
+                values=tuple(cells[k][i] for k in order),
+                references=tuple(reference_cells[k][i] for k in order),
                 contributions=parts[order],
                 together=reference_score - score - float(parts.sum()),
                 score=score,
@@ -266,7 +266,7 @@ def _compare(fitted: "Strategy", people: "pd.DataFrame", references: "pd.DataFra
                 compared_with=words[i],
             )
         )
-    return found
+    return compared
 
 
 def _mixed(people: "pd.DataFrame", references: "pd.DataFrame", taken: npt.NDArray[np.bool_]) -> "pd.DataFrame":

@@ -287,10 +287,10 @@ def _quartiles(numbers: Array) -> "pd.Categorical":
     """Name of each applicant's quarter; the categories are the names in order."""
     import pandas as pd
 
-    known = np.where(np.isfinite(numbers), numbers, np.nan)
-    cuts = np.unique(np.nanquantile(known, [0.25, 0.5, 0.75], method="lower"))
+    finite = np.where(np.isfinite(numbers), numbers, np.nan)
+    cuts = np.unique(np.nanquantile(finite, [0.25, 0.5, 0.75], method="lower"))
     names = [f"up to {cuts[0]:g}", *(f"above {a:g}, up to {b:g}" for a, b in pairwise(cuts)), f"above {cuts[-1]:g}"]
-    quarters = pd.cut(known, [-np.inf, *cuts, np.inf], labels=names, ordered=False).remove_unused_categories()
+    quarters = pd.cut(finite, [-np.inf, *cuts, np.inf], labels=names, ordered=False).remove_unused_categories()
     return quarters.add_categories(MISSING).fillna(MISSING) if quarters.isna().any() else quarters
 
 
@@ -298,14 +298,16 @@ def _by_value(values: list[Any], column: str, schema: FeatureSchema) -> "pd.Cate
     """Name of each applicant's value; the categories are in the order of the schema, or else of their frequency."""
     import pandas as pd
 
-    own = pd.Series([MISSING if value is None else value_text(schema, column, value) for value in values], dtype=object)
-    frequent = own.value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
+    names = pd.Series(
+        [MISSING if value is None else value_text(schema, column, value) for value in values], dtype=object
+    )
+    frequent = names.value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
     if len(frequent) > MOST:
         frequent = [*frequent[: MOST - 1], REST]
-        own = own.where(own.isin(frequent), REST)
-    known = schema[column].values if column in schema else None
-    position = {value_text(schema, column, value): k for k, value in enumerate(known or ())}
-    return pd.Categorical(own, categories=sorted(frequent, key=lambda name: position.get(name, len(position))))
+        names = names.where(names.isin(frequent), REST)
+    order = schema[column].values if column in schema else None
+    position = {value_text(schema, column, value): k for k, value in enumerate(order or ())}
+    return pd.Categorical(names, categories=sorted(frequent, key=lambda name: position.get(name, len(position))))
 
 
 @dataclass(frozen=True)
@@ -349,7 +351,7 @@ class AuditTotals:
         fitted : Strategy
             Of the planner that audited it.
         """
-        own = batch.applicants.iloc[batch.owner]
+        todays = batch.applicants.iloc[batch.owner]
         declined = ~accepted_today(batch, fitted.model)
         level = batch.request.level
         ends = {status: int((declined & (batch.status == status)).sum()) for status in (OK, FRAGILE, INFEASIBLE, ERROR)}
@@ -357,7 +359,7 @@ class AuditTotals:
             n_applicants=len(batch),
             n_declined=int(declined.sum()),
             n_options=len(batch.options),
-            allowed=int(fitted.schema.obeys(own, batch.options).sum()) if len(own) else 0,
+            allowed=int(fitted.schema.obeys(todays, batch.options).sum()) if len(todays) else 0,
             accepted=int(batch.accepted.sum()),
             at_level=None if level is None else int((batch.option_lower >= level).sum()),
             reached=ends[OK],

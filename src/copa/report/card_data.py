@@ -118,32 +118,32 @@ def _worded(batch: "PlanBatch", k: int, rows: Any, strings: _Strings) -> list[tu
     feature = schema[name] if name in schema else None  # noqa: SIM401 - a schema has no get
     ends = [batch.interval(row, k) for row in rows.tolist()]
     before = cells_of(batch.applicants.iloc[batch.owner[rows], k])
-    known: dict[tuple[Any, ...], tuple[int, ...]] = {}
-    found = []
+    numbers: dict[tuple[Any, ...], tuple[int, ...]] = {}
+    worded = []
     for cells in zip(before, cells_of(batch.options.iloc[rows, k]), ends, strict=True):
         key = (
             *(f"{type(cell)}{cell!r}" for cell in cells[:2]),
             cells[2],
         )  # 1, 1.0 and True are equal, and not the same
-        if key not in known:
+        if key not in numbers:
             change = Change(name, cells[0], cells[1], feature, cells[2])
             texts = (change.title, change.before_text, change.after_text, change.range_text)
-            known[key] = tuple(map(strings, texts))
-        found.append(known[key])
-    return found
+            numbers[key] = tuple(map(strings, texts))
+        worded.append(numbers[key])
+    return worded
 
 
 def _today(batch: "PlanBatch", strings: _Strings) -> Data:
     """Titles of all columns, and the cells of each, in people's words."""
     schema, cells = batch.basis.schema, []
     for name in batch.applicants:
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         column = []
         for value in cells_of(batch.applicants[name]):
             key = f"{type(value)}{value!r}"
-            if key not in known:
-                known[key] = strings(value_text(schema, name, value))
-            column.append(known[key])
+            if key not in numbers:
+                numbers[key] = strings(value_text(schema, name, value))
+            column.append(numbers[key])
         cells.append(column)
     return {"titles": [strings(heading(schema, name)) for name in batch.applicants], "cells": cells}
 

@@ -73,19 +73,19 @@ def gate_page(report: "GateReport", path: str | Path | None = None, *, portfolio
 
 def calibration_figure(report: "GateReport") -> figures.Figure:
     """Share accepted against the mean guarantee, by band of guarantees."""
-    known = report.calibration
+    bands = report.calibration
     marks = figures.trace(
         "scatter",
-        figures.numbers(known["guaranteed"]),
-        figures.numbers(known["accepted"]),
+        figures.numbers(bands["guaranteed"]),
+        figures.numbers(bands["accepted"]),
         "%{customdata} promises guaranteed %{x:.3f}: %{y:.3f} accepted",
         mode="markers+lines",
         name="this candidate",
-        customdata=[f"{n:,}" for n in known["promises"].tolist()],
+        customdata=[f"{n:,}" for n in bands["promises"].tolist()],
         marker={"size": 10, "color": figures.BLUE},
         line={"color": figures.BLUE, "width": 2},
     )
-    low = max(0.0, float(known[["guaranteed", "accepted"]].to_numpy().min()) - 0.05)
+    low = max(0.0, float(bands[["guaranteed", "accepted"]].to_numpy().min()) - 0.05)
     line = figures.trace(
         "scatter",
         [low, 1.0],
@@ -129,12 +129,12 @@ def _swap(name: str, swap: "SwapSet") -> list[str]:
 
 def _swap_groups(report: "GateReport") -> list[tuple[str, list[list[str]]]]:
     """By column, the groups of the promised rows and of the reference."""
-    found = []
+    tables = []
     for words, swap in (("promised rows", report.swap), ("reference", report.reference)):
         for name, groups in ({} if swap is None else swap.groups).items():
             rows = [[g["name"], f"{g['n_rows']:,}", f"{g['gained']:,}", f"{g['lost']:,}"] for g in groups]
-            found.append((f"{name}, {words}", rows))
-    return found
+            tables.append((f"{name}, {words}", rows))
+    return tables
 
 
 def _cause(cause: Any) -> list[str]:
@@ -146,7 +146,7 @@ def _cause(cause: Any) -> list[str]:
 def _broken(key: Any, row: Any) -> list[str]:
     score = "" if not np.isfinite(row["score"]) else f"{row['score']:.3f}"
     guarantee = row["option_guarantee"]
-    told = "" if guarantee is None or not np.isfinite(guarantee) else f"{guarantee:.3f}"
+    guaranteed = "" if guarantee is None or not np.isfinite(guarantee) else f"{guarantee:.3f}"
     others = ["" if row[name] is None else as_text(row[name]) for name in ("applicant", "option", "model_version")]
     made = "" if row["made"] is None else str(row["made"])[:10]
-    return [str(key), *others, told, made, score]
+    return [str(key), *others, guaranteed, made, score]

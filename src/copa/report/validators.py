@@ -54,8 +54,8 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
     people, level = [], kept.request.level
     for i, plan, curve in zip(places.tolist(), proven, curves, strict=True):
         lives = {} if curve is None or level is None else shelf_lives(plan, curve, level)
-        found = None if attributor is None else attributor.attribute(plan)
-        people.append(_applicant(i, plan, curve, lives, found, efforts.get(i)))
+        attribution = None if attributor is None else attributor.attribute(plan)
+        people.append(_applicant(i, plan, curve, lives, attribution, efforts.get(i)))
     return {
         "assumption": assumption_sentences(ambiguity, basis, kept.request),
         "radius": f"{ambiguity.radius:.3g}",
@@ -117,16 +117,16 @@ def _applicant(
 def _at_radii(plan: Plan, curves: RadiusCurves, lives: dict[str, ShelfLife]) -> View:
     """Bounds at the radius assumed, how they go on, and how long the level lasts."""
     radius, whom, single = plan.ambiguity.radius, plan.request.guarantee_for, plan.n_options == 1
-    own, least = _position(curves.radii, radius), curves.lower(whom)
+    assumed, least = _position(curves.radii, radius), curves.lower(whom)
     lines = [(f"Option {j + 1}", "each") for j in range(plan.n_options)]
     lines += [(WHOM[kind].capitalize(), kind) for kind in curves.kinds[1:]]
     upper = curves.table(upper=True)
-    rows = zip(lines, curves.table()[own], upper[own], strict=True)
+    rows = zip(lines, curves.table()[assumed], upper[assumed], strict=True)
     return {
         "level": plan.request.level,
         "whom": "the option" if single else WHOM[whom],
         "radius": rounded_radius(radius),
-        "slider": {"last": len(curves.radii) - 1, "own": own},
+        "slider": {"last": len(curves.radii) - 1, "own": assumed},
         "around_radius": around_radius(plan.ambiguity, plan.basis),
         "bounds": [
             {"name": name, "is_asked": kind == whom, "least": rounded_down(low), "most": rounded_up(high)}
@@ -161,12 +161,12 @@ def life_words(kind: str, life: ShelfLife, assumed: float, *, single: bool = Fal
 def _own_frontiers(cost: Frontier) -> list[tuple[Array, Array]]:
     """Of each applicant, the levels at which there was time to plan, and the efforts."""
     tried = np.ones(cost.effort.shape, dtype=np.bool_) if cost.tried is None else cost.tried
-    return [(cost.levels[some], own[some]) for own, some in zip(cost.effort, tried, strict=True)]
+    return [(cost.levels[some], efforts[some]) for efforts, some in zip(cost.effort, tried, strict=True)]
 
 
 def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.Figure]:
     kind = plan.request.guarantee_for
-    own = {"each": plan.option_lower.min(), "any": plan.any_lower, "all": plan.lower}[kind]
+    reached = {"each": plan.option_lower.min(), "any": plan.any_lower, "all": plan.lower}[kind]
     low, high = np.flatnonzero(np.isfinite(effort))[[0, -1]]
     words = {
         "whom": WHOM[kind],
@@ -174,15 +174,15 @@ def _frontier(plan: Plan, levels: Array, effort: Array) -> tuple[View, figures.F
         "high": (levels[high], effort[high]),
         "beyond": levels[high + 1] if high + 1 < len(effort) else None,
     }
-    return words, figures.frontier_figure(levels, effort, (own, plan.effort.min()))
+    return words, figures.frontier_figure(levels, effort, (reached, plan.effort.min()))
 
 
-def _attribution_figure(found: Attribution) -> figures.Figure:
+def _attribution_figure(attribution: Attribution) -> figures.Figure:
     """The largest parts of what the worst case takes from the score."""
-    order = np.argsort(-np.abs(found.change), kind="stable")
-    names, change = [found.parts[k] for k in order[:MOST_PARTS]], found.change[order[:MOST_PARTS]]
+    order = np.argsort(-np.abs(attribution.change), kind="stable")
+    names, change = [attribution.parts[k] for k in order[:MOST_PARTS]], attribution.change[order[:MOST_PARTS]]
     if len(order) > MOST_PARTS:
-        names, change = [*names, "everything else"], np.append(change, found.change[order[MOST_PARTS:]].sum())
+        names, change = [*names, "everything else"], np.append(change, attribution.change[order[MOST_PARTS:]].sum())
     return figures.attribution_figure(names, change)
 
 

@@ -94,8 +94,8 @@ def beside_cards(batch: PlanBatch) -> View:
     """View beside the cards of one plan: what its guarantees mean, and what an effort is."""
     columns = batch.options.columns[batch.changed.any(axis=0)].tolist()
     cost = COSTS.get(batch.request.cost)
-    told = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
-    return {"promise": promise(batch), "effort": told}
+    effort = effort_words(batch.basis.schema, columns, cost()) if columns and cost is not None else ""
+    return {"promise": promise(batch), "effort": effort}
 
 
 def first_person(plan: Plan) -> View:
@@ -113,7 +113,7 @@ def listed_statuses(batch: PlanBatch) -> list[View]:
 
 def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> View:
     """Key numbers, statuses and figures about all applicants who are declined today."""
-    level, known, n = batch.request.level, totals.with_options, totals.n_declined
+    level, guarantees, n = batch.request.level, totals.with_options, totals.n_declined
     counts = [(status, totals.statuses[status]) for status in STATUSES if totals.statuses[status]]
     statuses = [_status(status, count, count / n, batch.request) for status, count in counts]
     if totals.n_accepted:
@@ -126,12 +126,12 @@ def overview(totals: Totals, batch: PlanBatch, frontier: Frontier | None) -> Vie
         "sampled": "" if totals.sample.is_complete else f"{len(totals.sample):,}",
         "figures": {},
     }
-    if len(known):
-        kinds = [kind for kind in KINDS if known[kind].max() >= LEAST_SHOWN]
-        view |= _guarantees(known, batch.request, kinds)
+    if len(guarantees):
+        kinds = [kind for kind in KINDS if guarantees[kind].max() >= LEAST_SHOWN]
+        view |= _guarantees(guarantees, batch.request, kinds)
         view["figures"] |= {
-            "guarantees": figures.guarantees_figure(known[kinds], level) if kinds else None,
-            "efforts": figures.efforts_figure(known["effort"].to_numpy()),
+            "guarantees": figures.guarantees_figure(guarantees[kinds], level) if kinds else None,
+            "efforts": figures.efforts_figure(guarantees["effort"].to_numpy()),
         }
     if totals.options_changing:
         frequent = totals.options_changing.most_common(MOST_FEATURES)
@@ -166,16 +166,16 @@ def _status(status: str, count: int, share: float | None, request: PlanRequest) 
     return words | {"count": f"{count:,}", "share": share or 0.0, "percent": "" if share is None else percent(share)}
 
 
-def _guarantees(known: "pd.DataFrame", request: PlanRequest, kinds: list[str]) -> View:
+def _guarantees(guarantees: "pd.DataFrame", request: PlanRequest, kinds: list[str]) -> View:
     """Medians, the shares that reach the level, and the middle half of the efforts."""
     at = SAID_OF if request.level is None else request.level
-    told = (request.guarantee_for, "any" if request.guarantee_for == "all" else "all")
-    medians = [(WHOM[kind], known[kind].median()) for kind in told]
+    kinds_told = (request.guarantee_for, "any" if request.guarantee_for == "all" else "all")
+    medians = [(WHOM[kind], guarantees[kind].median()) for kind in kinds_told]
     return {
         "at": at,
         "medians": [(whom, median) for whom, median in medians if median >= LEAST_SHOWN],
-        "reached": [(WHOM[kind], percent((known[kind] >= at).mean())) for kind in kinds],
-        "efforts": known["effort"].quantile([0.25, 0.5, 0.75]).tolist(),
+        "reached": [(WHOM[kind], percent((guarantees[kind] >= at).mean())) for kind in kinds],
+        "efforts": guarantees["effort"].quantile([0.25, 0.5, 0.75]).tolist(),
     }
 
 

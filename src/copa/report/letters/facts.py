@@ -156,9 +156,9 @@ def chance(plan: Plan, option: int) -> float | None:
     if plan.request.aim == "expected":
         asked = plan.request.guarantee if plan.status == "ok" and plan.request.guarantee_for == "each" else None
         return float(plan.interval_level[j]) if ranged else asked
-    own = float(plan.option_lower[j])
-    found = min(own, float(plan.interval_level[j])) if ranged else own
-    return found if found >= LEAST_TOLD else None
+    lower = float(plan.option_lower[j])
+    least = min(lower, float(plan.interval_level[j])) if ranged else lower
+    return least if least >= LEAST_TOLD else None
 
 
 def out_of(probability: float) -> tuple[int, int]:

@@ -108,15 +108,15 @@ def write_template(folder: str | Path) -> list[Path]:
 
 
 def _source(folder: str | Path | None, name: str) -> str:
-    own = None if folder is None else Path(folder) / name
-    if own is None or not own.is_file():
+    path = None if folder is None else Path(folder) / name
+    if path is None or not path.is_file():
         return (files("copa.report.letters") / "templates" / name).read_text(encoding="utf-8")
     try:
-        text = own.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the template {own} cannot be read: {error}") from error
+        raise DataError(f"the template {path} cannot be read: {error}") from error
     if len(text) > LONGEST:
-        raise DataError(f"the template {own} is longer than {LONGEST:,} characters")
+        raise DataError(f"the template {path} is longer than {LONGEST:,} characters")
     return text
 
 

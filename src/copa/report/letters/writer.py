@@ -76,22 +76,22 @@ class LetterWriter:
         _require_own(batch, self._fitted)
         why = self._without_letter(batch)
         declined = [i for i in range(len(batch)) if not why[i]]
-        found = iter(find_reasons(self._fitted, batch.applicants.iloc[declined])) if declined else iter(())
+        reasons = iter(find_reasons(self._fitted, batch.applicants.iloc[declined])) if declined else iter(())
         sound = self._sound_options(batch)
         for i in range(len(batch)):
             if why[i]:
                 yield why[i]
                 continue
             plan = batch[i]
-            own = sound[plan.own_rows]
-            if plan.status in ("ok", FRAGILE) and not own.all():
+            is_sound = sound[plan.own_rows]
+            if plan.status in ("ok", FRAGILE) and not is_sound.all():
                 raise InvalidInputError(
                     f"the plan of applicant {as_text(plan.label)} has options that the model or the schema refuses; "
                     "plan again with this planner"
                 )
-            offered = (np.flatnonzero(own) + 1).tolist()
+            offered = (np.flatnonzero(is_sound) + 1).tolist()
             left_out = plan.n_options if plan.status == FRAGILE and not self._settings.include_fragile else 0
-            yield self._letter(plan, [] if left_out else offered, next(found), left_out)
+            yield self._letter(plan, [] if left_out else offered, next(reasons), left_out)
 
     def _without_letter(self, batch: PlanBatch) -> list[str]:
         """Why applicants get no letter, "" for those who do."""
@@ -161,25 +161,25 @@ def write_letter(planner: "RecoursePlanner", plan: Plan, **settings: Any) -> Let
     planner.fingerprint_.require_current()
     writer = LetterWriter(planner.fitted_, LetterSettings(**settings))
     alone: PlanBatch = plan.batch[plan.row : plan.row + 1]  # type: ignore[assignment]  # a plan is of such a batch
-    found = next(writer.write(alone))
-    if isinstance(found, str):
-        raise InvalidInputError(f"applicant {as_text(plan.label)}: {WHY_NONE[found].format(plan.message)}")
-    if found.protected:
+    letter = next(writer.write(alone))
+    if isinstance(letter, str):
+        raise InvalidInputError(f"applicant {as_text(plan.label)}: {WHY_NONE[letter].format(plan.message)}")
+    if letter.protected:
         warnings.warn(
             f"the letter to applicant {as_text(plan.label)} gives as a reason what looks like a protected attribute: "
-            f"{listed(found.protected)}. Whether the model may use it, and what a letter must say of it, is for you "
+            f"{listed(letter.protected)}. Whether the model may use it, and what a letter must say of it, is for you "
             "to find out; without_protected=True leaves it out",
             ProtectedReasonWarning,
             stacklevel=2,
         )
-    if found.fragile_left_out:
+    if letter.fragile_left_out:
         warnings.warn(
-            f"the plan of applicant {as_text(plan.label)} is fragile: {counted(found.fragile_left_out, 'option')} "
+            f"the plan of applicant {as_text(plan.label)} is fragile: {counted(letter.fragile_left_out, 'option')} "
             "left out of the letter; include_fragile=True offers them",
             FragilePlanWarning,
             stacklevel=2,
         )
-    return found
+    return letter
 
 
 def _require_own(batch: PlanBatch, fitted: "Strategy") -> None:
