@@ -86,12 +86,14 @@ class ExactRefit:
         ids: Any,
         threshold: float | None = None,
     ) -> None:
+        from scipy.special import logit
+
         classes = refit.classifier.classes_
         target = (refit.labels == classes[1]).astype(np.float64)
         design = model.design(as_matrix(refit.encoded))
         sign = 1.0 if position == 1 else -1.0
         self._encoded, self._favourable, self._threshold = encoded, classes[position], threshold
-        self._cutoff = 0.0 if threshold is None else float(np.log(threshold) - np.log1p(-threshold))
+        self._cutoff = 0.0 if threshold is None else float(logit(threshold))
         self._model, self._plain, self._ids = model, refit.classifier, list(ids)
         self._fit = LogisticProblem(design, target, model.ridge(design.shape[1] - model.fit_intercept))
         self._weights = _all_weights(model, refit, target)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from copa._core.arrays import Array, Flags
 from copa._core.words import counted
@@ -55,7 +54,7 @@ class WeightedRefit:
             )
         self._refit, self._encoded, self._favourable = refit, encoded, favourable
         self._sign = 1.0 if position == 1 else -1.0
-        self._position, self._threshold = position, threshold
+        self._threshold = threshold
         self._n_promises = encoded.shape[0]
         self._row_weights = np.ones(len(refit.labels)) if refit.row_weights is None else refit.row_weights
 
@@ -100,30 +99,32 @@ class WeightedRefit:
 
         used = np.flatnonzero(weights > 0.0)
         encoded = self._encoded.iloc[used] if hasattr(self._encoded, "iloc") else self._encoded[used]
-        labels = np.concatenate([self._refit.labels, _repeated(self._favourable, len(used), self._refit.labels)])
+        promised = np.full(len(used), self._favourable, dtype=self._refit.labels.dtype)
+        labels = np.concatenate([self._refit.labels, promised])
         rows = stacked(self._refit.encoded, encoded)
         return clone(self._refit.classifier).fit(
             rows, labels, sample_weight=np.concatenate([self._row_weights, weights[used]])
         )
 
     def _broken(self, classifier: Any, margin: float) -> Flags:
-        """Promises that a fitted last step does not accept by the margin, (m,)."""
+        """Return the promises that a fitted last step does not accept by the margin, (m,)."""
+        from scipy.special import logit
+
         refused: Flags = ~accepts(classifier, self._encoded, self._favourable, self._threshold, REFIT)
-        if self._threshold is not None:
-            values = decision_values(classifier, self._encoded, self._favourable, REFIT)
-            if not hasattr(classifier, "predict_proba"):
-                return refused | (values < self._threshold + margin)
-            return refused | (_log_odds(values) < _log_odds(np.array(self._threshold)) + margin)
-        if hasattr(classifier, "decision_function"):
-            scores = self._sign * np.ravel(classifier.decision_function(self._encoded))
-        elif hasattr(classifier, "predict_proba"):
-            scores = _log_odds(classifier.predict_proba(self._encoded)[:, self._position])
+        has_decisions = hasattr(classifier, "decision_function")
+        if hasattr(classifier, "predict_proba") and (self._threshold is not None or not has_decisions):
+            chances = decision_values(classifier, self._encoded, self._favourable, REFIT)
+            scores = logit(chances) - logit(0.5 if self._threshold is None else self._threshold)
+        elif has_decisions:
+            decisions = self._sign * np.ravel(classifier.decision_function(self._encoded))
+            scores = decisions - (0.0 if self._threshold is None else self._threshold)
         else:
             return refused
-        return refused | (scores < margin)
+        refused |= scores < margin
+        return refused
 
     def _loss(self, classifier: Any) -> float:
-        """Summed log loss of the training rows; NaN for a learner without probabilities."""
+        """Return the summed log loss of the training rows; NaN for a learner without probabilities."""
         if not hasattr(classifier, "predict_proba"):
             return float("nan")
         chances = classifier.predict_proba(self._refit.encoded)[:, 1]
@@ -131,7 +132,7 @@ class WeightedRefit:
         return float(-self._row_weights @ np.log(np.maximum(right, np.finfo(float).eps)))
 
     def _reason(self, k: int, weight: float, limit: float, *, within: bool) -> str:
-        """Why a promise is not kept."""
+        """Say why a promise is not kept."""
         if within:
             return f"released: a weight of {weight:.3g} training rows was not enough, and no more was needed"
         twins = self._other_twins(k)
@@ -142,21 +143,9 @@ class WeightedRefit:
         )
 
     def _other_twins(self, k: int) -> int:
-        """Training rows with the values of a promised one and the other label."""
+        """Count training rows with the values of a promised one and the other label."""
         try:
             same = (as_matrix(self._refit.encoded) == as_matrix(self._encoded)[k]).all(axis=1)
         except (InvalidInputError, ValueError, TypeError):  # a learner that reads text and categories itself
             return 0
         return int((same & (self._refit.labels != self._favourable)).sum())
-
-
-def _log_odds(chance: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        odds: Array = np.log(chance) - np.log1p(-chance)
-    return odds
-
-
-def _repeated(label: Any, number: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    labels = np.empty(number, dtype=like.dtype)
-    labels[:] = label
-    return labels
