@@ -381,7 +381,7 @@ def test_the_demo_shows_a_menu_and_writes_three_files_and_ten_letters(tmp_path):
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == written
     batch = PlanBatch.load(tmp_path / "demo" / "plans.copa")
     assert {path.name for path in (tmp_path / "demo" / "letters").iterdir()} == {
-        "index.csv", *(f"{label}{ending}" for label in batch.applicants.index for ending in (".html", ".txt"))
+        "index.csv", *(f"letter-{k:06d}{ending}" for k in range(1, len(batch) + 1) for ending in (".html", ".txt"))
     }  # fmt: skip
     assert "protected attribute: personal_status (" in result.stderr
     assert "every bound holds" in copa("verify", tmp_path / "demo" / "plans.copa").stdout
