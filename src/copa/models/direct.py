@@ -133,7 +133,7 @@ def _parts_of(transformer: Any, names: tuple[str, ...]) -> tuple[_Numbers | _One
     for _, inner, columns in transformer.transformers_:
         if isinstance(inner, str) and inner == "drop":
             continue
-        chosen = _names(columns, names)
+        chosen = names_of(columns, names)
         if chosen == ():
             continue  # never fitted
         part = None if chosen is None else _part_of(inner, chosen)
@@ -143,7 +143,7 @@ def _parts_of(transformer: Any, names: tuple[str, ...]) -> tuple[_Numbers | _One
     return tuple(parts) or None
 
 
-def _names(columns: Any, names: tuple[str, ...]) -> tuple[str, ...] | None:
+def names_of(columns: Any, names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Names of columns that are listed by name or by position; None for any other way to say which."""
     if isinstance(columns, (str, slice)) or callable(columns) or not hasattr(columns, "__iter__"):
         return None

@@ -65,6 +65,10 @@ class Coordinates:
     def _standard(self) -> tuple[Array, Array, Array]:
         return _standardised(self.encoded[:, 1:])
 
+    def project(self, columns: Array) -> Array:
+        """Return the parameters (D, A) whose scores of the rows are nearest to columns (n, A)."""
+        return self._inverse[0] @ columns
+
     def match(self, encoding: Array) -> Matches:
         """Find each column of another encoding (n, Q) of the same rows among today's.
 

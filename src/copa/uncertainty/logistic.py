@@ -126,12 +126,71 @@ MAX_INFLATION = 1e12
 
 
 @dataclass(frozen=True, eq=False)
+class Links:
+    """Further columns of a design, whose parameters are multiples of other ones.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n, A)
+    place : ndarray of shape (A,)
+        Of the parameter that each is a multiple of.
+    factors : ndarray of shape (K, A)
+        The multiples, in each of K refits.
+    """
+
+    columns: Array
+    place: npt.NDArray[np.int64]
+    factors: Array
+
+    def of(self, some: Any) -> "Links":
+        """Return the links of some of the refits."""
+        return replace(self, factors=self.factors[some])
+
+    def extended(self, theta: Array) -> Array:
+        """Return parameters (K, p + A) for all columns, from those (K, p) or (1, p) of the design."""
+        multiples = self.factors * theta[:, self.place]
+        return np.concatenate([np.broadcast_to(theta, (len(multiples), theta.shape[1])), multiples], axis=1)
+
+    def reduced(self, gradient: Array, hessian: Array | None) -> tuple[Array, Array | None]:
+        """Return derivatives (K, p) and (K, p, p) from those by the parameters of all columns."""
+        p = gradient.shape[1] - len(self.place)
+        for a, j in enumerate(self.place.tolist()):
+            factor = self.factors[:, a]
+            gradient[:, j] += factor * gradient[:, p + a]
+            if hessian is not None:
+                hessian[:, j] += factor[:, None] * hessian[:, p + a]
+                hessian[:, :, j] += factor[:, None] * hessian[:, :, p + a]
+        return gradient[:, :p], None if hessian is None else hessian[:, :p, :p]
+
+
+@dataclass(frozen=True, eq=False)
 class LogisticProblem:
     """Design (n, p), targets (n,) in {0, 1} and penalties (p,) of the objective in `LogisticModel`."""
 
     design: Array
     target: Array
     ridge: Array
+    links: Links | None = None
+
+    @property
+    def all_columns(self) -> Array:
+        """The design with the linked columns beside it, (n, p + A)."""
+        return self.design if self.links is None else np.hstack([self.design, self.links.columns])
+
+    def alone(self, k: int) -> "LogisticProblem":
+        """Return the problem of one refit, its linked columns added to those of the design."""
+        ridge = self.ridge[k] if self.ridge.ndim == 2 else self.ridge
+        design = self.design
+        if self.links is not None:
+            design = design.copy()
+            for a, j in enumerate(self.links.place.tolist()):
+                design[:, j] += self.links.factors[k, a] * self.links.columns[:, a]
+        return LogisticProblem(design, self.target, ridge)
+
+    def of(self, some: Any) -> "LogisticProblem":
+        """Return the problem of some of several refits, with their penalties and links."""
+        ridge = self.ridge[some] if self.ridge.ndim == 2 else self.ridge
+        return replace(self, ridge=ridge, links=None if self.links is None else self.links.of(some))
 
 
 def damped_newton(problem: LogisticProblem, weights: Array, start: Array) -> Array:
@@ -216,7 +275,6 @@ def refit_logistic(
     problem: LogisticProblem,
     weights: Iterator[Array],
     start: Array,
-    ridges: Array | None = None,
     n_refits: int | None = None,
 ) -> Array:
     """Return the minimisers for K vectors of row weights.
@@ -224,13 +282,12 @@ def refit_logistic(
     Parameters
     ----------
     problem : LogisticProblem
+        Its penalties are those of all refits (p,), or of each (K, p).
     weights : iterator over K arrays of shape (n,)
         Zero for a row that is not in the refit's subset. Consumed batch by batch, so that memory stays
         bounded.
     start : ndarray of shape (p,)
         Where every refit starts: the fit on all rows.
-    ridges : ndarray of shape (K, p), optional
-        Penalties of each refit; None for those of the problem in all of them.
     n_refits : int, optional
         K, for an estimate of how long the rest takes.
 
@@ -238,7 +295,7 @@ def refit_logistic(
     -------
     ndarray of shape (K, p)
     """
-    n, p = problem.design.shape
+    n, p = problem.all_columns.shape
     size = min(MAX_BATCH, max(1, BATCH_NUMBERS // max(n, p * p)))
     # Kept over all steps: memory that is given back and asked for again costs as much as the sums in it.
     workspace = np.empty(min(MAX_BLOCK, n) * (p * (p + 1) // 2))
@@ -246,11 +303,10 @@ def refit_logistic(
     with stage("refitting the model", n_refits, "refits") as advance:
         while rows := list(islice(weights, size)):
             first = size * len(batches)
-            ridge = problem.ridge if ridges is None else ridges[first : first + len(rows)]
-            fitted, unsettled = _chord_steps(replace(problem, ridge=ridge), np.stack(rows), start, workspace)
+            batch = problem.of(slice(first, first + len(rows)))
+            fitted, unsettled = _chord_steps(batch, np.stack(rows), start, workspace)
             for k in unsettled:
-                own = problem if ridges is None else replace(problem, ridge=ridge[k])
-                fitted[k] = damped_newton(own, rows[k], start)
+                fitted[k] = damped_newton(batch.alone(k), rows[k], start)
             batches.append(fitted)
             advance(len(rows))
     return np.concatenate(batches)
@@ -285,8 +341,7 @@ def _chord_steps(
                 unsettled, weights, theta, inverse, regular, previous = (
                     part[going] for part in (unsettled, weights, theta, inverse, regular, previous)
                 )
-                if problem.ridge.ndim == 2:
-                    problem = replace(problem, ridge=problem.ridge[going])
+                problem = problem.of(going)
             if not regular.any():  # all settled, or none to be settled this way
                 break
     return fitted, unsettled
@@ -301,19 +356,27 @@ def _derivatives(
     """
     from scipy.special import expit
 
-    n, p = problem.design.shape
-    gradient = np.zeros((len(weights), p)) + problem.ridge * theta
+    columns, links = problem.all_columns, problem.links
+    n, p = columns.shape
+    full = theta if links is None else links.extended(theta)
+    gradient = np.zeros((len(weights), p))
     packed = np.zeros((len(weights), p * (p + 1) // 2))
     block = min(MAX_BLOCK, max(64, BLOCK_NUMBERS // len(weights)))
     for first in range(0, n, block):
         rows = slice(first, first + block)
-        design, inside = problem.design[rows], weights[:, rows]
-        probability = expit(theta @ design.T)
+        design, inside = columns[rows], weights[:, rows]
+        probability = expit(full @ design.T)
         gradient += (inside * (probability - problem.target[rows])) @ design
         if workspace is not None:
             probability *= 1.0 - probability
             packed += (inside * probability) @ _feature_products(design, workspace).T
-    return gradient, None if workspace is None else _unpacked(packed, problem.ridge)
+    hessian = None if workspace is None else _unpacked(packed, p)
+    if links is not None:
+        gradient, hessian = links.reduced(gradient, hessian)
+    if hessian is not None:
+        everyone = np.arange(theta.shape[1])
+        hessian[:, everyone, everyone] += problem.ridge
+    return gradient + problem.ridge * theta, hessian
 
 
 def _feature_products(design: Array, workspace: Array) -> Array:
@@ -328,14 +391,12 @@ def _feature_products(design: Array, workspace: Array) -> Array:
     return products
 
 
-def _unpacked(packed: Array, ridge: Array) -> Array:
-    """Return the symmetric matrices (c, p, p) from their upper triangles (c, p(p+1)/2), plus diag(ridge)."""
-    p = ridge.shape[-1]
+def _unpacked(packed: Array, p: int) -> Array:
+    """Return the symmetric matrices (c, p, p) from their upper triangles (c, p(p+1)/2)."""
     place = np.zeros((p, p), dtype=np.intp)
     upper = np.triu_indices(p)
     place[upper] = place.T[upper] = np.arange(packed.shape[1])
     matrices: Array = packed[:, place]
-    matrices[:, np.arange(p), np.arange(p)] += ridge
     return matrices
 
 

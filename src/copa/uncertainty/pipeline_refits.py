@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
-Scaling = tuple[Array, Array]  # slopes and offsets of the columns (p,)
-
-Chunk = list[tuple[Indices, dict[str, Any], Scaling | None]]  # rows, settings and scaling of each refit
+Chunk = list[tuple[Indices, dict[str, Any]]]  # rows and settings of each refit
 Refitted = list[tuple[Array, bool]]  # parameters of each, and whether they are exactly those
 
 AT_ONCE = 8  # refits that a process is sent at a time
@@ -45,8 +43,6 @@ class PipelineRefits:
         Raw rows, as the pipeline takes them.
     labels : ndarray of shape (n,) or None
     coordinates : Coordinates
-    sparse : bool
-        Whether the classifier is given sparse matrices, for which some have another method.
     keeps_bins : bool
         Whether transformers are among them that are not fitted again, because they hold bins.
     """
@@ -55,7 +51,6 @@ class PipelineRefits:
     table: Any
     labels: Any
     coordinates: Coordinates
-    sparse: bool
     keeps_bins: bool = False
 
     @classmethod
@@ -74,24 +69,13 @@ class PipelineRefits:
         bins = kept_bins(model.transformers)
         pipeline.set_params(**bins)
         table = model.as_input(X)
-        row: Any = table[:1]
-        for step in model.transformers:
-            row = step.transform(row)
         today = Coordinates(model.encode(X) if encoded is None else encoded)
-        return cls(pipeline, table, labels, today, hasattr(row, "toarray"), bool(bins))
+        return cls(pipeline, table, labels, today, bool(bins))
 
     def subset(self, rows: Indices) -> tuple[Any, Any]:
         """Some rows of the table, and their labels."""
         table = self.table.iloc[rows] if hasattr(self.table, "iloc") else self.table[rows]
         return table, None if self.labels is None else self.labels[rows]
-
-    def refit_encoder(self, rows: Indices, others: Indices) -> Array:
-        """Other rows (M, Q) as an encoder fitted to some rows has them."""
-        from sklearn.base import clone
-
-        if len(self.pipeline.steps) == 1:
-            return as_dense(self.subset(others)[0])
-        return as_dense(clone(self.pipeline[:-1]).fit(*self.subset(rows)).transform(self.subset(others)[0]))
 
     def refit(self, rows: Indices, settings: dict[str, Any]) -> tuple[Array, bool]:
         """Parameters of a refit in today's coordinates (D,), and whether they are exactly those."""
@@ -118,33 +102,10 @@ class PipelineRefits:
             f"rows ({type(error).__name__}: {error}); make the pipeline robust to rare categories, or give more rows"
         )
 
-    def refit_classifier(self, rows: Indices, settings: dict[str, Any], scaling: Scaling) -> Array | None:
-        """Parameters of a refit (D,) whose encoder gives offset + slope * column of each of today's columns.
-
-        None for a classifier that asks for more than a plain array, such as names of columns.
-        """
-        from scipy.sparse import csr_matrix
-        from sklearn.base import clone
-
-        slopes, offsets = scaling
-        encoded: Any = offsets + slopes * self.coordinates.encoded[rows, 1:]
-        name, classifier = self.pipeline.steps[-1]
-        own = {key.removeprefix(f"{name}__"): value for key, value in settings.items() if key.startswith(f"{name}__")}
-        refit = clone(classifier).set_params(**own)
-        try:
-            refit.fit(csr_matrix(encoded) if self.sparse else encoded, self.labels[rows])
-        except (AttributeError, LookupError, TypeError, ValueError):
-            return None
-        except Exception as error:
-            raise self._not_fitted(rows, error) from error
-        theta = parameter_vector(refit)
-        return np.append(theta[0] + theta[1:] @ offsets, theta[1:] * slopes)
-
     def fit_each(
         self,
         subsets: Subsets,
         some: Indices,
-        scalings: dict[int, Scaling],
         *,
         seed: int,
         n_jobs: int | None,
@@ -156,8 +117,6 @@ class PipelineRefits:
         subsets : Subsets
         some : ndarray of shape (K,)
             Which of them.
-        scalings : dict of int to tuple of ndarray
-            Slopes and offsets of the encoder by the number of the subset, where they are known.
         seed : int
             For estimators whose own `random_state` is None.
         n_jobs : int, optional
@@ -182,7 +141,7 @@ class PipelineRefits:
                 for k in some[first : first + AT_ONCE]:
                     rows = subsets.rows(k)
                     settings = kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))
-                    chunk.append((rows, settings, scalings.get(int(k))))
+                    chunk.append((rows, settings))
                 yield chunk
 
         fitted: Refitted = []
@@ -215,14 +174,7 @@ def _refit_chunks(refits: PipelineRefits, chunks: Iterator[Chunk], n_jobs: int |
 
 def _refit_chunk(refits: PipelineRefits, chunk: Chunk) -> Refitted:
     with one_thread_no_warnings():
-        return [_refit(refits, *item) for item in chunk]
-
-
-def _refit(
-    refits: PipelineRefits, rows: Indices, settings: dict[str, Any], scaling: Scaling | None
-) -> tuple[Array, bool]:
-    theta = None if scaling is None else refits.refit_classifier(rows, settings, scaling)
-    return refits.refit(rows, settings) if theta is None else (theta, True)
+        return [refits.refit(*item) for item in chunk]
 
 
 def _is_random(key: str) -> bool:

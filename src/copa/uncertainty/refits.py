@@ -12,13 +12,12 @@ from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
 from copa.uncertainty.batched_refits import fit_together
-from copa.uncertainty.column_scales import ColumnScales, known_scalings
-from copa.uncertainty.encoder_probes import known_slopes
+from copa.uncertainty.declared_encoders import DeclaredEncoder
 from copa.uncertainty.logistic import LogisticModel
 from copa.uncertainty.penalty import keep_penalty_per_row
-from copa.uncertainty.pipeline_refits import PipelineRefits, Scaling
+from copa.uncertainty.pipeline_refits import PipelineRefits
 from copa.uncertainty.score_retraining import one_thread_no_warnings
-from copa.uncertainty.subsets import Subsets, draw_halves
+from copa.uncertainty.subsets import Subsets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +26,6 @@ __all__ = ["Refits", "can_batch", "keep_penalty_per_row", "refit_parameters"]
 
 PROBING = "seeing how the encoder varies"
 MAX_COLUMNS = 120  # encoded columns up to which the batched Newton method is the faster one
-WORTH_PROBES = 24  # refits one by one from which on they are worth a few refits of the encoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +79,8 @@ def refit_parameters(
     """Refit a linear model, encoder included, on random halves and thirds of its training data.
 
     The penalty per row is that of the model (`keep_penalty_per_row`). Logistic regressions with an L2 penalty or none
-    are fitted together, by a Newton method to full convergence, where the encoder scales each column by a known
-    statistic of the rows; all other pipelines are cloned and fitted one by one.
+    are fitted together, by a Newton method to full convergence, where the encoder is made of scalers, imputers and
+    encoders of categories that are known (`declared_encoders`); all other pipelines are cloned and fitted one by one.
 
     Parameters
     ----------
@@ -135,37 +133,33 @@ def refit_parameters(
         subsets = Subsets.draw(target, n_halves, n_thirds, seed)
         pipeline = PipelineRefits.read(model, X, labels, encoded)
     logistic = _logistic(model)
-    thetas = np.zeros((len(subsets), model.theta.size))
-    known, divisors = np.zeros(0, dtype=np.intp), np.zeros((0, model.theta.size - 1))
-    scalings: dict[int, Scaling] = {}
-    with one_thread_no_warnings():
-        if logistic is not None or len(subsets) >= WORTH_PROBES:
-            scales = ColumnScales(pipeline)
-            with stage(PROBING):
-                known, divisors = known_slopes(scales, subsets, offsets=logistic is None)
-        if logistic is not None and known.size > 0:
-            thetas[known] = fit_together(pipeline, logistic, subsets, known, divisors, target)
-        elif known.size > 0:
-            scalings = known_scalings(scales, subsets, known, divisors)
-    left = np.setdiff1d(np.arange(len(subsets)), known if logistic is not None else [])
-    thetas[left], exact = pipeline.fit_each(subsets, left, scalings, seed=seed, n_jobs=n_jobs)
+    encoder = None
+    if logistic is not None:
+        with stage(PROBING):
+            encoder = DeclaredEncoder.read(model, X, pipeline.coordinates.encoded)
+    thetas, exact = np.zeros((len(subsets), model.theta.size)), True
+    left = np.arange(len(subsets))
+    if encoder is not None and logistic is not None:
+        with one_thread_no_warnings():
+            scalings = encoder.scalings(subsets)
+            if scalings.known.size > 0:
+                thetas[scalings.known], exact = fit_together(pipeline, logistic, encoder, subsets, scalings, target)
+        left = np.setdiff1d(left, scalings.known)
+    thetas[left], also = pipeline.fit_each(subsets, left, seed=seed, n_jobs=n_jobs)
+    exact = exact and also
     oriented = model.oriented(thetas)
     return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X), pipeline.keeps_bins)
 
 
-def can_batch(
-    model: LinearModel, X: "pd.DataFrame | None" = None, y: Any = None, *, encoded: Array | None = None
-) -> bool:
+def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, *, encoded: Array | None = None) -> bool:
     """Whether refits of a model are fitted together, which costs about a millisecond each.
 
     Parameters
     ----------
     model : LinearModel
     X : DataFrame, optional
-        Training rows. With them the encoder is refitted twice to see how it scales the columns; without, only the
-        classifier decides.
-    y : array_like, optional
-        Labels, for encoders that use them.
+        Training rows. With them the encoder must be known too (`declared_encoders`); without, only the classifier
+        decides.
     encoded : ndarray of shape (n, D), optional
         What `model.encode` says of the rows, where it is known already.
 
@@ -173,16 +167,9 @@ def can_batch(
     -------
     bool
     """
-    if _logistic(model) is None:
-        return False
-    if X is None:
-        return True
-    labels = None if y is None else model.read_labels(y, len(X))
-    pipeline = PipelineRefits.read(model, X, labels, encoded)
-    halves = draw_halves(len(X), np.random.default_rng(0))
-    scales = ColumnScales(pipeline)
-    with one_thread_no_warnings():
-        return all(scales.probe(rows) for rows in halves) and scales.complete
+    if _logistic(model) is None or X is None:
+        return _logistic(model) is not None
+    return DeclaredEncoder.read(model, X, model.encode(X) if encoded is None else encoded) is not None
 
 
 def _logistic(model: LinearModel) -> LogisticModel | None:

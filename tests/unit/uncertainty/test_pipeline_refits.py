@@ -12,12 +12,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    RobustScaler,
     SplineTransformer,
     StandardScaler,
 )
@@ -25,9 +22,8 @@ from sklearn.svm import LinearSVC
 
 from copa.exceptions import RetrainingError
 from copa.models import LinearModel
-from copa.uncertainty import column_scales
 from copa.uncertainty.coordinates import Coordinates
-from copa.uncertainty.refits import WORTH_PROBES, can_batch, refit_parameters
+from copa.uncertainty.refits import can_batch, refit_parameters
 from copa.uncertainty.subsets import Subsets
 
 
@@ -90,7 +86,7 @@ def scores(model, loans, n_halves=2, n_thirds=2):
 )
 def test_the_penalty_per_row_is_kept(classifier, settings, loans):
     model = read(classifier, loans, favourable="open")
-    assert not can_batch(model, *loans)
+    assert not can_batch(model, loans[0])
     found, exact = scores(model, loans)
     assert exact
     np.testing.assert_allclose(found, np.stack(list(decisions(model, loans, settings))), rtol=1e-6, atol=1e-6)
@@ -102,7 +98,7 @@ def test_a_calibration_keeps_its_cutoff(loans):
     plain = read(base, loans)
     found, exact = scores(calibrated, loans)
     assert exact
-    assert can_batch(calibrated, *loans)
+    assert can_batch(calibrated, loans[0])
     np.testing.assert_allclose(found, scores(plain, loans)[0] - calibrated.cutoff, atol=1e-7)
 
 
@@ -140,7 +136,7 @@ def test_affine_encoders_are_exact(numeric, loans):
 )
 def test_other_encoders_have_the_nearest_scores(numeric, loans):
     model = read(RidgeClassifier(), loans, numeric)
-    assert not can_batch(model, *loans)
+    assert not can_batch(model, loans[0])
     found, exact = scores(model, loans)
     assert not exact
     wanted = np.stack(list(decisions(model, loans, lambda n: {"ridgeclassifier__alpha": 1.0 / n})))
@@ -186,59 +182,6 @@ def test_a_refit_that_fails_says_so(loans):
     pipeline.named_steps["linearsvc"].C = -1.0  # as no fit allows it
     with pytest.raises(RetrainingError, match="LinearSVC and its encoder cannot be fitted again to 120 of the rows"):
         refit_parameters(LinearModel.read(pipeline, X.columns), X, y, n_halves=1, n_thirds=0, seed=0, n_jobs=1)
-
-
-class Failing(LinearSVC):
-    """Fails on fewer rows, with an error of its own."""
-
-    error, tries = None, 0
-
-    def fit(self, X, y, **more):
-        if len(y) == 240:
-            return super().fit(X, y, **more)
-        Failing.tries += 1
-        raise self.error
-
-
-@pytest.mark.parametrize(
-    ("error", "tries"),
-    [(KeyError("income"), 2), (RuntimeError("no licence"), 1)],
-    ids=["it may want columns by name", "no other route would help"],
-)
-def test_a_classifier_is_tried_in_the_whole_pipeline_only_if_it_may_miss_something(loans, monkeypatch, error, tries):
-    model = read(Failing(), loans)
-    monkeypatch.setattr(Failing, "error", error)
-    monkeypatch.setattr(Failing, "tries", 0)
-    with pytest.raises(RetrainingError, match=f"to 120 of the rows .{type(error).__name__}: "):
-        refit_parameters(model, *loans, n_halves=WORTH_PROBES, n_thirds=0, seed=0, n_jobs=1)
-    assert Failing.tries == tries
-
-
-@pytest.mark.parametrize("numeric", [StandardScaler(), MinMaxScaler((-1, 2)), RobustScaler(), MaxAbsScaler()], ids=str)
-@pytest.mark.parametrize(
-    "classifier",
-    [
-        LinearSVC(C=0.5, random_state=0, tol=1e-9, max_iter=10**6),
-        SGDClassifier(random_state=0),
-        LogisticRegression(solver="liblinear", tol=1e-10, max_iter=10**5),
-        LogisticRegression(solver="newton-cholesky", fit_intercept=False, tol=1e-10),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_known_scalings_are_those_of_refitted_encoders(numeric, classifier, loans, monkeypatch):
-    model = read(classifier, loans, numeric)
-    known = []
-    known_scalings = column_scales.known_scalings
-    monkeypatch.setattr(
-        "copa.uncertainty.refits.known_scalings", lambda *a: known.append(known_scalings(*a)) or known[0]
-    )
-    found = refit_parameters(model, *loans, n_halves=18, n_thirds=6, seed=3, n_jobs=1)
-    assert len(known[0]) > 18
-    monkeypatch.setattr("copa.uncertainty.refits.known_scalings", lambda *_: {})
-    wanted = refit_parameters(model, *loans, n_halves=18, n_thirds=6, seed=3, n_jobs=1)
-    assert wanted.exact
-    np.testing.assert_allclose(found.halves, wanted.halves, rtol=0.0, atol=1e-6 * np.abs(wanted.halves).max())
-    np.testing.assert_allclose(found.thirds, wanted.thirds, rtol=0.0, atol=1e-6 * np.abs(wanted.thirds).max())
 
 
 def test_columns_are_found_among_todays():

@@ -126,7 +126,7 @@ def _refits(model: LinearModel, encoded: Array, X: "pd.DataFrame", labels: Any, 
     n_thirds = max(FEWEST_THIRDS, n_halves // 5)
     if settings.n_models is None or n_thirds > SLOW_THIRDS:  # else as many whatever they cost
         with stage(PROBING):
-            together = can_batch(model, X, labels, encoded=encoded)
+            together = can_batch(model, X, encoded=encoded)
         most = THIRDS if together else SLOW_THIRDS
         n_thirds = most if settings.n_models is None else min(n_thirds, most)
         n_halves = n_halves or (N_MODELS if together else N_SLOW_MODELS)
