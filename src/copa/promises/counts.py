@@ -207,10 +207,14 @@ def _groups_of(cells: "pd.Series[Any]") -> "pd.Categorical":
 
     if not is_numeric_dtype(cells.dtype) or is_bool_dtype(cells.dtype) or cells.nunique() <= MOST_VALUES:
         return _values(cells)
-    cuts = np.unique(cells.quantile(QUARTILES)).tolist()
+    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    cuts = np.unique(np.nanquantile(numbers, QUARTILES, method="lower")).tolist()  # between infinities there is none
+    cuts = [cut for cut in cuts if np.isfinite(cut)]
+    if not cuts:
+        return _values(cells)
     ends = [f"{cut:g}" for cut in cuts]
     names = [f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}"]
-    return _cut(cells.to_numpy(dtype=np.float64, na_value=np.nan), [-np.inf, *cuts, np.inf], names, right=True)
+    return _cut(numbers, [-np.inf, *cuts, np.inf], names, right=True)
 
 
 def _values(cells: "pd.Series[Any]") -> "pd.Categorical":

@@ -149,6 +149,14 @@ def test_a_column_of_many_numbers_is_counted_in_quarters_in_their_order(report):
     assert [float(name.split()[-1]) for name in names[:3]] == sorted(float(name.split()[-1]) for name in names[:3])
 
 
+def test_infinite_and_missing_numbers_are_counted_too():
+    debts = [-np.inf] * 20 + [np.inf] * 30 + [np.nan] * 10 + list(range(40))
+    rows = pd.DataFrame({"x": np.ones(100), "debt": debts})
+    parts = gate(Odd(lambda rows: (rows["x"] > 0).to_numpy()), rows, groups=["debt"]).parts["debt"]
+    assert sum(part.n_promises for part in parts) == 100
+    assert parts[-1].name == "not known"
+
+
 def test_a_group_may_have_the_name_of_a_fact_and_of_a_part(harsher, promises):
     table = promises.assign(guarantee=["a", "b"] * (len(promises) // 2) + ["a"] * (len(promises) % 2))
     parts = gate(harsher, table, groups=["guarantee"], as_of=AS_OF).parts
