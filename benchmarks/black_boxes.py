@@ -54,7 +54,12 @@ class Case:
         table, good = data.features, data.favourable.astype(int)
         model = _pipeline(data.schema, table, classifier).fit(table, good)
         planner = copa.RecoursePlanner(
-            model, schema=data.schema, favourable=1, guarantee=GUARANTEE, n_models=10 if quick else None, progress=False
+            model,
+            schema=data.schema,
+            favourable=1,
+            guarantee=GUARANTEE,
+            later_models=copa.LaterModels(n_refits=10 if quick else None),
+            progress=False,
         ).fit(table, good)
         declined = table[model.predict(table) == 0].head(4 if quick else N_APPLICANTS)
         planner.plan(declined.head(1))  # whatever is loaded at the first call

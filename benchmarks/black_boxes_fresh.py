@@ -145,7 +145,9 @@ def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[fl
     settings = {"schema": sample.schema, "n_options": N_OPTIONS, "progress": False, "n_jobs": 1, "random_state": 0}
     settings["favourable"] = 1
     n_models = 12 if quick else 40
-    planner = copa.RecoursePlanner(model, n_models=n_models, **settings).fit(sample.table, sample.good)
+    planner = copa.RecoursePlanner(model, **settings | {"later_models": copa.LaterModels(n_refits=n_models)}).fit(
+        sample.table, sample.good
+    )
     declined = sample.table[model.predict(sample.table) == 0].head(2 if quick else N_APPLICANTS)
     n_held_out = len(planner.fitted_.held_out)
     for level in LEVELS[:1] if quick else LEVELS:

@@ -77,7 +77,11 @@ def model_of(schema: copa.FeatureSchema, C: float = 1.0) -> Any:
 
 
 def planner_of(model: Any, schema: copa.FeatureSchema, **settings: Any) -> copa.RecoursePlanner:
-    given = {"guarantee": LEVEL, "confidence": CONFIDENCE, "horizon": HORIZON, "n_models": 200, "n_options": 3}
+    given = {
+        "guarantee": LEVEL,
+        "later_models": copa.LaterModels(confidence=CONFIDENCE, horizon=HORIZON, n_refits=200),
+        "n_options": 3,
+    }
     return copa.RecoursePlanner(model, schema=schema, random_state=0, n_jobs=1, progress=False, **given | settings)
 
 

@@ -83,7 +83,9 @@ def recorded(path: Path, n_promises: int) -> None:
 
     _, current, _ = models_and_rows()
     data = copa.datasets.load_german()
-    planner = copa.RecoursePlanner(current, schema=data.schema, guarantee=0.7, n_options=PER_APPLICANT, n_models=100)
+    planner = copa.RecoursePlanner(
+        current, schema=data.schema, guarantee=0.7, n_options=PER_APPLICANT, later_models=copa.LaterModels(n_refits=100)
+    )
     batch = planner.fit(data.features, data.favourable).plan(data.features[~current.predict(data.features)])
     batch = batch.select(batch.status == "ok")
     with Ledger.open(path, create=True) as ledger:

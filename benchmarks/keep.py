@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import ROOT
-from copa import RecoursePlanner
+from copa import LaterModels, MomentBall, RecoursePlanner
 from copa.datasets import load_german, load_student
 from copa.promises import KeptModel, keep
 from copa.promises.constrained_logistic import solve
@@ -132,8 +132,7 @@ def promised_rows(features: pd.DataFrame, labels: Any, after: Any, n_applicants:
         model,
         n_options=3,
         guarantee=LEVEL,
-        radius=0.0,
-        n_models=100,
+        later_models=LaterModels(ambiguity=MomentBall(radius=0.0), n_refits=100),
         n_starts=8,
         random_state=0,
         n_jobs=1,

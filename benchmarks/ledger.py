@@ -42,7 +42,13 @@ def german_plans() -> PlanBatch:
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
     )
     model = make_pipeline(encode, LogisticRegression(max_iter=1_000)).fit(data.features, data.favourable)
-    settings = {"schema": data.schema, "guarantee": 0.8, "n_options": 3, "n_models": 50, "n_starts": 4}
+    settings = {
+        "schema": data.schema,
+        "guarantee": 0.8,
+        "n_options": 3,
+        "later_models": copa.LaterModels(n_refits=50),
+        "n_starts": 4,
+    }
     planner = copa.RecoursePlanner(model, **settings, random_state=0, progress=False).fit(
         data.features, data.favourable
     )

@@ -90,7 +90,13 @@ def many_plans(n_applicants: int) -> copa.PlanBatch:
     table, numbers = data.features, data.features.select_dtypes("number").columns
     encoder = make_column_transformer((OneHotEncoder(), table.columns.difference(numbers)), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(table, data.favourable)
-    settings = {"guarantee": 0.8, "n_options": N_OPTIONS, "n_models": 100, "n_starts": 4, "random_state": 0}
+    settings = {
+        "guarantee": 0.8,
+        "n_options": N_OPTIONS,
+        "later_models": copa.LaterModels(n_refits=100),
+        "n_starts": 4,
+        "random_state": 0,
+    }
     planner = copa.RecoursePlanner(model, schema=data.schema, progress=False, **settings).fit(table, data.favourable)
     batch = planner.plan(table[~model.predict(table)].head(N_PLANNED))
     many = batch.select(np.arange(n_applicants) % len(batch))

@@ -39,9 +39,9 @@ theirs = explainer.generate_counterfactuals(
     declined, total_CFs=3, desired_class=1, features_to_vary=changeable, random_seed=0, verbose=False
 )
 
-planner = copa.RecoursePlanner(model, schema=data.schema, favourable=1, guarantee=0.8, n_options=3, n_models=300).fit(
-    table, favourable
-)
+planner = copa.RecoursePlanner(
+    model, schema=data.schema, favourable=1, guarantee=0.8, n_options=3, later_models=copa.LaterModels(n_refits=300)
+).fit(table, favourable)
 audit = planner.audit(theirs, declined)
 print("As given: lower bound for each option, and the first violation")
 for plan in audit:

@@ -18,7 +18,15 @@ encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words
 forest = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
 model = make_pipeline(encoder, forest).fit(table, favourable)
 
-planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.6, n_options=2, n_models=20, n_starts=6, n_jobs=1)
+planner = copa.RecoursePlanner(
+    model,
+    schema=data.schema,
+    guarantee=0.6,
+    n_options=2,
+    later_models=copa.LaterModels(n_refits=20),
+    n_starts=6,
+    n_jobs=1,
+)
 planner.fit(table, favourable)
 print(f"Radius: {planner.radius_source_}.")
 

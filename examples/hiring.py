@@ -5,6 +5,8 @@ hand are one sample, which may flatter an option. A low confidence makes little 
 option can fall below its level; 0.95 allows for a mean score that is off by 1.96 standard deviations of retraining.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -46,14 +48,16 @@ up = {"language": {"direction": "increase"}, "test_score": {"direction": "increa
 up |= {"experience": {"direction": "increase", "weight": 2}, "certificates": {"direction": "increase", "upper": 6}}
 schema = copa.FeatureSchema.infer(ordered, immutable=["age"], features=up, max_changes=3)
 rejected = table[~model.predict(table)].head(30)
-planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.8, n_options=3, n_models=300).fit(table, shortlisted)
+planner = copa.RecoursePlanner(
+    model, schema=schema, guarantee=0.8, n_options=3, later_models=copa.LaterModels(n_refits=300)
+).fit(table, shortlisted)
 print(planner.plan(rejected)[0].explain(1), end="\n\n")
 
 # The test: models trained on 100 other samples of candidates.
 others = [clone(model).fit(*candidates(800, seed)) for seed in range(1000, 1100)]
 print("confidence  level   mean effort   accepted by new models: on average   the least accepted option")
 for confidence in (0.1, 0.95):
-    planner.set_params(confidence=confidence).fit(table, shortlisted)
+    planner.set_params(later_models=replace(planner.later_models, confidence=confidence)).fit(table, shortlisted)
     for level in (0.4, 0.6, 0.8):
         batch = planner.set_params(guarantee=level).plan(rejected)
         share = np.mean([other.predict(batch.options) for other in others], axis=0)

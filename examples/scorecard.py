@@ -24,7 +24,9 @@ terms = {"direction": "decrease", "values": sorted(set(table["duration"].tolist(
 duration = copa.Feature("duration", "ordinal", title="duration (months)", **terms)
 others = [feature for feature in data.schema.features if feature.name in table.columns and feature.name != "duration"]
 schema = copa.FeatureSchema([duration, *others], rules=["amount <= 250*duration"], max_changes=2)
-planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.7, n_options=2, n_models=500)
+planner = copa.RecoursePlanner(
+    model, schema=schema, guarantee=0.7, n_options=2, later_models=copa.LaterModels(n_refits=500)
+)
 planner.fit(table, data.favourable)
 batch = planner.plan(table[~model.predict(table)].head(30))
 print(batch, end="\n\n")

@@ -25,7 +25,9 @@ print(
 )
 
 # The guarantee is for at least one of three options: a student takes one, not all.
-planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, guarantee_for="any", n_options=3, n_models=300)
+planner = copa.RecoursePlanner(
+    model, schema=schema, guarantee=0.6, guarantee_for="any", n_options=3, later_models=copa.LaterModels(n_refits=300)
+)
 planner.fit(table, passed)
 batch = planner.plan(table[~model.predict(table)].head(40))
 print(f"{batch}\n")

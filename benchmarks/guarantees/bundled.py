@@ -74,10 +74,12 @@ def planners(case, level, n_models):
     encoded = known.encode(X)[:, 1:]
     moments = copa.WeightMoments.from_retraining(known.classifier, encoded, y, n_models=n_models, random_state=0)
     radius = resampling_radius(known.classifier, encoded, y, moments, n_samples=max(10, n_models // 20))
-    old = {"family": "any", "moments": moments, "radius": radius, "drift": "cov"}
-    none = {"family": "any", "moments": moments, "radius": 0.0}
+    old = {"later_models": copa.MomentBall(moments.mean, moments.cov, radius, drift="cov")}
+    none = {"later_models": copa.MomentBall(moments.mean, moments.cov, 0.0)}
     return {
-        "default": copa.RecoursePlanner(case.model, guarantee=level, n_models=n_models, **same).fit(X, y),
+        "default": copa.RecoursePlanner(
+            case.model, guarantee=level, **same | {"later_models": copa.LaterModels(n_refits=n_models)}
+        ).fit(X, y),
         "0.3": copa.RecoursePlanner(case.model, guarantee=level, **old, **same).fit(X, y),
         "none": copa.RecoursePlanner(case.model, guarantee=1e-6, **none, **same).fit(X, y),
     }
@@ -98,7 +100,11 @@ def margin_batch(case, planned):
     X = case.data.features.iloc[case.train]
     theta = LinearModel.read(case.model, X.columns).theta
     certain = copa.WeightMoments(theta, 1e-12 * np.eye(theta.size), oriented=True)
-    settings = SAME | {"schema": case.data.schema, "guarantee": 0.5, "moments": certain, "radius": 0.0}
+    settings = SAME | {
+        "schema": case.data.schema,
+        "guarantee": 0.5,
+        "later_models": copa.MomentBall(certain.mean, certain.cov, 0.0),
+    }
     planner = copa.RecoursePlanner(case.model, **settings).fit(X)
     fitted, low, high, best = planner.fitted_, 0.0, 12.0, None
     served = np.flatnonzero(planned.status == "ok")
@@ -207,9 +213,9 @@ def main():
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--only", choices=("splits", "all-rows"))
     given = parser.parse_args()
-    size = {"n_later": 100, "n_applicants": 30, "levels": (0.9, 0.95), "n_models": 1000}
+    size = {"n_later": 100, "n_applicants": 30, "levels": (0.9, 0.95), "later_models": copa.LaterModels(n_refits=1000)}
     if given.quick:
-        size = {"n_later": 40, "n_applicants": 15, "levels": (0.9,), "n_models": 200}
+        size = {"n_later": 40, "n_applicants": 15, "levels": (0.9,), "later_models": copa.LaterModels(n_refits=200)}
     settings = [(name, C) for name in DATA for C in (0.1, 1.0)]
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")

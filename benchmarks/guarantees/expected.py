@@ -1,6 +1,6 @@
 """Expected rates beside the rates at which later models really accept the options.
 
-Plans are made for expected rates (`guarantee="expected:0.9"`) on 35 % of the rows of the bundled data; the later models
+Plans are made for expected rates (`later_models=Expected()`) on 35 % of the rows of the bundled data; the later models
 are those of `benchmarks.guarantees.bundled`. `python -m benchmarks.guarantees.expected [--seeds N] [--picture]` prints
 the mean of both for each data set and level, and draws the picture of docs/guarantees.md.
 """
@@ -27,9 +27,11 @@ def measure(name, C, seeds, n_later=60, n_applicants=20):
     for seed in seeds:
         case = split(data, C, seed, n_later, n_applicants)
         X, y = data.features.iloc[case.train], np.asarray(data.favourable)[case.train]
-        planner = copa.RecoursePlanner(case.model, schema=data.schema, n_models=400, **SAME).fit(X, y)
+        planner = copa.RecoursePlanner(
+            case.model, schema=data.schema, **SAME | {"later_models": copa.Expected(n_refits=400)}
+        ).fit(X, y)
         for level in LEVELS:
-            batch = planner.set_params(guarantee=f"expected:{level}").plan(case.declined)
+            batch = planner.set_params(guarantee=level).plan(case.declined)
             options = np.isin(batch.owner, np.flatnonzero(batch.status == "ok"))
             real = rates(case, batch.options[options])
             for expected, rate in zip(batch.expected_rate[options], real, strict=True):

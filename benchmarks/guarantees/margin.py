@@ -22,7 +22,9 @@ def compare(name, C, level, seed, n_later=40, n_applicants=15):
     case = split(data, C, seed, n_later, n_applicants)
     X, y = data.features.iloc[case.train], np.asarray(data.favourable)[case.train]
     same = SAME | {"schema": data.schema}
-    planner = copa.RecoursePlanner(case.model, guarantee=level, n_models=200, **same).fit(X, y)
+    planner = copa.RecoursePlanner(
+        case.model, guarantee=level, **same | {"later_models": copa.LaterModels(n_refits=200)}
+    ).fit(X, y)
     planned = planner.plan(case.declined)
     beside = margin_batch(case, planned) if (planned.status == "ok").any() else None
     if beside is None:

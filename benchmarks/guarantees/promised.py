@@ -46,7 +46,13 @@ FILES = {"development": "tried.jsonl", "report": "report.jsonl"}
 FLOOR = {"development": 0.5, "report": LEAST_RELIABILITY}  # reliability below which no plans are made
 OLD_SIZES = (300, 1000)  # where the default of version 0.3 is measured too
 SLOW = (("wide", 300),)  # measured last: 60 columns, and next to nothing to be found
-PLANNING = {"n_models": 200, "n_options": 3, "n_starts": 4, "n_jobs": 1, "progress": False}
+PLANNING = {
+    "later_models": copa.LaterModels(n_refits=200),
+    "n_options": 3,
+    "n_starts": 4,
+    "n_jobs": 1,
+    "progress": False,
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,12 +214,12 @@ def measure(
 def old_default(case: Case) -> Linear:
     """The state of the default of version 0.3: Cantelli's bound, moments of refits with the encoder held fixed."""
     known = LinearModel.read(case.planner.model, case.X.columns)
-    encoded, n_models = known.encode(case.X)[:, 1:], PLANNING["n_models"]
+    encoded, n_models = known.encode(case.X)[:, 1:], PLANNING["later_models"].n_refits
     same = {"random_state": 0, "n_jobs": 1}
     moments = copa.WeightMoments.from_retraining(known.classifier, encoded, case.y, n_models=n_models, **same)
     radius = resampling_radius(known.classifier, encoded, case.y, moments, n_samples=20)
-    settings = {**case.planner.get_params(deep=False), "family": "any", "moments": moments}
-    planner = copa.RecoursePlanner(**{**settings, "radius": radius, "drift": "cov"}).fit(case.X, case.y)
+    ball = copa.MomentBall(moments.mean, moments.cov, radius, drift="cov")
+    planner = copa.RecoursePlanner(**{**case.planner.get_params(deep=False), "later_models": ball}).fit(case.X, case.y)
     return planner.fitted_
 
 

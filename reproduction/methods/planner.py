@@ -50,7 +50,7 @@ class Planner:
 
 
 def fitted_planner(case: "Case") -> Any:
-    """Return a planner for the deployed classifier, with the case's moments and a radius from bootstrap samples."""
+    """Return a planner for the deployed classifier, by its own estimate of how retraining varies."""
     from copa import RecoursePlanner
 
     features, good = case.data.present.features, case.data.present.favourable
@@ -59,9 +59,8 @@ def fitted_planner(case: "Case") -> Any:
         schema=case.data.schema,
         guarantee=GUARANTEE,
         n_options=case.settings.n_options,
-        moments=case.moments,
         random_state=case.settings.seed,
-        plausibility=0.0,  # the paper asks for none
+        plausibility=0.0,
         n_jobs=1,
         progress=False,
     )
@@ -160,7 +159,7 @@ def with_costs_as_proximity(schema: "FeatureSchema") -> "FeatureSchema":
 
 def network_batch(case: "NetworkCase", row: NetworkPlanner) -> "PlanBatch":
     """Return the plans of the applicants whom the network declines."""
-    from copa import RecoursePlanner
+    from copa import LaterModels, RecoursePlanner
 
     linear = case.linear
     features = linear.data.present.features
@@ -171,9 +170,9 @@ def network_batch(case: "NetworkCase", row: NetworkPlanner) -> "PlanBatch":
         guarantee=row.guarantee,
         n_options=linear.settings.n_options,
         diversity_weight=DIVERSITY_WEIGHT,
-        n_models=N_REFITS,
+        later_models=LaterModels(n_refits=N_REFITS),
         random_state=linear.settings.seed,
-        plausibility=0.0,  # the paper asks for none
+        plausibility=0.0,
         n_jobs=1,
         progress=False,
     )

@@ -18,8 +18,8 @@ if typing.TYPE_CHECKING:
     from copa.corrections import mahalanobis_correction, requirement_correction
     from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
     from copa.objective import PlanArrays, build_plans, plan_objective
-    from copa.planner import CorrectedPlans, RecoursePlanner, Wishes
-    from copa.plans import Plan, PlanBatch
+    from copa.planner import CorrectedPlans, Expected, LaterModels, RecoursePlanner, Wishes
+    from copa.plans import PaperObjective, Plan, PlanBatch
     from copa.schema import Feature, FeatureSchema, LinearRule
     from copa.uncertainty import (
         AmbiguitySet,
@@ -40,12 +40,15 @@ __all__ = [
     "CopaError",
     "CorrectedPlans",
     "DataError",
+    "Expected",
     "Feature",
     "FeatureSchema",
     "InvalidInputError",
+    "LaterModels",
     "LinearRule",
     "LocationSet",
     "MomentBall",
+    "PaperObjective",
     "Plan",
     "PlanArrays",
     "PlanBatch",
@@ -83,8 +86,8 @@ _HOMES = {
     "corrections": ("mahalanobis_correction", "requirement_correction"),
     "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
     "objective": ("PlanArrays", "build_plans", "plan_objective"),
-    "planner": ("CorrectedPlans", "RecoursePlanner", "Wishes"),
-    "plans": ("Plan", "PlanBatch"),
+    "planner": ("CorrectedPlans", "Expected", "LaterModels", "RecoursePlanner", "Wishes"),
+    "plans": ("PaperObjective", "Plan", "PlanBatch"),
     "schema": ("Feature", "FeatureSchema", "LinearRule"),
     "uncertainty": (
         "AmbiguitySet",

@@ -13,7 +13,7 @@ from copa.planner import RecoursePlanner
 from unit.planner import loans
 
 SEARCH = ("--n-starts", "4", "--n-options", "2", "--n-jobs", "1")
-FIT = ("--n-models", "50", "--guarantee", "0.8", "--random-state", "0", *SEARCH)
+FIT = ("--n-refits", "50", "--guarantee", "0.8", "--random-state", "0", *SEARCH)
 
 
 def copa(*arguments, code=0):

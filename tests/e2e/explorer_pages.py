@@ -9,6 +9,7 @@ import numpy as np
 import uvicorn
 from sklearn.base import clone
 
+import copa
 from copa import Wishes
 from copa._core.words import rounded_down, rounded_up
 from copa.planner.bundle import Bundle
@@ -43,7 +44,7 @@ def odd_bank():
             "job": {"labels": {"clerk": f"clerk{EVIL}", "nurse": "<i>nurse</i> & co"}},
         }
     )
-    return loans.planner(model, schema=schema, history=older, horizon=1)
+    return loans.planner(model, schema=schema, later_models=copa.LaterModels(history=older, horizon=1))
 
 
 @contextmanager

@@ -346,7 +346,14 @@ def test_a_model_of_ones_own_goes_into_a_bundle_and_plans_alike(bank, tmp_path):
     data = ("--target", "paid", "--model", tmp_path / "m.skops", "--schema", bank / "schema.yaml")
     copa("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
     people = loans.people(20, 3)
-    settings = {"n_models": 50, "guarantee": 0.8, "random_state": 0, "n_starts": 4, "n_options": 2, "n_jobs": 1}
+    settings = {
+        "later_models": copa.LaterModels(n_refits=50),
+        "guarantee": 0.8,
+        "random_state": 0,
+        "n_starts": 4,
+        "n_options": 2,
+        "n_jobs": 1,
+    }
     own = RecoursePlanner(model, schema=loans.SCHEMA, **settings).fit(
         loans.people(300, 0), loans.outcomes(loans.people(300, 0))
     )
@@ -374,7 +381,7 @@ def test_codes_that_the_model_knows_as_text_are_read_as_text(bank, tmp_path):
 
 
 def test_the_demo_shows_a_menu_and_writes_three_files_and_ten_letters(tmp_path):
-    result = copa("demo", "--output", tmp_path / "demo", "--n-models", "40", "--n-jobs", "1")
+    result = copa("demo", "--output", tmp_path / "demo", "--n-refits", "40", "--n-jobs", "1")
     for words in ("Option 1", "All ten", "10 letters to the applicants", "Check the bounds with: copa verify"):
         assert words in result.stdout
     written = ["letters", "plans.copa", "plans.csv", "report.html"]

@@ -8,7 +8,7 @@ from copa.datasets import make_dated
 from e2e.command_runs import SEARCH, copa, json_of, refused
 
 QUICK = (
-    "--n-models",
+    "--n-refits",
     "64",
     "--n-applicants",
     "25",
@@ -75,7 +75,7 @@ def test_a_bundle_brings_its_model_its_schema_and_its_settings(folder):
     newest.to_csv(folder / "newest.csv", index=False)
     bundle = folder / "bundle"
     said = ("--target", "paid", "--favourable", "yes", "--schema", folder / "loans.yaml")
-    fit = (*said, "--guarantee", "0.7", "--n-models", "64", *SEARCH)
+    fit = (*said, "--guarantee", "0.7", "--n-refits", "64", *SEARCH)
     copa("fit", folder / "newest.csv", *fit, "-o", bundle)
     early = pd.read_csv(folder / "loans.csv").query("quarter < '2016Q1'")
     early.to_csv(folder / "early.csv", index=False)

@@ -16,7 +16,7 @@ from copa.plans import PlanBatch
 from e2e.command_runs import SEARCH, contents, copa, json_of, outputs, refused, stop_after, write_bank
 from unit.planner import loans
 
-FIT = ("--target", "paid", "--n-models", "6", "--guarantee", "0.6", *SEARCH)
+FIT = ("--target", "paid", "--n-refits", "6", "--guarantee", "0.6", *SEARCH)
 
 
 @pytest.fixture(scope="module")
@@ -104,15 +104,15 @@ def test_proofs_and_rows_are_verified(bundle, planned, tmp_path):
     assert "its row is not the one that the certificate is about" in told.stderr
 
 
-def test_a_number_for_the_radius_is_refused(bank, bundle, tmp_path):  # noqa: ARG001 - the model's file is there
+def test_a_fixed_set_is_refused(bank, bundle, tmp_path):  # noqa: ARG001 - the model's file is there
     model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
-    told = copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--radius", "0.3", code=1).stderr
-    assert "rest on its held-out refits. Leave radius out" in " ".join(told.split())
+    told = copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--moment-ball", "0.3", code=1).stderr
+    assert "rest on its held-out refits. Leave it out" in " ".join(told.split())
 
 
 def test_proofs_by_other_refits_are_not_those_of_the_bundle(bank, bundle, planned, tmp_path):  # noqa: ARG001
     model = ("--model", bank / "forest.skops", "--schema", bank / "schema.yaml")
-    copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--n-models", "4")
+    copa("fit", bank / "bank.csv", *model, "-o", tmp_path / "b", *FIT, "--n-refits", "4")
     told = copa("verify", planned / "p.copa", "--bundle", tmp_path / "b", code=1)
     assert "the ambiguity set is another one" in told.stderr
 

@@ -120,7 +120,7 @@ def test_a_tampered_document_of_proofs_is_refused(proofs, tmp_path):
 
 def test_proofs_of_another_bundle_are_refused(proofs, bank, tmp_path):
     data = (bank / "bank.csv", "--target", "paid", "--schema", bank / "schema.yaml")
-    copa("fit", *data, "-o", tmp_path / "b", *FIT, "--radius", "0.1")
+    copa("fit", *data, "-o", tmp_path / "b", *FIT, "--moment-ball", "0.1")
     result = copa("verify", proofs / "proofs.copa", "--bundle", tmp_path / "b", code=1)
     assert "the ambiguity set is another one" in result.stderr
 

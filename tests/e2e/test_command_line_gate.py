@@ -174,7 +174,9 @@ def test_a_listed_file_is_read_in_the_types_of_the_model(tmp_path):
     y = X["income"] + 5 * (X["branch"] == "1") + draw.normal(0, 5, 200) > 35
     encoder = make_column_transformer((OneHotEncoder(), ["branch"]), remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression(max_iter=1000)).fit(X, y)
-    planner = RecoursePlanner(model, n_options=1, n_models=50, n_starts=2, random_state=0, progress=False)
+    planner = RecoursePlanner(
+        model, n_options=1, later_models=copa.LaterModels(n_refits=50), n_starts=2, random_state=0, progress=False
+    )
     planner.fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(5))
     with Ledger.open(tmp_path / "promises.db", create=True) as ledger:

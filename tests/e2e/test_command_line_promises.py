@@ -91,7 +91,9 @@ def test_cells_that_look_like_formulas_or_nothing_come_back_as_they_were(tmp_pat
     y = X["income"] + draw.normal(0, 5, 300) > 35
     encode = make_column_transformer((OneHotEncoder(), ["band"]), remainder="passthrough")
     model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(X, y)
-    planner = RecoursePlanner(model, n_models=50, n_options=1, n_starts=4, random_state=0, progress=False).fit(X, y)
+    planner = RecoursePlanner(
+        model, later_models=copa.LaterModels(n_refits=50), n_options=1, n_starts=4, random_state=0, progress=False
+    ).fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(12))
     monkeypatch.setenv("COPA_LEDGER", str(tmp_path / "bands.db"))
     with Ledger.open(tmp_path / "bands.db", create=True) as opened:

@@ -429,15 +429,16 @@ def test_a_service_that_has_gone_is_said_and_asked_again(bank):
 
 @pytest.mark.slow
 def test_a_bundle_that_aims_at_an_expected_rate_asks_for_one():
+    from copa import Expected
     from unit.planner import loans
 
-    planner = loans.planner(loans.fitted_pipeline(), guarantee="expected:0.85")
+    planner = loans.planner(loans.fitted_pipeline(), guarantee=0.85, later_models=Expected())
     with served(planner) as url, opened(url) as page:
         until(page, "document.querySelector('.copa-card')")
         assert find(page, "#level-words")[0].text.startswith("about 85 of 100")
         assert not find(page, "#horizon-line")[0].is_displayed()
         body = settled(page, lambda: enter(page, "#level", "0.9"))
-        assert body["guarantee"] == "expected:0.9"
+        assert body["guarantee"] == 0.9
         with Asker(url, planner) as asker:
             assert page.execute_script(SHOWN) == asker.expected(body)
 

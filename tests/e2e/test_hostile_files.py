@@ -67,7 +67,14 @@ def folder(model, tmp_path_factory):
     """Good files of every kind, each loaded once, so that no test below measures what is imported."""
     X, y = bank()
     folder = tmp_path_factory.mktemp("good")
-    settings = {"n_models": 50, "n_options": 3, "n_starts": 8, "guarantee": 0.8, "random_state": 0, "n_jobs": 1}
+    settings = {
+        "later_models": copa.LaterModels(n_refits=50),
+        "n_options": 3,
+        "n_starts": 8,
+        "guarantee": 0.8,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     planner = copa.RecoursePlanner(model, **settings, progress=False).fit(X, y)
     planner.save(folder / "good.planner")
     plans = planner.plan(X[~model.predict(X)].head(4))

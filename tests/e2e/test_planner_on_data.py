@@ -32,7 +32,14 @@ def bank(request):
     )
     model = make_pipeline(encoder, LogisticRegression(max_iter=2000)).fit(data.features, data.favourable)
     planner = copa.RecoursePlanner(
-        model, schema=data.schema, guarantee=0.7, n_options=4, n_models=50, n_starts=8, random_state=0, n_jobs=1
+        model,
+        schema=data.schema,
+        guarantee=0.7,
+        n_options=4,
+        later_models=copa.LaterModels(n_refits=50),
+        n_starts=8,
+        random_state=0,
+        n_jobs=1,
     )
     return data, planner.fit(data.features, data.favourable)
 

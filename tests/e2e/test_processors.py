@@ -38,7 +38,8 @@ table = pd.DataFrame(np.round(rng.normal(size=(120, 4)), 2), columns=["income", 
 labels = table["income"] + table["savings"] - table["debt"] + rng.normal(size=120) > 0.5
 model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
 schema = copa.FeatureSchema([copa.Feature(name, "numeric", step=0.01) for name in table.columns])
-planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.7, n_options=3, n_models=20, random_state=0, n_jobs=1)
+later = copa.LaterModels(n_refits=20)
+planner = copa.RecoursePlanner(model, schema, guarantee=0.7, n_options=3, later_models=later, random_state=0, n_jobs=1)
 batch = planner.fit(table, labels).plan(table[~model.predict(table)].head(6))
 assert (batch.status == "ok").any(), batch.status
 print(hashlib.sha256(batch.points.tobytes() + batch.lower.tobytes() + batch.option_lower.tobytes()).hexdigest())

@@ -42,7 +42,15 @@ def plans():
     schema = FeatureSchema(data.schema.features, rules=data.schema.rules, max_changes=4).replace(
         {"telephone": {"title": EVIL}, "savings": {"labels": {"A61": f"1{EVIL}", "A65": "<i>5</i>"}}}
     )
-    planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=3, n_models=50, n_starts=8, n_jobs=1)
+    planner = copa.RecoursePlanner(
+        model,
+        schema=schema,
+        guarantee=0.6,
+        n_options=3,
+        later_models=copa.LaterModels(n_refits=50),
+        n_starts=8,
+        n_jobs=1,
+    )
     planner.fit(table, data.favourable)
     declined = np.flatnonzero(~model.predict(table))
     people = table.iloc[[*declined[:46], *np.flatnonzero(model.predict(table))[:4]]]

@@ -10,6 +10,7 @@ import copy
 import gzip
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,21 +51,22 @@ def pipelines(data):
     }
 
 
+BALL = copa.LaterModels(ambiguity=copa.MomentBall(radius=0.05))
 SETTINGS = {
     "linear": {
         "default": {"guarantee": 0.8, "n_options": 4},
         "all": {"guarantee": 0.6, "guarantee_for": "all", "n_options": 3},
         "any": {"guarantee": 0.9, "guarantee_for": "any", "n_options": 3},
         "l2": {"guarantee": 0.7, "cost": "l2", "n_options": 3},
-        "paper": {"objective": "paper", "radius": 0.05, "family": "any", "n_options": 3},
-        "radius": {"guarantee": 0.6, "radius": 0.05, "family": "any", "n_options": 3},
-        "expected": {"guarantee": "expected:0.9", "n_options": 3},
+        "paper": {"objective": copa.PaperObjective(), "later_models": BALL, "n_options": 3},
+        "radius": {"guarantee": 0.6, "later_models": BALL, "n_options": 3},
+        "expected": {"guarantee": 0.9, "later_models": copa.Expected(), "n_options": 3},
     },
     "feature map": {"default": {"guarantee": 0.7, "n_options": 3}},
     "black box": {"default": {"guarantee": 0.6, "n_options": 3}},
 }
 N_APPLICANTS = {"linear": 5, "feature map": 3, "black box": 3}
-N_MODELS = {"linear": 200, "feature map": 200, "black box": 12}
+N_REFITS = {"linear": 200, "feature map": 200, "black box": 12}
 
 
 def all_documents(names=tuple(DATA)):
@@ -76,8 +78,9 @@ def all_documents(names=tuple(DATA)):
             model.fit(data.features, data.favourable)
             declined = data.features[~model.predict(data.features)].head(N_APPLICANTS[kind])
             for label, settings in SETTINGS[kind].items():
-                same = {"schema": data.schema, "n_models": N_MODELS[kind], "random_state": 0, "progress": False}
-                planner = copa.RecoursePlanner(model, **same, **settings)
+                later = replace(settings.get("later_models", copa.LaterModels()), n_refits=N_REFITS[kind])
+                same = {"schema": data.schema, "random_state": 0, "progress": False}
+                planner = copa.RecoursePlanner(model, **same, **settings | {"later_models": later})
                 planner.fit(data.features, data.favourable)
                 batch = planner.plan(declined)
                 found[f"{name}/{kind}/{label}"] = json.loads(batch.to_json())

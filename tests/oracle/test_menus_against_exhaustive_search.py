@@ -50,11 +50,8 @@ def compare(problem: TinyProblem, name: str) -> list[Outcome]:
         problem.pipeline,
         schema=problem.schema,
         guarantee=problem.guarantee,
-        plausibility=0.0,  # which enumeration does not know
-        radius=problem.radius,
-        drift=problem.drift,
-        family="any",
-        moments=problem.moments,
+        plausibility=0.0,
+        later_models=copa.MomentBall(problem.moments.mean, problem.moments.cov, problem.radius, drift=problem.drift),
         diversity_weight=WEIGHT,
         n_jobs=1,
         progress=False,
@@ -178,7 +175,7 @@ def plan_with(feature: Feature, own: float, most: int = 9) -> tuple[TinyProblem,
         applicants=pd.DataFrame({"a": [own], "b": [1]}),
         has_ties=False,
     )
-    settings = {"guarantee": 0.5, "radius": 0.0, "family": "any", "moments": problem.moments}
+    settings = {"guarantee": 0.5, "later_models": copa.MomentBall(problem.moments.mean, problem.moments.cov, 0.0)}
     planner = copa.RecoursePlanner(
         model, schema=schema, **settings, n_options=1, n_jobs=1, plausibility=0.0, progress=False
     )

@@ -23,14 +23,21 @@ FAMILIES = st.sampled_from(["any", "unimodal", "gaussian"])
 fewer = settings(check, max_examples=12)
 
 
-def planner_of(case, **settings):
+def planner_of(case, family="any", **settings):
     return copa.RecoursePlanner(
         case.pipeline,
         schema=case.schema,
-        moments=case.moments,
-        radius=case.radius,
-        drift=case.drift,
-        **{"n_options": 3, "n_starts": 6, "n_jobs": 1, "family": "any"} | settings,
+        **{"n_options": 3, "n_starts": 6, "n_jobs": 1}
+        | settings
+        | {
+            "later_models": copa.MomentBall(
+                (1.0 if settings["favourable"] else -1.0) * case.moments.mean,
+                case.moments.cov,
+                case.radius,
+                case.drift,
+                family,
+            )
+        },
     ).fit(case.training)
 
 
@@ -69,7 +76,7 @@ def test_joint_guarantees_keep_every_promise(case, guarantee_for):
 @fewer
 @given(cases(), st.sampled_from(["l1", "l2"]), st.sampled_from([0.0, 0.1]))
 def test_the_papers_objective_keeps_every_promise(case, cost, margin):
-    planner = planner_of(case, guarantee=0.6, objective="paper", cost=cost, margin=margin, favourable=True)
+    planner = planner_of(case, guarantee=0.6, objective=copa.PaperObjective(margin=margin), cost=cost, favourable=True)
     batch = planner.plan(case.applicants)
     assert broken_promises(judge_of(case, favourable=True), case.applicants, batch) == []
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import copa
 from copa.schema import FeatureSchema
 from property.irregular_worlds import CODES, PIPELINES, make_irregular_world
 from property.test_judged_applicants import Tally, planner_of
@@ -18,7 +19,7 @@ def judged(name, n_worlds, n_applicants, tally):
         world = make_irregular_world(name, seed, n_applicants)
         if len(world.applicants) == 0:
             continue
-        planner = planner_of(world, **({"n_models": 4} if world.moments is None else {}))
+        planner = planner_of(world, **({"later_models": copa.LaterModels(n_refits=4)} if world.moments is None else {}))
         batch = planner.plan(world.applicants)
         assert "error" not in set(batch.status), batch.message
         tally.add(world, batch.owner, batch.options, f"{name}, seed {seed}")
@@ -43,7 +44,7 @@ def test_a_rule_does_not_apply_to_a_special_code(name):
     world = make_irregular_world(name, 0, 40)
     world = replace(world, schema=FeatureSchema(world.schema.features, ["lines <= 2 * months + 10"]))
     coded = world.applicants[["months", "lines"]].isin(CODES).any(axis=1).to_numpy()
-    batch = planner_of(world, n_models=4).plan(world.applicants)
+    batch = planner_of(world, later_models=copa.LaterModels(n_refits=4)).plan(world.applicants)
     assert "error" not in set(batch.status), batch.message
     assert (batch.counts[coded] > 0).any()
     tally = Tally()

@@ -15,15 +15,15 @@ ROUTES = {
     "each": ("linear", {}),
     "all": ("linear", {"guarantee_for": "all", "cost": "l2"}),
     "any": ("linear", {"guarantee_for": "any"}),
-    "paper": ("linear", {"objective": "paper"}),
+    "paper": ("linear", {"objective": copa.PaperObjective()}),
     "feature map": ("feature map", {}),
-    "black box": ("black box", {"n_models": 4}),
+    "black box": ("black box", {"later_models": copa.LaterModels(n_refits=4)}),
     "lime": ("black box", {"surrogate": "lime"}),
     "level": ("linear", {}),
     "requirement": ("linear", {}),
     "mahalanobis": ("linear", {}),
     "level on a feature map": ("feature map", {}),
-    "level on a black box": ("black box", {"n_models": 4}),
+    "level on a black box": ("black box", {"later_models": copa.LaterModels(n_refits=4)}),
 }
 CORRECTIONS = ("level", "requirement", "mahalanobis", "level on a feature map", "level on a black box")
 
@@ -52,7 +52,9 @@ class Tally:
 
 
 def planner_of(world, **settings):
-    given = {} if world.moments is None else {"moments": world.moments, "radius": 0.05}
+    given = (
+        {} if world.moments is None else {"later_models": copa.MomentBall(world.moments.mean, world.moments.cov, 0.05)}
+    )
     planner = copa.RecoursePlanner(world.pipeline, schema=world.schema, favourable=True, **given | FAST | settings)
     return planner.fit(world.training, world.labels)
 

@@ -28,8 +28,7 @@ def loan_plans(bank):
 @pytest.fixture(scope="session")
 def unimodal_bank(bank):
     """The same planner, with an ambiguity set of another family."""
-    known = {"moments": bank.moments_, "radius": bank.radius_, "drift": bank.drift_}
-    return loans.planner(bank.model, ambiguity=UnimodalMeanSet, **known)
+    return loans.planner(bank.model, **loans.own_set(UnimodalMeanSet, bank))
 
 
 @pytest.fixture(scope="session")

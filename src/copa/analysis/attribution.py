@@ -301,7 +301,7 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, n_models=20, progress=False).fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=20), progress=False).fit(X, y)
     >>> person = X[~model.predict(X)].head(1)
     >>> plan = planner.audit([person.assign(income=45)], person)[0]
     >>> found = attribute(plan, planner.fitted_)

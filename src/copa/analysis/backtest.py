@@ -15,11 +15,12 @@ from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.base import Model
 from copa.planner.labels import weakness_of
+from copa.planner.later_models import read_later_models
 from copa.uncertainty.versions import read_version, require_list, scores_of
 
 __all__ = ["Backtest", "run_backtest"]
 
-HORIZON, N_APPLICANTS, N_SPLITS = 4, 50, 10
+N_APPLICANTS, N_SPLITS = 50, 10
 
 
 def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the data by keyword
@@ -81,12 +82,13 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
     ...     X = pd.DataFrame(rng.normal(size=(300, 2)).round(2), columns=["income", "savings"])
     ...     return X, (X.sum(axis=1) + rng.logistic(scale=0.5, size=300) > shift)
     >>> past = [loans(shift, seed) for seed, shift in enumerate([0.0, 0.0, 0.0, 3.0])]
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(*past[-1]), n_models=50, n_options=2)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(*past[-1]), later_models=later, n_options=2)
     >>> found = run_backtest(planner, past, horizon=1, n_applicants=15)
     >>> found.horizons.loc[1, ["lowest_at", "verdict"]].tolist()
     ['4', 'too few transitions to say']
     """
-    last = read_count(horizon if horizon is not None else (getattr(planner, "horizon", None) or HORIZON), "horizon")
+    last = read_count(horizon if horizon is not None else read_later_models(planner.later_models).horizon, "horizon")
     read_count(n_applicants, "n_applicants")
     read_count(n_splits, "n_splits")
     require_list(history_data, "history_data")
@@ -115,7 +117,7 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
     return Backtest(
         kind=kind,
         versions=tuple(version.name for version in versions),
-        guarantee=_level(planner),
+        guarantee=float(planner.guarantee),
         guarantee_for=whom,
         weak=_weak_versions(versions, sorted({v for pair in pairs for v in pair}), promised[starts[0]].like),
         starts=pd.DataFrame([made.start for made in promised.values()]),
@@ -127,11 +129,6 @@ def run_backtest(  # noqa: PLR0913 - the settings of a backtest, all but the dat
         ),
         max_horizon=last,
     )
-
-
-def _level(planner: Any) -> float:
-    """The level that is promised, also where it is that of an expected rate ("expected:0.9")."""
-    return float(str(planner.guarantee).rpartition(":")[2])
 
 
 def _first(first: int | None, horizon: int, n_versions: int) -> int:

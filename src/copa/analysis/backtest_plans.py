@@ -1,7 +1,7 @@
 """The versions of a backtest, and what was promised as of each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from copa._core.progress import counting
 from copa._core.words import listed
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import Model, best_of
+from copa.planner.later_models import Expected, LaterModels, read_later_models
+from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
 from copa.uncertainty.retraining import draw_with_both_classes, refit
 from copa.uncertainty.versions import read_dated, refit_versions, require_list
 
@@ -20,21 +22,7 @@ if TYPE_CHECKING:
     from copa.plans import PlanBatch
 
 SMALLEST_LEVEL = 1e-4  # of a plan that is not robust: today's model must accept, and hardly more is asked
-NOT_ROBUST = {
-    "guarantee": SMALLEST_LEVEL,
-    "guarantee_for": "each",
-    "radius": 0.0,
-    "drift": "auto",
-    "objective": "level",
-    "n_models": 20,  # such a plan hardly goes by them
-}
-
-
-# The same where guarantees rest on held-out refits, which have no radius.
-NOT_ROBUST_BOX = {
-    "guarantee": f"expected:{SMALLEST_LEVEL!r}",
-    **{name: NOT_ROBUST[name] for name in ("guarantee_for", "objective", "n_models")},
-}
+N_REFITS = 20  # of such a plan, which hardly goes by them
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +129,10 @@ def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[V
     return pairs
 
 
-def as_of(planner: Any, version: Version, older: Sequence[Any], **changes: Any) -> Any:
-    """A planner with the same settings, fitted to a version's data, that knows the older versions only."""
+def as_of(planner: Any, version: Version, later_models: LaterModels, **changes: Any) -> Any:
+    """A planner with the same settings but those given, fitted to a version's data."""
     settings = planner.get_params(deep=False)
-    settings |= {"model": version.estimator, "moments": None, "time_limit": None}
-    if hasattr(planner, "fitted_") and planner.fitted_.radius_source != "given":
-        settings |= {"radius": "auto", "drift": "auto"}  # a planner from a file has the numbers that it was fitted with
-    settings |= {name: value for name, value in changes.items() if name in settings}
-    settings |= {"history": list(older) or None if isinstance(settings["radius"], str) else None, "history_data": None}
+    settings |= {"model": version.estimator, "time_limit": None, "later_models": later_models, **changes}
     fresh = type(planner)(**settings)
     try:
         return fresh.fit(version.features, version.labels)
@@ -159,15 +143,26 @@ def as_of(planner: Any, version: Version, older: Sequence[Any], **changes: Any) 
 def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: int, *, dated: bool) -> Promises:
     """Plan for declined applicants of a version's data."""
     version, older = versions[t], [other.estimator for other in versions[:t]] if dated else []
-    made = as_of(planner, version, older)
+    later = read_later_models(planner.later_models)
+    if later.ambiguity is None:
+        nominal: AmbiguitySet = MomentBall(family=later.family)
+        later = replace(later, history=older or None)
+    else:  # around the moments of the version
+        nominal = replace(later.ambiguity, mean=np.zeros(0), cov=np.zeros((0, 0)), radius=0.0)
+        later = replace(later, ambiguity=replace(nominal, radius=later.ambiguity.radius))
+    made = as_of(planner, version, later)
     model = made.fitted_.model
     declined = np.flatnonzero(~model.accepts(version.features))
     rng = np.random.default_rng([planner.random_state or 0, t, 4])
     chosen = np.sort(rng.choice(declined, min(n_applicants, len(declined)), replace=False))
     people = version.features.iloc[chosen].reset_index(drop=True)
     batch = made.plan(people)
-    not_robust = NOT_ROBUST_BOX if made.fitted_.subject == "scores" else NOT_ROBUST
-    plain = as_of(planner, version, [], **not_robust).plan(people)
+    not_robust = LaterModels(ambiguity=nominal, n_refits=N_REFITS)
+    if made.fitted_.subject == "scores":  # guarantees rest on held-out refits, which have no radius
+        not_robust = Expected(n_refits=N_REFITS)
+    plain = as_of(planner, version, not_robust, guarantee=SMALLEST_LEVEL, guarantee_for="each", objective=None).plan(
+        people
+    )
     served = batch.status == "ok"
     both = served & (plain.counts > 0)
     own = served[batch.owner]

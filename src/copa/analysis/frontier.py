@@ -131,15 +131,14 @@ def frontier(
     >>> words = X.select_dtypes(exclude="number").columns
     >>> encoder = make_column_transformer((OneHotEncoder(), words))
     >>> model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, schema=data.schema, n_models=50, n_starts=2, random_state=0).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, data.schema, later_models=later, n_starts=2, random_state=0).fit(X, y)
     >>> found = frontier(planner, X[~model.predict(X)].head(3), levels=(0.6, 0.8))
     >>> found.levels.tolist(), found.effort.shape
     ([0.6, 0.8, 0.9], (3, 3))
     """
-    from copa.planner.settings import EXPECTED, read_guarantee
-
     started = perf_counter()
-    aim, own = read_guarantee(planner.guarantee)
+    own = float(planner.guarantee)
     wanted = np.unique([*levels, own])
     effort = np.full((len(applicants), len(wanted)), np.nan)
     tried = np.zeros(effort.shape, dtype=np.bool_)
@@ -150,9 +149,7 @@ def frontier(
         if left <= 0.0:
             break
         level = float(wanted[k])
-        asking = copy.copy(planner).set_params(
-            guarantee=level if aim == "guarantee" else f"{EXPECTED}{level!r}", time_limit=left
-        )
+        asking = copy.copy(planner).set_params(guarantee=level, time_limit=left)
         batch = asking.plan(applicants)
         tried[:, k] = batch.status != "time_limit"
         cheapest = reduce_segments(np.minimum, batch.effort, batch.counts)

@@ -247,7 +247,8 @@ def plan_metrics(batch: "PlanBatch", thetas: Any = None) -> "pd.DataFrame":
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=20)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> plan_metrics(batch)[["n_options", "sparsity", "validity_now"]].to_numpy().tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]

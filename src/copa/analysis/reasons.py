@@ -89,7 +89,7 @@ class Reasons:
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, n_models=50, progress=False).fit(X, y)
+    >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=50), progress=False).fit(X, y)
     >>> (found,) = find_reasons(planner.fitted_, X[~model.predict(X)].head(1))
     >>> [(reason.column, reason.value, reason.reference) for reason in found.principal()]
     [('income', 23, 48)]
@@ -163,7 +163,8 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     >>> data = copa.datasets.load_german()
     >>> X = data.features[["duration", "amount"]]
     >>> model = LogisticRegression(max_iter=500).fit(X, data.favourable)
-    >>> planner = copa.RecoursePlanner(model, n_models=50, progress=False).fit(X, data.favourable)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, later_models=later, progress=False).fit(X, data.favourable)
     >>> [found.principal()[0].column for found in find_reasons(planner.fitted_, X[~model.predict(X)].head(2))]
     ['duration', 'duration']
     """

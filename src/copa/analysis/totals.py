@@ -377,7 +377,7 @@ class AuditTotals:
         )
         if self.at_level is not None:
             options += f", {self.at_level:,} with a guarantee of at least {request.guarantee:g} each"
-        what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
+        what = "an expected rate" if request.expected else "a guarantee"
         level = f"{what} of {request.guarantee:g} for {whom}{f', {NOT_ASKED}' if request.objective == 'paper' else ''}"
         people = (
             f"Of the {counted(self.n_declined, 'applicant')} whom today's model declines, {self.reached:,} "

@@ -17,6 +17,7 @@ from copa.cli.options import (
     AsJson,
     BundleArgument,
     Delimiter,
+    ExpectedRate,
     Group,
     Guarantee,
     Id,
@@ -152,6 +153,7 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
     group: Group = None,
     label: Id = None,
     guarantee: Guarantee = None,
+    expected: ExpectedRate = None,
     guarantee_for: Whom = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
@@ -160,7 +162,9 @@ def audit(  # noqa: PLR0913, PLR0917 - the options of the command
 ) -> int:
     """Bound plans that someone else made, and say which option breaks first and how."""
     request = Request(bundle, plans, applicants, output, report, totals_only, group, label, delimiter, raw_cells)
-    opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    opened, given, people = request.open(
+        guarantee=guarantee, expected=expected, guarantee_for=guarantee_for, n_jobs=n_jobs
+    )
     batch = opened.planner.audit(given, people)
     request.write(batch, planner=opened.planner)
     with stage("counting what breaks"):

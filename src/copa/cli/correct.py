@@ -13,6 +13,7 @@ from copa.cli.options import (
     AsJson,
     BundleArgument,
     Delimiter,
+    ExpectedRate,
     Group,
     Guarantee,
     Id,
@@ -50,6 +51,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
     group: Group = None,
     label: Id = None,
     guarantee: Guarantee = None,
+    expected: ExpectedRate = None,
     guarantee_for: Whom = None,
     n_jobs: NJobs = None,
     delimiter: Delimiter = ",",
@@ -63,7 +65,9 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
             f"{budget:g}, {margin:g} and {n_corrections}"
         )
     request = Request(bundle, plans, applicants, output, report, totals_only, group, label, delimiter, raw_cells)
-    opened, given, people = request.open(guarantee=guarantee, guarantee_for=guarantee_for, n_jobs=n_jobs)
+    opened, given, people = request.open(
+        guarantee=guarantee, expected=expected, guarantee_for=guarantee_for, n_jobs=n_jobs
+    )
     corrected = opened.planner.correct(
         given, people, method=str(method), budget=budget, margin=margin, n_corrections=n_corrections
     )

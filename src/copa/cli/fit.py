@@ -18,12 +18,14 @@ from copa.cli.options import (
     Cost,
     Delimiter,
     Drop,
+    ExpectedRate,
     Family,
     Guarantee,
     LeastPlausibility,
     ModelFile,
     NJobs,
     NOptions,
+    NRefits,
     NStarts,
     RandomState,
     Schema,
@@ -111,6 +113,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     favourable: Annotated[str | None, typer.Option(help="Value of the target that applicants want.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Probability from which the model accepts.")] = None,
     guarantee: Guarantee = None,
+    expected: ExpectedRate = None,
     guarantee_for: Whom = None,
     confidence: Annotated[
         float | None, typer.Option(help="Confidence in the training data, above 0 and below 1; default 0.95.")
@@ -127,13 +130,18 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     horizon: Annotated[
         int | None, typer.Option(help="Retrainings that an option must survive; default 4.", metavar="N")
     ] = None,
-    radius: Annotated[
-        str, typer.Option(help="auto (by confidence and history), or a number: radius of the paper's ball.")
-    ] = "auto",
+    moment_ball: Annotated[
+        float | None,
+        typer.Option(
+            help="Assume the paper's ball of means and covariances of this radius, in place of --confidence and "
+            "--history.",
+            metavar="RADIUS",
+        ),
+    ] = None,
     n_options: NOptions = None,
     plausibility: LeastPlausibility = None,
     cost: Annotated[Cost | None, typer.Option(help="How the costs of changes add up.")] = None,
-    n_models: Annotated[int | None, typer.Option(help="Refits to estimate moments from.", metavar="N")] = None,
+    n_refits: NRefits = None,
     n_starts: NStarts = None,
     random_state: RandomState = None,
     n_jobs: NJobs = None,
@@ -155,17 +163,19 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     wanted = require_favourable(favourable, table, target, known)
     fitted = None if model is None else load_model(model, trust_pickle=trust_pickle)
     planner = set_up(
-        RecoursePlanner(fitted, threshold=threshold, radius=_read_radius(radius)),
+        RecoursePlanner(fitted, threshold=threshold),
         guarantee=guarantee,
+        expected=expected,
         guarantee_for=guarantee_for,
         confidence=confidence,
         family=family,
         history=None if not history else [load_model(path, trust_pickle=trust_pickle) for path in history],
         horizon=horizon,
+        moment_ball=moment_ball,
         n_options=n_options,
         plausibility=plausibility,
         cost=cost,
-        n_models=n_models,
+        n_refits=n_refits,
         n_starts=n_starts,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -274,15 +284,6 @@ def _require_threshold(threshold: float | None, model: Any) -> None:
     probabilities = model is None or hasattr(model, "predict_proba")
     if threshold is not None and probabilities and not 0.0 < threshold < 1.0:
         raise MisuseError(f"--threshold must be a probability, above 0 and below 1, got {threshold:g}")
-
-
-def _read_radius(text: str) -> Any:
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError as error:
-        raise MisuseError(f"--radius must be a number or auto, got {shown(text)}") from error
 
 
 def _show_facts(facts: dict[str, Any], output: Path, *, schema_given: bool) -> None:

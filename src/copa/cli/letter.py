@@ -12,6 +12,7 @@ from copa.cli.messages import FAILED, FINE, MisuseError, exit_code, misuse, say,
 from copa.cli.options import (
     AsJson,
     Delimiter,
+    ExpectedRate,
     Fixed,
     Guarantee,
     Id,
@@ -97,6 +98,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
     force: Annotated[bool, typer.Option("--force", help="Replace the letters in the folder.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     guarantee: Guarantee = None,
+    expected: ExpectedRate = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
     max_change: MaxChange = None,
@@ -135,6 +137,7 @@ def letter(  # noqa: PLR0913, PLR0917 - the options of the command
         )
     asked = {
         "guarantee": guarantee,
+        "expected": expected,
         "guarantee_for": guarantee_for,
         "n_options": n_options,
         "plausibility": plausibility,

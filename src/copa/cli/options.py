@@ -42,21 +42,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on
 Delimiter = Annotated[str, typer.Option(help="Character between two cells of a CSV file.")]
 
 
-def read_level(text: str) -> float | str:
-    """A probability as it is written on the command line; whatever else is written is for `check_settings`."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 Guarantee = Annotated[
-    Any,
+    float | None,
+    typer.Option(help="Guaranteed probability of acceptance, above 0 and below 1.", metavar="P"),
+]
+ExpectedRate = Annotated[
+    bool | None,
     typer.Option(
-        parser=read_level,
-        help="Guaranteed probability of acceptance, above 0 and below 1; or an expected rate, such as expected:0.9.",
-        metavar="P",
+        "--expected/--guaranteed",
+        help="Ask --guarantee of the rate at which refits are expected to accept options, which is no guarantee.",
+        show_default=False,
     ),
+]
+NRefits = Annotated[
+    int | None, typer.Option(help="Refits from which the spread of retraining is estimated.", metavar="N")
 ]
 Whom = Annotated[
     GuaranteeFor | None,
@@ -161,6 +160,8 @@ def require_report(totals_only: bool, report: Path | None) -> None:
         raise MisuseError("--totals-only is about a report; give its name with --report FILE")
 
 
+# Options of the command line that are fields of `LaterModels`, or say of which class they are.
+OF_LATER_MODELS = ("expected", "confidence", "family", "history", "horizon", "n_refits", "moment_ball")
 MAX_CHANGE_HELP = (
     "write COLUMN=SHARE, such as amount=0.3, or COLUMN=+UP/-DOWN in the column's own units, such as duration=+12/-6"
 )
@@ -253,10 +254,12 @@ def require_columns(table: TableFile, names: Iterable[str]) -> None:
 def set_up(planner: "RecoursePlanner", **settings: Any) -> "RecoursePlanner":
     """Give a planner the settings that were given on the command line; what was left out stays as it is."""
     from copa.planner.checks import check_settings
+    from copa.planner.later_models import assume
 
-    given = {name: value for name, value in settings.items() if value is not None}
-    planner.set_params(**{name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()})
+    given = {name: str(v) if isinstance(v, StrEnum) else v for name, v in settings.items() if v is not None}
+    assumed: dict[str, Any] = {name: given.pop(name) for name in OF_LATER_MODELS if name in given}
     with misuse():
+        planner.set_params(**given, later_models=assume(planner.later_models, **assumed))
         check_settings(planner)
     return planner
 

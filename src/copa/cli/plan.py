@@ -19,6 +19,7 @@ from copa.cli.options import (
     AsJson,
     BundleArgument,
     Delimiter,
+    ExpectedRate,
     Fixed,
     Group,
     Guarantee,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 
 BLOCK = 500  # applicants: a second of work for a linear model, which is what an interruption costs at most
 # Settings of the planner that do not change the plans.
-WITHOUT_EFFECT = ("model", "schema", "moments", "drift", "n_jobs", "time_limit", "progress")
+WITHOUT_EFFECT = ("n_jobs", "time_limit", "progress")
 OUT_OF_TIME = 1e-3  # seconds for a block whose turn comes too late: each applicant gets the status "time_limit"
 
 
@@ -129,6 +130,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     label: Id = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     guarantee: Guarantee = None,
+    expected: ExpectedRate = None,
     guarantee_for: Whom = None,
     n_options: NOptions = None,
     max_change: MaxChange = None,
@@ -168,6 +170,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of the command
     opened = open_bundle(
         bundle,
         guarantee=guarantee,
+        expected=expected,
         guarantee_for=guarantee_for,
         n_options=n_options,
         plausibility=plausibility,
@@ -262,7 +265,9 @@ def stopped_words(shards: Shards, n_applicants: int) -> str:
 
 def made_from(opened: "Bundle", applicants: Path | None, **reading: Any) -> dict[str, Any]:
     """What plans are made from: bundle, applicants (if they are a file) and settings."""
-    settings = opened.planner.get_params(deep=False)
+    from copa.planner.persistence import pack_settings
+
+    settings = pack_settings(opened.planner)
     return {
         "bundle": opened.sha256,
         **({} if applicants is None else {"input": digest_of_file(applicants)}),

@@ -1,9 +1,10 @@
 """The planner: from a table and a fitted pipeline to certified plans."""
 
 from copa.planner.external import CorrectedPlans
+from copa.planner.later_models import Expected, LaterModels
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.wishes import Wishes
 
-__all__ = ["BlackBoxStrategy", "CorrectedPlans", "RecoursePlanner", "Strategy", "Wishes"]
+__all__ = ["BlackBoxStrategy", "CorrectedPlans", "Expected", "LaterModels", "RecoursePlanner", "Strategy", "Wishes"]

@@ -295,7 +295,7 @@ def _different_numbers(
             found["expected rate"] = shares | plans[options.owner]
     ranged = ~np.isnan(batch.at_least).all(axis=1)
     if ranged.any():
-        searched = fitted if batch.request.aim == "guarantee" else fitted.expecting()
+        searched = fitted if not batch.request.expected else fitted.expecting()
         applicants = Applicants.read(fitted, batch.applicants.iloc[whose])
         right = searched.intervals(applicants, options, batch.request, run)
         found["interval"] = ranged

@@ -1,64 +1,92 @@
-"""Checking what the planner was told, before any work."""
+"""Settings of a planner: what each may be, and which of them only `fit` takes up."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from copa._core.reading import is_number, read_count, read_number, read_share, read_word
-from copa._core.solve_time import require_few_options
+import numpy as np
+
+from copa._core.reading import read_count
 from copa._core.threads import count_threads
-from copa._core.words import GUARANTEE_FOR, shown
+from copa._core.words import shown
 from copa.exceptions import InvalidInputError
-from copa.planner.settings import (
-    read_ambiguity,
-    read_drift,
-    read_guarantee,
-    read_history,
-    read_radius,
-    read_time_limit,
-)
+from copa.planner.later_models import LaterModels, read_later_models
+from copa.planner.settings import read_time_limit
 from copa.planner.strategies import read_surrogate
-from copa.plans.request import OBJECTIVES
+from copa.plans.request import CONSTRAINTS, PaperObjective
 from copa.search.cost import COSTS, read_cost
-from copa.uncertainty import WeightMoments
-from copa.uncertainty.families import FAMILIES
+from copa.search.plausibility import Plausibility
+
+AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "surrogate", "later_models")
+PLAIN = (str, int, float, bool, np.generic)
+
+
+def read_objective(value: Any, name: str) -> PaperObjective | None:
+    """Read the setting `objective`: the paper's, or None for the level."""
+    if value is None or isinstance(value, PaperObjective):
+        return value
+    raise InvalidInputError(f"{name} must be PaperObjective(...), or None for the guarantee, got {shown(value)}")
+
+
+def _read_seed(value: Any, name: str) -> int:
+    return 0 if value is None else read_count(value, name, 0)
+
+
+SETTINGS: dict[str, Callable[[Any, str], Any]] = {
+    **{name: CONSTRAINTS[name] for name in ("guarantee", "guarantee_for", "n_options", "diversity_weight")},
+    "later_models": lambda value, _: read_later_models(value),
+    "objective": read_objective,
+    "cost": lambda value, _: read_cost(value),
+    "plausibility": CONSTRAINTS["plausibility"],
+    "surrogate": lambda value, _: read_surrogate(value),
+    "n_starts": read_count,
+    "time_limit": read_time_limit,
+    "n_jobs": lambda value, _: count_threads(value),
+    "random_state": _read_seed,
+}
+"""What each setting may be: a function that reads it, or raises an error that names it."""
 
 
 def check_settings(planner: Any) -> None:
     """Raise if a setting of a `RecoursePlanner` is outside what is allowed."""
-    read_guarantee(planner.guarantee)
-    read_share(planner.confidence, "confidence")
-    read_word(planner.family, tuple(FAMILIES), "family")
-    read_history(planner.history, planner.history_data)
-    read_count(planner.horizon, "horizon")
-    if not isinstance(planner.radius, str) and (planner.history is not None or planner.history_data is not None):
-        raise InvalidInputError("history widens the set of radius='auto'; with a number for radius leave it out")
-    read_word(planner.guarantee_for, GUARANTEE_FOR, "guarantee_for")
-    read_word(planner.objective, OBJECTIVES, "objective")
-    cost = read_cost(planner.cost)
-    if planner.objective == "paper" and type(cost) not in COSTS.values():
+    settings = {name: read(getattr(planner, name), name) for name, read in SETTINGS.items()}
+    if settings["objective"] is not None and type(settings["cost"]) not in COSTS.values():
         raise InvalidInputError(
-            f"objective='paper' takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
+            f"PaperObjective takes the cost {' or '.join(map(shown, COSTS))}, got {shown(planner.cost)}"
         )
-    read_surrogate(planner.surrogate)
-    read_ambiguity(planner.ambiguity)
-    read_radius(planner.radius)
-    if not isinstance(read_drift(planner.drift), str) and isinstance(planner.radius, str):
+
+
+def as_fitted(planner: Any) -> dict[str, Any]:
+    """Return the settings that a fitted planner was made from."""
+    return {name: getattr(planner, name) for name in AT_FIT}
+
+
+def require_unchanged(planner: Any, fitted_for: Mapping[str, Any]) -> None:
+    """Raise if a setting was changed that only `fit` takes up: a plan must not say what is not so."""
+    for name, old in fitted_for.items():
+        new = getattr(planner, name)
+        if new is old or (isinstance(new, PLAIN) and isinstance(old, PLAIN) and new == old):
+            continue
+        if name == "later_models" and read_later_models(new).fits_like(read_later_models(old)):
+            continue
         raise InvalidInputError(
-            "drift goes with a number for radius; with radius='auto' the set has the shape of the covariance of "
-            "retraining"
+            f"{name} was changed to {shown(new)} after the planner was fitted with {shown(old)}; call fit again"
         )
-    require_few_options(read_count(planner.n_options, "n_options"))
-    read_count(planner.n_starts, "n_starts")
-    read_time_limit(planner.time_limit)
-    count_threads(planner.n_jobs)
-    for name in ("validity_weight", "margin", "diversity_weight"):
-        if getattr(planner, name) is not None:
-            read_number(getattr(planner, name), name)
-    if not is_number(planner.plausibility) or not 0.0 <= planner.plausibility < 1.0:
+
+
+def known_floor(floor: float, known: Plausibility | None) -> float:
+    """Return the least plausibility asked for, or raise where it cannot be judged."""
+    if floor > 0.0 and known is None:
         raise InvalidInputError(
-            f"plausibility must be a share of the training rows, from 0 to below 1, got {shown(planner.plausibility)}"
+            f"plausibility={floor:g} needs training rows to compare with, and this planner has none (it was fitted or "
+            "saved with plausibility=0, or by an older version); fit it again, or set plausibility=0"
         )
-    for name, least in (("n_models", 2), ("random_state", 0)):
-        if getattr(planner, name) is not None:
-            read_count(getattr(planner, name), name, least)
-    if planner.moments is not None and not isinstance(planner.moments, WeightMoments):
-        raise InvalidInputError(f"moments must be WeightMoments or None, got {type(planner.moments).__name__}")
+    return floor
+
+
+def require_history(later: LaterModels) -> None:
+    """Raise if the history of a planner is that of a file, which holds what it showed and not the models."""
+    if later.history is not None and len(later.history) == 0:
+        raise InvalidInputError(
+            "the history of later_models is empty: a loaded planner's file holds what its history showed, not the "
+            "older models; give LaterModels(history=[...]) again, or history=None to fit without it"
+        )

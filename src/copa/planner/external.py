@@ -100,7 +100,7 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     with stage("checking the options against the schema"):
         violations = _violations(strategy, given.origins, options.table)
     status, message = _verdicts(made, violations, n, request)
-    if strategy.shortage and request.aim == "guarantee":
+    if strategy.shortage and not request.expected:
         message[status == FRAGILE] = strategy.shortage
     for i, error in given.errors.items():
         status[i], message[i] = ERROR, error
@@ -143,7 +143,7 @@ def _verdicts(made: Delivered, violations: list[list[str]], n: int, request: Pla
         elif not made.reached[i]:
             weights = made.bounds.weights[own] * (made.bounds.lower[i] > 0.0)
             weakest = breaks_first(made.bounds.option_lower[own], weights)
-            what = "guarantee" if request.aim == "guarantee" else "expected rate"
+            what = request.goal
             asked = f"the {what} asked for, {request.guarantee:g} for {WHOM[request.guarantee_for]},"
             if request.objective == "paper":
                 asked = f"a guarantee of {request.guarantee:g} for {WHOM[request.guarantee_for]}, {NOT_ASKED},"
@@ -174,9 +174,11 @@ class CorrectedPlans:
     >>> data = copa.datasets.load_german()
     >>> numbers = data.features[[feature.name for feature in data.schema.features if feature.is_numeric]]
     >>> model = LogisticRegression(max_iter=2000).fit(numbers, data.favourable)
-    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, guarantee=0.7).fit(numbers, data.favourable)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, guarantee=0.7, later_models=later)
+    >>> _ = planner.fit(numbers, data.favourable)
     >>> declined = numbers[~model.predict(numbers)].head(2)
-    >>> weak = copa.RecoursePlanner(model, n_options=2, n_models=50, guarantee=0.2).fit(numbers, data.favourable)
+    >>> weak = planner.with_wishes(copa.Wishes(guarantee=0.2))
     >>> corrected = planner.correct(weak.plan(declined))
     >>> corrected.before.status.tolist(), corrected.after.status.tolist()
     (['fragile', 'fragile'], ['ok', 'ok'])
@@ -246,7 +248,7 @@ def correct_plans(
     if correction.method == "level":  # a plan at the guarantee stays, whatever some option has by itself
         moving &= (before.status != OK)[before.owner]
     searched, reached = strategy, before.option_lower
-    if request.aim == "expected":
+    if request.expected:
         searched = strategy.expecting()
         reached = searched.ambiguity(readable.n_options).option_guarantees(before.points)
     if strategy.additive:

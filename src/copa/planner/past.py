@@ -10,7 +10,7 @@ from copa.planner.strategies.applicants import reference_applicants
 from copa.planner.strategies.base import Strategy
 from copa.plans.request import PlanRequest
 from copa.search.run import price_multipliers
-from copa.uncertainty.history import Drift, Past, measure_drift, refit_versions, version_scores
+from copa.uncertainty.history import Drift, Past, measure_drift, version_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,18 +30,19 @@ def widened_by_history(strategy: Strategy, X: "pd.DataFrame", settings: FitSetti
     X : DataFrame
         The training data.
     settings : FitSettings
-        With `history` or `history_data`, and `horizon`.
+        With the history and the horizon.
     """
     drift = measured_drift(strategy, X, settings)
     if drift is None:
         return strategy
     past = Past(drift, strategy.ambiguity(1).radius, strategy.radius_source)
-    return replace(strategy, past=past).at_horizon(settings.horizon)
+    return replace(strategy, past=past).at_horizon(settings.later_models.horizon)
 
 
 def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings) -> Drift | None:
     """The moves of scores between versions; None where no version is given."""
-    if settings.history is None and settings.history_data is None:
+    later = settings.later_models
+    if later.history is None:
         return None
     applicants = reference_applicants(strategy, X, N_REFERENCES)
     multipliers = price_multipliers(N_STARTS, len(strategy.space.columns), settings.seed)
@@ -51,9 +52,6 @@ def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings)
         spread = np.unique(np.linspace(0, len(X) - 1, N_REFERENCES).astype(int))  # if nobody is declined
         rows = applicants.table if len(applicants) else X.iloc[spread].reset_index(drop=True)
         points = strategy.points(rows, np.arange(len(rows)), REQUEST.n_options, settings.n_jobs)
-    older = settings.history
-    if older is None:
-        older = refit_versions(strategy.model, settings.history_data or ())
-    scores = version_scores([*older, strategy.model.estimator], rows, strategy.model)
+    scores = version_scores([*later.versions(strategy.model), strategy.model.estimator], rows, strategy.model)
     # Over all retrainings that the history shows: then another horizon needs no other fit.
-    return measure_drift(scores, strategy.spreads(points), max(settings.horizon, len(scores) - 1))
+    return measure_drift(scores, strategy.spreads(points), max(later.horizon, len(scores) - 1))

@@ -11,8 +11,11 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, require_known_entries
 from copa.exceptions import DataError, InvalidInputError
+from copa.planner.later_models import LaterModels, read_later_models
 from copa.planner.strategies import STORED, SURROGATES, read_surrogate, stored_strategy
+from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.storage import FORMAT, damaged, require_parts
+from copa.plans.request import PaperObjective
 from copa.schema import FeatureSchema
 from copa.schema.yaml_files import with_text_keys
 from copa.search.cost import COSTS, read_cost
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
-NOT_SAVED = ("model", "schema", "moments", "radius", "drift", "ambiguity", "family", "history", "history_data")
+NOT_SAVED = ("model", "schema")
 
 PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
 ACCEPTED_ROW, PAST = "accepted_row", "past"
@@ -96,15 +99,15 @@ def unpack_planner(
     settings = complete_settings(archive.content, planner_class, path)
     require_parts(archive, ("schema",), (), path)
     schema = FeatureSchema.from_dict(archive.content["schema"])
-    fitted, given = stored_strategy(archive.content).unpack(archive, schema, model, path)
+    fitted = stored_strategy(archive.content).unpack(archive, schema, model, path)
     settings["favourable"] = _plain(fitted.model.favourable)  # older files left it to the order of the labels
     known = _unpack_plausibility(schema, archive, path)
     if known is None:  # then there is nothing to judge by
         settings["plausibility"] = 0.0
     past = _unpack_past(archive, path)
-    if past is not None:
-        given["history"] = ()  # the older models are not in the file: `fit` asks for them again
-    planner = planner_class(model, schema=schema, **given, **settings)
+    settings["objective"] = _unpack_objective(settings["objective"], path)
+    settings["later_models"] = _unpack_later_models(settings["later_models"], fitted, past, path)
+    planner = planner_class(model, schema=schema, **settings)
     typical = _unpack_accepted_row(fitted.model.columns, archive, path)
     space = replace(fitted.space, plausibility=known)
     planner.fitted_ = replace(fitted, space=space, accepted_row=typical, past=past)
@@ -118,6 +121,23 @@ def _unpack_past(archive: Archive, path: str | Path) -> Past | None:
     try:
         return Past.from_json(archive.content[PAST])
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError, InvalidInputError) as error:
+        raise damaged(path, error) from error
+
+
+def _unpack_later_models(content: Any, fitted: Strategy, past: Past | None, path: str | Path) -> LaterModels:
+    """What was assumed of later models; of a history only what it showed is in the file, so `fit` asks for it again."""
+    try:
+        later = LaterModels.from_dict(content)
+        later = later if fitted.fixed_set is None else replace(later, ambiguity=fitted.fixed_set)
+        return later if past is None else replace(later, history=())
+    except (AttributeError, KeyError, TypeError, ValueError, InvalidInputError) as error:
+        raise damaged(path, error) from error
+
+
+def _unpack_objective(content: Any, path: str | Path) -> PaperObjective | None:
+    try:
+        return None if content is None else PaperObjective(**content)
+    except (TypeError, InvalidInputError) as error:
         raise damaged(path, error) from error
 
 
@@ -151,6 +171,8 @@ def pack_settings(planner: Any) -> dict[str, Any]:
     given = planner.get_params(deep=False)
     given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
     given["favourable"] = planner.fitted_.model.favourable  # also where the schema names it
+    given["later_models"] = read_later_models(planner.later_models).to_dict()
+    given["objective"] = None if planner.objective is None else vars(planner.objective)
     return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}
 
 

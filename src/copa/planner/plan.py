@@ -121,7 +121,7 @@ def reaches(
     strategy: Strategy, bounds: ValidityBounds, options: Options, request: PlanRequest, n_jobs: int | None
 ) -> Flags:
     """Whether plans reach what was asked for, (N,): their guarantees, or the rates that are expected of them."""
-    if request.aim == "expected":
+    if request.expected:
         law = strategy.expecting()
         points, n = options.points, len(bounds.lower)
         expected = bound_plans(law.ambiguity(request.n_options), points, options.owner, n, n_jobs)
@@ -172,7 +172,7 @@ def status_of_each(
     aimless = (status == FRAGILE) & np.isnan(plans.highest)
     message[aimless] = f"the objective asks for no guarantee, and this plan does not reach {request.guarantee:g}"
     blocked = told = np.flatnonzero(unreachable | ((status == FRAGILE) & ~aimless))
-    if request.aim == "guarantee" and strategy.shortage:  # which says it all: nothing is searched for
+    if not request.expected and strategy.shortage:  # which says it all: nothing is searched for
         blocked = np.flatnonzero(unreachable)
         message[status == FRAGILE] = strategy.shortage
     if len(blocked):
@@ -180,7 +180,7 @@ def status_of_each(
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
         fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
         message[fragile] += [_less_sure(best[i], plans.highest[i], made.refused.get(i)) for i in fragile.tolist()]
-    if request.aim == "guarantee":
+    if not request.expected:
         _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
@@ -282,7 +282,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
         ]
     run.advance(n - len(declined))
     applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
-    searched = strategy if request.aim == "guarantee" else strategy.expecting()
+    searched = strategy if not request.expected else strategy.expecting()
     found = searched.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
     best = _best_delivered(searched, made, request)
@@ -300,7 +300,7 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
 def _best_delivered(searched: Strategy, made: Delivered, request: PlanRequest) -> Array:
     """Highest guarantee of the options delivered, (N,), or expected rate where that was asked for; 0 without any."""
     best, lower = np.zeros(len(made.reached)), made.bounds.option_lower
-    if request.aim == "expected":
+    if request.expected:
         lower = searched.ambiguity(request.n_options).option_guarantees(made.options.points)
     np.maximum.at(best, made.options.owner, lower)
     return best

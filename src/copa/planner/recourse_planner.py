@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -12,7 +13,6 @@ from copa._core.compilation import compiled_meanwhile
 from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
-from copa._core.words import require_known
 from copa.bounds.ball_problem import KERNELS as BOUNDING
 from copa.exceptions import BlackBoxWarning
 from copa.external import ExternalPlans, read_plans
@@ -21,10 +21,11 @@ from copa.models.black_box import BlackBox
 from copa.models.fingerprint import Fingerprint
 from copa.models.linear import LinearModel, is_linear, why_black_box
 from copa.planner import settings
-from copa.planner.checks import check_settings
+from copa.planner.checks import as_fitted, check_settings, known_floor, require_history, require_unchanged
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
 from copa.planner.labels import read_favourable, warn_if_weak
+from copa.planner.later_models import LaterModels, read_later_models, with_horizon
 from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
@@ -35,6 +36,7 @@ from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
+from copa.plans.request import PaperObjective
 from copa.schema import FeatureSchema
 from copa.schema.columns import read_table, with_named_columns
 from copa.search.accepted import accepted_row
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from copa.analysis.backtest import Backtest
     from copa.search.cost import Cost
 
-# Weight of the diversity penalty, in units of the cheapest option: docs/planning.md shows plans at other weights.
-DIVERSITY_WEIGHTS = {"level": 2.0, "paper": 5.0}
 KERNELS = (*BOUNDING, *SEARCHING)  # that plans need
 
 
@@ -72,45 +72,23 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         What the raw columns are and how they may change, or the file that says so. None infers it from the model's
         encoders and the data given to `fit`, and lets every column change that does not look like an identifier, a
         protected attribute or an age: state what is immutable before you show a plan to anyone.
-    guarantee : float or str
-        Probability that an option must hold with, under every distribution of the ambiguity set. "expected:0.9" plans
-        for the rate at which refits are expected to accept an option instead, which is no guarantee and costs less.
-    confidence : float
-        In today's data, which are one sample: with this confidence they flatter the score of an option by no more than
-        is allowed for (`radius="auto"`).
+    guarantee : float
+        Probability that an option must hold with, under every distribution that `later_models` allows.
     guarantee_for : {"each", "all", "any"}
         Whether each option must hold with it, all of them together, or at least one.
-    family : {"unimodal", "any", "gaussian"}
-        What is assumed of the law of the next score: that it has one most likely value and others are rarer the
-        further away, nothing beyond its mean and spread, or that it is normal.
-    radius : float or {"auto"}
-        "auto" lets the mean of the next score be off by what the confidence asks for, or by what past versions have
-        moved (`history`), whichever is more. A number is the radius of the paper's ball of means and covariances, for
-        linear models and surrogates that assume a spread.
-    drift : {"auto", "cov"} or ndarray of shape (D, D), optional
-        Shape of the paper's ball, with a number for the radius: the covariance of retraining ("cov"), a matrix, or the
-        identity (None, the paper's, and "auto").
-    history : list of object, optional
-        Older fitted models, oldest first, each with its own encoder: how far their scores moved from version to version
-        widens the set (`radius="auto"`).
-    history_data : list of tuple, optional
-        Pairs (X, y), the training data of older versions, oldest first, in place of the models: the model is cloned
-        and refitted.
-    horizon : int
-        Retrainings that an option must survive, as far as the history shows so many.
     n_options : int
         Most options of a plan, up to 79.
-    objective : {"level", "paper"}
-        "level" minimises effort at the guarantee; "paper" minimises the paper's objective with the weights below, and
-        reports whatever guarantee comes out.
+    later_models : LaterModels, AmbiguitySet or Expected
+        What is assumed of the models that follow today's: a confidence in today's data and the history of past
+        versions (`LaterModels`), or a fixed set such as the paper's, `MomentBall(radius=0.05)`. `Expected()` plans for
+        the rate at which refits are expected to accept an option, which is no guarantee and costs less.
+    objective : PaperObjective, optional
+        The paper's weighted sum, which asks for no guarantee and reports whatever comes out. None minimises effort at
+        the guarantee.
     cost : {"l1", "l2"} or Cost
         Effort of a row: the sum over columns of weight x change / spread, or its Euclidean form.
-    diversity_weight : float, optional
-        Weight of the diversity penalty. None is 2 for "level" (in units of the cheapest option) and 5 for "paper".
-    validity_weight : float
-        Weight of validity in the paper's objective.
-    margin : float
-        Least mean score in the paper's objective.
+    diversity_weight : float
+        Weight of the diversity penalty, in units of the cheapest option; `PaperObjective` has its own.
     plausibility : float
         Least plausibility of an option: so large a share of the training rows must be at least as far from their
         nearest neighbours as it is, in the raw columns of the schema. 0 asks for none.
@@ -120,20 +98,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     favourable : str, int, float or bool, optional
         The label a person wants. None is the one that the schema names, or True where the labels are true and false;
         of others it must be said.
-    moments : WeightMoments, optional
-        Of the classifier's parameters on the encoded columns, as scikit-learn has them, or `moments_` of another
-        planner; None retrains the model.
     surrogate : {"boundary", "lime"} or type
         How black boxes are planned for. "boundary" fits local linear surrogates at the decision boundary, and rests its
         guarantees on refits; "lime" is the paper's, fitted once around the applicant with an assumed covariance. A
         subclass of `copa.planner.BlackBoxStrategy` is a surrogate of your own.
-    ambiguity : type, optional
-        Subclass of `AmbiguitySet`: the distributions of the next models that guarantees hold for; not for black
-        boxes, whose guarantees rest on refits. None is `LocationSet` with `radius="auto"` and `MomentBall` with a
-        number.
-    n_models : int, optional
-        Refits for the moments; further ones, on thirds of the rows, give the expected rates. None is as many as the
-        kind of model affords: 1000 where they are refitted together, else 120.
     n_starts : int
         Rows that the search puts into each applicant's pool; more find better plans, in proportion to the time.
     time_limit : float, optional
@@ -150,8 +118,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     ----------
     schema_ : FeatureSchema
         The schema, with the units of effort filled in.
+    feature_names_in_ : ndarray of str
+        The model's raw columns.
     moments_ : WeightMoments
-        Turned towards the favourable label.
+        Of the next models' parameters, turned towards the favourable label.
     radius_ : float
         Radius of the ambiguity set.
     drift_ : ndarray of shape (D, D) or None
@@ -170,46 +140,30 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     >>> levels = [feature.name for feature in data.schema.features if feature.is_categorical]
     >>> encoder = make_column_transformer((OneHotEncoder(), levels), remainder=StandardScaler())
     >>> model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
-    >>> planner = copa.RecoursePlanner(model, schema=data.schema, guarantee=0.8, n_options=3, n_models=100)
+    >>> later = copa.LaterModels(n_refits=100)
+    >>> planner = copa.RecoursePlanner(model, data.schema, guarantee=0.8, n_options=3, later_models=later)
     >>> declined = data.features[~model.predict(data.features)].head(2)
     >>> batch = planner.fit(data.features, data.favourable).plan(declined)
     >>> batch.status.tolist(), batch.counts.tolist()
     (['ok', 'ok'], [3, 3])
     """
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Refuse a setting that there is not, with the nearest one that there is."""
-        require_known(given, cls._get_param_names(), "setting")
-        planner: Self = super().__new__(cls)
-        return planner
-
     def __init__(  # noqa: PLR0913 - the settings of the planner, all but the model by keyword
         self,
         model: Any,
-        *,
         schema: "FeatureSchema | str | Path | None" = None,
-        guarantee: float | str = 0.9,
+        *,
+        guarantee: float = 0.9,
         guarantee_for: str = "each",
-        confidence: float = 0.95,
-        family: str = "unimodal",
-        radius: Any = "auto",
-        drift: Any = "auto",
-        history: "Sequence[Any] | None" = None,
-        history_data: "Sequence[Any] | None" = None,
-        horizon: int = 4,
         n_options: int = 5,
-        objective: str = "level",
+        later_models: LaterModels | AmbiguitySet = LaterModels(),  # noqa: B008 - frozen
+        objective: PaperObjective | None = None,
         cost: "str | Cost" = "l1",
-        diversity_weight: float | None = None,
-        validity_weight: float = 0.5,
-        margin: float = 0.1,
+        diversity_weight: float = 2.0,
         plausibility: float = 0.05,
         threshold: float | None = None,
         favourable: Any = None,
-        moments: WeightMoments | None = None,
         surrogate: "str | type[Strategy]" = "boundary",
-        ambiguity: type[AmbiguitySet] | None = None,
-        n_models: int | None = None,
         n_starts: int = 16,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -220,26 +174,15 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.schema = schema
         self.guarantee = guarantee
         self.guarantee_for = guarantee_for
-        self.confidence = confidence
-        self.family = family
-        self.radius = radius
-        self.drift = drift
-        self.history = history
-        self.history_data = history_data
-        self.horizon = horizon
         self.n_options = n_options
+        self.later_models = later_models
         self.objective = objective
         self.cost = cost
         self.diversity_weight = diversity_weight
-        self.validity_weight = validity_weight
-        self.margin = margin
         self.plausibility = plausibility
         self.threshold = threshold
         self.favourable = favourable
-        self.moments = moments
         self.surrogate = surrogate
-        self.ambiguity = ambiguity
-        self.n_models = n_models
         self.n_starts = n_starts
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -267,7 +210,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         X : DataFrame
             The model's raw columns, the data it was trained on.
         y : array_like of shape (n,), optional
-            Labels; may be left out if `moments` and a number for `radius` are given.
+            Labels; may be left out if `later_models` is a fixed set with moments.
 
         Returns
         -------
@@ -275,7 +218,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             The planner itself.
         """
         check_settings(self)
-        settings.require_history(self.history)
+        require_history(read_later_models(self.later_models))
         table = read_table(X)
         described = settings.load_schema(self.schema)
         favourable = read_favourable(self.favourable, described, self.model, y)
@@ -285,7 +228,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             with compiled_meanwhile(KERNELS), one_blas_thread:
                 self.fitted_ = self._learn(table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
-        self.fitted_for_ = settings.as_fitted(self)
+        self.fitted_for_ = as_fitted(self)
         self.fingerprint_ = Fingerprint.take(self.model, self.fitted_.model, self.fitted_.reference_rows)
         return self
 
@@ -332,7 +275,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         >>> rng = np.random.default_rng(0)
         >>> X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["income", "savings"])
         >>> y = X["income"] + X["savings"] + 0.5 * rng.normal(size=400) > 0
-        >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_options=1, n_models=20).fit(X, y)
+        >>> later = copa.LaterModels(n_refits=20)
+        >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_options=1, later_models=later).fit(X, y)
         >>> near = X[(X["income"] + X["savings"]).between(-1.0, -0.5)].head(1)
         >>> asking = planner.with_wishes(copa.Wishes(fixed=["income"], guarantee=0.8))
         >>> [change.column for change in asking.plan(near)[0].changes(1)]
@@ -345,12 +289,13 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             fitted = fitted.with_fields(changes)
             given["schema"] = fitted.schema
         if wishes.horizon is not None:
-            fitted, given["horizon"] = fitted.at_horizon(wishes.horizon), wishes.horizon
+            fitted = fitted.at_horizon(wishes.horizon)
+            given["later_models"] = with_horizon(read_later_models(self.later_models), wishes.horizon)
         asking = copy(self)
         for name, value in given.items():
             setattr(asking, name, value)
         check_settings(asking)
-        asking.fitted_, asking.fitted_for_ = fitted, settings.as_fitted(asking)
+        asking.fitted_, asking.fitted_for_ = fitted, as_fitted(asking)
         return asking
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
@@ -479,9 +424,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """
         from copa.analysis.backtest import run_backtest
 
-        known = getattr(self, "history_data", None) if history_data is None else history_data
+        if history_data is None:
+            history_data = read_later_models(self.later_models).history_data
         with showing(self.progress):
-            return run_backtest(self, [] if known is None else known, X=X, y=y, history=history, **options)
+            return run_backtest(self, history_data, X=X, y=y, history=history, **options)
 
     def save(self, path: "str | Path") -> None:
         """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
@@ -522,7 +468,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     @staticmethod
     def _ready(planner: Any) -> "RecoursePlanner":
         """A planner that was read, ready to plan."""
-        planner.fitted_for_ = settings.as_fitted(planner)
+        planner.fitted_for_ = as_fitted(planner)
         planner.fingerprint_ = Fingerprint.take(planner.model, planner.fitted_.model, planner.fitted_.reference_rows)
         load_kernels(KERNELS)
         ready: RecoursePlanner = planner
@@ -530,7 +476,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _strategy(self) -> Strategy:
         """The fitted state, under the objective."""
-        return self._fitted() if self.objective == "level" else Weighted.of(self._fitted())
+        return self._fitted() if self.objective is None else Weighted.of(self._fitted())
 
     def _external(self, plans: Any, applicants: "pd.DataFrame | None") -> ExternalPlans:
         """Plans that someone else made, in the columns of the model and in those that only the schema has."""
@@ -540,19 +486,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return read_plans(plans, strategy.model.columns, applicants, others=strategy.schema.names)
 
     def _request(self) -> PlanRequest:
-        weight = DIVERSITY_WEIGHTS[self.objective] if self.diversity_weight is None else self.diversity_weight
-        aim, level = settings.read_guarantee(self.guarantee)
+        paper = PaperObjective() if self.objective is None else self.objective
         return PlanRequest(
-            aim=aim,
-            guarantee=level,
+            expected=read_later_models(self.later_models).expected,
+            guarantee=float(self.guarantee),
             guarantee_for=self.guarantee_for,
             n_options=int(self.n_options),
-            objective=self.objective,
+            objective="level" if self.objective is None else "paper",
             cost=self._fitted().space.cost.name,
-            diversity_weight=float(weight),
-            validity_weight=float(self.validity_weight),
-            margin=float(self.margin),
-            plausibility=settings.known_floor(float(self.plausibility), self._fitted().space.plausibility),
+            diversity_weight=float(self.diversity_weight if self.objective is None else paper.diversity_weight),
+            validity_weight=paper.validity_weight,
+            margin=paper.margin,
+            plausibility=known_floor(float(self.plausibility), self._fitted().space.plausibility),
         )
 
     def _any_request(self) -> PlanRequest:
@@ -565,7 +510,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def _fitted(self) -> Strategy:
         if not hasattr(self, "fitted_"):
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
-        settings.require_unchanged(self, self.fitted_for_)
+        require_unchanged(self, self.fitted_for_)
         strategy: Strategy = self.fitted_
         return strategy
 
@@ -576,13 +521,18 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return fitted
 
     @property
+    def feature_names_in_(self) -> Any:
+        """The model's raw columns."""
+        return np.array(self._fitted().model.columns, dtype=object)
+
+    @property
     def schema_(self) -> FeatureSchema:
         """The schema, with the units of effort filled in."""
         return self._fitted().schema
 
     @property
     def moments_(self) -> WeightMoments:
-        """Moments of the next models' parameters, turned towards the favourable label; `moments=` takes them back."""
+        """Moments of the next models' parameters, turned towards the favourable label."""
         return self._fitted().moments(int(self.n_options))
 
     @property

@@ -1,15 +1,14 @@
 """`Wishes`: what one person asks for, beyond what the planner was fitted with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from copa._core.reading import is_number, read_count, read_word
+from copa._core.reading import is_number, read_count
 from copa._core.records import FrozenMap
-from copa._core.solve_time import require_few_options
-from copa._core.words import GUARANTEE_FOR, hint, shown
+from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
-from copa.planner.settings import read_guarantee
+from copa.plans.request import CONSTRAINTS
 from copa.schema.field_readers import SIDES, MaxChange, is_absent
 from copa.tables.cells import plain
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
 NOTHING: FrozenMap[str, Any] = FrozenMap({})
 SETTINGS = ("guarantee", "guarantee_for", "n_options")  # wishes that are settings of a planner, by the same names
+READ: dict[str, Callable[[Any, str], Any]] = {**{name: CONSTRAINTS[name] for name in SETTINGS}, "horizon": read_count}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Wishes:
     weights : mapping of str to float
         From a column to a factor, from 0.01 to 100, on the effort of changing it: below 1 where a person would rather
         change this column than others, above 1 where less so. Efforts of options are counted with it.
-    guarantee : float or str, optional
+    guarantee : float, optional
         Level, as in `RecoursePlanner`.
     guarantee_for : {"each", "all", "any"}, optional
         Whom it is for.
@@ -63,7 +63,7 @@ class Wishes:
     fixed: tuple[str, ...] = ()
     max_change: Mapping[str, MaxChange] = NOTHING
     weights: Mapping[str, float] = NOTHING
-    guarantee: float | str | None = None
+    guarantee: float | None = None
     guarantee_for: str | None = None
     n_options: int | None = None
     horizon: int | None = None
@@ -74,16 +74,11 @@ class Wishes:
         self._set("max_change", FrozenMap({name: _frozen(most) for name, most in limits.items()}))
         weights = _read_mapping(self.weights, "weights")
         self._set("weights", FrozenMap({name: _read_weight(name, factor) for name, factor in weights.items()}))
-        for name in ("guarantee", "guarantee_for", "n_options", "horizon"):
-            self._set(name, plain(getattr(self, name)))
-        if self.guarantee is not None:
-            read_guarantee(self.guarantee)
-        if self.guarantee_for is not None:
-            read_word(self.guarantee_for, GUARANTEE_FOR, "guarantee_for")
-        if self.n_options is not None:
-            require_few_options(read_count(self.n_options, "n_options"))
-        if self.horizon is not None:
-            read_count(self.horizon, "horizon")
+        for name, read in READ.items():
+            value = plain(getattr(self, name))
+            if value is not None:
+                read(value, name)
+            self._set(name, value)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

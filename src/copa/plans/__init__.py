@@ -2,6 +2,6 @@
 
 from copa.plans.batch import Plan, PlanBatch
 from copa.plans.changes import Change
-from copa.plans.request import PlanBasis, PlanRequest
+from copa.plans.request import PaperObjective, PlanBasis, PlanRequest
 
-__all__ = ["Change", "Plan", "PlanBasis", "PlanBatch", "PlanRequest"]
+__all__ = ["Change", "PaperObjective", "Plan", "PlanBasis", "PlanBatch", "PlanRequest"]

@@ -115,7 +115,7 @@ def terms_entry(batch: "BatchRecord[PlanRecord]") -> dict[str, Any]:
     return {
         "asked": {
             "guarantee": request.level,
-            "expected_rate": request.guarantee if request.aim == "expected" else None,
+            "expected_rate": request.guarantee if request.expected else None,
             "guarantee_for": request.guarantee_for,
             "n_options": request.n_options,
             "objective": request.objective,
@@ -362,7 +362,7 @@ def claims_of_batch(batch: "BatchRecord[PlanRecord]") -> Iterator[Claim]:
     """Yield what a batch claims, one applicant after another."""
     request = batch.request
     for plan in batch:
-        asked = request.guarantee if request.aim == "guarantee" else None
+        asked = request.guarantee if not request.expected else None
         yield Claim(asked, request.guarantee_for, **{name: getattr(plan, name) for name in CLAIMED})
 
 

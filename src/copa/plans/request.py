@@ -1,11 +1,12 @@
 """What was asked of plans, and the facts that their guarantees rest on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from copa._core.reading import is_number, is_whole, read_word
+from copa._core.reading import is_number, is_whole, read_count, read_flag, read_number, read_share, read_word
 from copa._core.representation import short_repr
+from copa._core.solve_time import require_few_options
 from copa._core.words import GUARANTEE_FOR, shown
 from copa.exceptions import InvalidInputError
 from copa.schema import FeatureSchema
@@ -13,8 +14,62 @@ from copa.schema.yaml_files import with_text_keys
 from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
-AIMS = ("guarantee", "expected")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
+
+
+def _read_n_options(value: Any, name: str) -> int:
+    number = read_count(value, name)
+    require_few_options(number)
+    return number
+
+
+def _read_plausibility(value: Any, name: str) -> float:
+    if not is_number(value) or not 0.0 <= value < 1.0:
+        raise InvalidInputError(f"{name} must be a share of the training rows, from 0 to below 1, got {shown(value)}")
+    return float(value)
+
+
+CONSTRAINTS: dict[str, Callable[[Any, str], Any]] = {
+    "guarantee": read_share,
+    "guarantee_for": lambda value, name: read_word(value, GUARANTEE_FOR, name),
+    "n_options": _read_n_options,
+    "diversity_weight": read_number,
+    "validity_weight": read_number,
+    "margin": read_number,
+    "plausibility": _read_plausibility,
+}
+"""What may be asked of plans, by settings, wishes and requests alike: functions that read a value or raise."""
+
+
+@dataclass(frozen=True)
+class PaperObjective:
+    """The paper's objective, as `objective` of a `RecoursePlanner`: a weighted sum of effort, validity and diversity.
+
+    Plans minimise it, and report whatever guarantee comes out. It is for models that are linear in their columns.
+
+    Parameters
+    ----------
+    validity_weight : float
+        Weight of validity.
+    diversity_weight : float
+        Weight of the diversity penalty.
+    margin : float
+        Least mean score of an option.
+
+    Examples
+    --------
+    >>> import copa
+    >>> copa.PaperObjective(validity_weight=1.0)
+    PaperObjective(validity_weight=1.0, diversity_weight=5.0, margin=0.1)
+    """
+
+    validity_weight: float = 0.5
+    diversity_weight: float = 5.0
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, CONSTRAINTS[name](value, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +94,9 @@ class PlanRequest:
         Weight of validity in the paper's objective.
     margin : float
         Least mean score in the paper's objective.
-    aim : {"guarantee", "expected"}
-        What the probability is asked of: the guarantee of options, or the rate at which refits are expected to accept
-        them, which is no guarantee.
+    expected : bool
+        Whether the probability is asked of the rate at which refits are expected to accept options, which is no
+        guarantee, in place of their guarantee.
     plausibility : float
         Least plausibility of an option; 0 asks for none.
 
@@ -60,14 +115,15 @@ class PlanRequest:
     diversity_weight: float | None = None
     validity_weight: float = 0.5
     margin: float = 0.1
-    aim: str = "guarantee"
+    expected: bool = False
     plausibility: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin", "plausibility"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES), ("aim", AIMS)):
+        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES)):
             read_word(getattr(self, name), known, name)
+        read_flag(self.expected, "expected")
         if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
             raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
         if not isinstance(self.cost, str):
@@ -91,7 +147,12 @@ class PlanRequest:
     @property
     def level(self) -> float | None:
         """The guarantee asked for; None where none is: the paper's objective, or an expected rate."""
-        return self.guarantee if self.objective == "level" and self.aim == "guarantee" else None
+        return self.guarantee if self.objective == "level" and not self.expected else None
+
+    @property
+    def goal(self) -> str:
+        """What the probability is asked of, in words."""
+        return "expected rate" if self.expected else "guarantee"
 
 
 KINDS = (

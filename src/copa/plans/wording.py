@@ -114,8 +114,7 @@ def status_notes(plan: "PlanRecord", *, technical: bool = True) -> list[str]:
     if plan.message:
         reason = sentence(plan.message if technical else _OBSTACLE.sub("", plan.message))
     elif not math.isnan(plan.highest_level):
-        what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
-        reason = f"The highest {what} in reach is {rounded_down(plan.highest_level)}."
+        reason = f"The highest {plan.request.goal} in reach is {rounded_down(plan.highest_level)}."
     else:
         reason = ""
     return [visible(note) for note in (headline, reason) if note]
@@ -137,7 +136,7 @@ def as_asked(words: str, request: PlanRequest) -> str:
         if words == OUT_OF_REACH:
             return f"accepted today, but below {own}, {NOT_ASKED}"
         return words.replace("the guarantee asked for", own)
-    return words if request.aim == "guarantee" else words.replace("guarantee asked for", "expected rate asked for")
+    return words.replace("guarantee asked for", f"{request.goal} asked for")
 
 
 def sentence(text: str) -> str:
@@ -201,7 +200,7 @@ def ranges_words(plan: "PlanRecord", option: int | None = None) -> str:
 
 def _kept_words(plan: "PlanRecord", levels: Array) -> str:
     """Say how sure options stay within their intervals."""
-    what = "guarantee" if plan.request.aim == "guarantee" else "expected rate"
+    what = plan.request.goal
     asked = plan.request.guarantee
     reached = levels >= asked
     whole = plan.request.objective != "level" or plan.request.guarantee_for != "each"
@@ -253,7 +252,7 @@ def _accepts(bounds: list[tuple[str, float]]) -> str:
 def whole_words(plan: "PlanRecord") -> str:
     """Say with which probability the plan as a whole is accepted."""
     sentences = []
-    if plan.n_options > 1 and plan.request.aim == "guarantee":
+    if plan.n_options > 1 and not plan.request.expected:
         sentences.append(_accepts(_together(plan)))
     most = rounded_up(plan.upper)
     if float(most) < 1.0:
@@ -310,7 +309,7 @@ def request_words(request: PlanRequest) -> str:
     if request.objective == "paper":
         return "No guarantee was asked for: the options minimise the paper's weighted sum."
     level, whom = f"{request.guarantee:g}", WHOM[request.guarantee_for]
-    if request.aim == "expected":
+    if request.expected:
         return f"Asked for is an expected rate of {level} for {whom}, not a guarantee."
     return f"The guarantee asked for is at least {level} for {whom}."
 
@@ -398,7 +397,7 @@ def request_fact(request: PlanRequest) -> tuple[str, str]:
     """The guarantee asked for, and for whom."""
     if request.objective == "paper":
         return "none", "the options minimise the paper's weighted sum"
-    if request.aim == "expected":
+    if request.expected:
         return "none", f"an expected rate of {request.guarantee:g} for {WHOM[request.guarantee_for]}"
     return f"at least {request.guarantee:g}", f"for {WHOM[request.guarantee_for]}"
 

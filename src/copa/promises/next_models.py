@@ -11,8 +11,8 @@ from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.models.decisions import refusals
+from copa.planner.later_models import read_later_models
 from copa.promises.deciding_model import DecidingModel
-from copa.uncertainty.versions import refit_versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,8 +138,7 @@ def _held_out(planner: Any, strategy: Any, favourable: Any, history: Sequence[An
             return of_points(model.encode(rows)) if is_linear else score_all(refits, rows, planner.n_jobs)
 
     if history is None:
-        data = planner.history_data
-        history = planner.history or (refit_versions(model, data) if data else ())
+        history = read_later_models(planner.later_models).versions(model)
     return NextModels(
         n_models=len(refits),
         source=f"{len(refits)} refits on {'thirds' if certifies else 'bootstrap samples'} of the training rows",

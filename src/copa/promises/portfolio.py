@@ -92,7 +92,8 @@ class PortfolioRisk:
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame(rng.normal(size=(300, 2)).round(1), columns=["income", "savings"])
     >>> y = X.sum(axis=1) + rng.normal(size=300) > 0
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=200, guarantee=0.6).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=200)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later, guarantee=0.6).fit(X, y)
     >>> risk = portfolio_risk(planner, pd.DataFrame({"income": [0.2, -0.3], "savings": [-0.1, 0.5]}))
     >>> risk.mean <= risk.quantiles[0.95], 1.0 <= risk.effective_number <= 2.0
     (True, True)

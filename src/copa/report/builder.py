@@ -104,7 +104,8 @@ class ReportBuilder:
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=20)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> builder = ReportBuilder(title="Two applicants")
     >>> builder.add(batch)
@@ -268,7 +269,8 @@ def write_report(
     >>> import copa, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0] * 9}), [False, False, True, True] * 9
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20, random_state=0).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=20)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later, random_state=0).fit(X, y)
     >>> batch = planner.audit([X.iloc[[3]], X.iloc[[2]]], X.iloc[:2])
     >>> path = Path(tempfile.mkdtemp()) / "report.html"
     >>> write_report(batch, path, planner=planner, title="Two applicants")

@@ -121,7 +121,8 @@ def portfolio_figure(risk: "PortfolioRisk") -> Any:
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, progress=False).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, later_models=later, progress=False).fit(X, y)
     >>> risk = portfolio_risk(planner, planner.plan(X[~model.predict(X)].head(10)))
     >>> len(portfolio_figure(risk).data)
     2

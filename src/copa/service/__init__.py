@@ -44,7 +44,8 @@ def create_app(source: "Bundle | RecoursePlanner | str | Path", settings: Servic
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["income", "savings"])
     >>> y = X["income"] + X["savings"] + 0.5 * rng.normal(size=400) > 0
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), guarantee=0.8, n_models=20).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=20)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), guarantee=0.8, later_models=later).fit(X, y)
     >>> app = create_app(planner)
     >>> async def ask(asked):
     ...     transport = httpx.ASGITransport(app)

@@ -54,7 +54,7 @@ def _assumed(bundle: "Bundle") -> View:
     planner, fitted = bundle.planner, bundle.fitted
     request, basis = planner._request(), fitted.basis  # noqa: SLF001 - one place reads the settings
     ambiguity = fitted.ambiguity(request.n_options)
-    what = "Expected rate asked for" if request.aim == "expected" else "Guarantee asked for"
+    what = f"{request.goal.capitalize()} asked for"
     lines = [
         (what, f"{request.guarantee:g}", f"for {WHOM[request.guarantee_for]}"),
         ("Favourable answer", as_text(basis.favourable), ""),

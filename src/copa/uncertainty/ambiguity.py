@@ -17,6 +17,8 @@ from copa.uncertainty.score_units import Scores
 
 WIDEST_SPAN = 1e100  # of the sizes of parameters: products of theirs with options keep their digits
 
+COVARIANCE = "cov"  # as a shape: the covariance of the set, whatever it will be
+
 
 @dataclass(frozen=True, eq=False)
 class AmbiguitySet(ABC):
@@ -40,14 +42,15 @@ class AmbiguitySet(ABC):
 
     Parameters
     ----------
-    mean : ndarray of shape (D,)
-        Nominal mean of the parameters, the intercept first.
-    cov : ndarray of shape (D, D)
+    mean : array_like of shape (D,), optional
+        Nominal mean of the parameters, the intercept first: theta'x >= 0 is acceptance. A planner that is given a set
+        without moments fills in those of its refits.
+    cov : array_like of shape (D, D), optional
         Nominal covariance, positive semidefinite.
     radius : float
         Size of the set, at least 0.
-    drift : ndarray of shape (D, D) or None
-        Shape of the set, positive semidefinite; None for the identity.
+    drift : array_like of shape (D, D) or "cov", optional
+        Shape of the set, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution (`copa.uncertainty.families`). A set of your own may
         ignore it.
@@ -78,21 +81,38 @@ class AmbiguitySet(ABC):
 
     __repr__ = short_repr
 
-    mean: Array
-    cov: Array
-    radius: float
-    drift: Array | None = None
+    mean: Array = field(default_factory=lambda: np.zeros(0))
+    cov: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    radius: float = 0.0
+    drift: Any = None
     family: str = "any"
-    cov_root: Array = field(init=False, repr=False)
+    cov_root: Array = field(init=False, repr=False, default_factory=lambda: np.zeros((0, 0)))
     drift_root: Array | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cov_root", covering_root(self.cov, "cov"))
+        self._set("radius", read_number(self.radius, "radius"))
+        read_word(self.family, [*FAMILIES], "family")
+        if isinstance(self.drift, str):
+            read_word(self.drift, (COVARIANCE,), "drift, if it is not a matrix,")
+        if np.size(self.mean) == 0 and np.size(self.cov) == 0:
+            return
+        self._set("mean", as_vector(self.mean, "mean").copy())
+        require_size(self.mean, "mean", SMALLEST)
+        self._set("cov", as_symmetric(self.cov, "cov", self.mean.size))
+        require_size(self.cov, "cov", largest=LARGEST**2)
+        _require_span(self.mean, self.cov)
+        self._set("cov_root", covering_root(self.cov, "cov"))
         if self.drift is not None:
-            object.__setattr__(self, "drift_root", covering_root(self.drift, "drift"))
-        for array in (self.mean, self.cov, self.drift):
-            if array is not None:  # certificates refer to them: they must stay what they are
-                array.setflags(write=False)
+            drift = self.cov if isinstance(self.drift, str) else as_symmetric(self.drift, "drift", self.mean.size)
+            require_size(drift, "drift", largest=LARGEST**2)
+            self._set("drift", drift)
+            self._set("drift_root", covering_root(drift, "drift"))
+            drift.setflags(write=False)
+        for array in (self.mean, self.cov):  # certificates refer to them: they must stay what they are
+            array.setflags(write=False)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     @classmethod
     def read(cls, mean: Any, cov: Any, radius: Any, drift: Any = None, family: str = "any", **own: Any) -> Self:
@@ -114,15 +134,12 @@ class AmbiguitySet(ABC):
             For a wrong shape, NaN or infinity, an asymmetric or indefinite matrix, a negative radius or an unknown
             family.
         """
-        mean = as_vector(mean, "mean").copy()
-        require_size(mean, "mean", SMALLEST)
-        cov = as_symmetric(cov, "cov", mean.size)
-        require_size(cov, "cov", largest=LARGEST**2)
-        _require_span(mean, cov)
-        if drift is not None:
-            drift = as_symmetric(drift, "drift", mean.size)
-            require_size(drift, "drift", largest=LARGEST**2)
-        return cls(mean, cov, read_number(radius, "radius"), drift, read_word(family, [*FAMILIES], "family"), **own)
+        return cls(as_vector(mean, "mean"), cov, radius, drift, family, **own)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether it has moments; if not, a planner fills in those of its refits."""
+        return self.mean.size > 0
 
     def same_as(self, other: "AmbiguitySet") -> bool:
         """Whether another set is of the same kind and holds the same distributions, to the last bit of its fields."""
@@ -253,14 +270,15 @@ class MomentBall(AmbiguitySet):
 
     Parameters
     ----------
-    mean : ndarray of shape (D,)
-        Nominal mean of the parameters, the intercept first.
-    cov : ndarray of shape (D, D)
+    mean : array_like of shape (D,), optional
+        Nominal mean of the parameters, the intercept first. A planner that is given a ball without moments fills in
+        those of its refits.
+    cov : array_like of shape (D, D), optional
         Nominal covariance, positive semidefinite.
     radius : float
         Largest Gelbrich distance from the nominal moments, at least 0.
-    drift : ndarray of shape (D, D), optional
-        Shape of the ball, positive semidefinite; None for the identity.
+    drift : array_like of shape (D, D) or "cov", optional
+        Shape of the ball, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution.
 
@@ -340,6 +358,8 @@ def read_set(mean: Any, cov: Any, radius: Any, drift: Any, family: str, ambiguit
         raise InvalidInputError(f"ambiguity must be an AmbiguitySet or None, got {shown(ambiguity)}")
     if mean is not None or cov is not None or drift is not None:
         raise InvalidInputError("give mean, cov and drift, or an ambiguity set that has its own, not both")
+    if not ambiguity.has_moments:
+        raise InvalidInputError(f"ambiguity must have a mean and a cov here, got {shown(ambiguity)}")
     return ambiguity
 
 

@@ -22,14 +22,15 @@ class LocationSet(AmbiguitySet):
 
     Parameters
     ----------
-    mean : ndarray of shape (D,)
-        Nominal mean of the parameters, the intercept first.
-    cov : ndarray of shape (D, D)
+    mean : array_like of shape (D,), optional
+        Nominal mean of the parameters, the intercept first. A planner that is given a set without moments fills in
+        those of its refits.
+    cov : array_like of shape (D, D), optional
         Covariance, positive semidefinite.
     radius : float
         How far the mean may be from the nominal one, at least 0.
-    drift : ndarray of shape (D, D), optional
-        Unit of the radius, positive semidefinite; None for the identity.
+    drift : array_like of shape (D, D) or "cov", optional
+        Unit of the radius, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution.
     simultaneous : bool

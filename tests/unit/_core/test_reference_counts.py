@@ -225,7 +225,8 @@ labels = table["income"] + table["savings"] - table["debt"] + rng.normal(size=12
 model = LogisticRegression().fit(table, labels)
 features = [copa.Feature(name, "numeric", step=0.1) for name in table]
 schema = copa.FeatureSchema(features, rules=["savings <= income + 3"])
-planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.7, n_options=3, n_models=20, random_state=0, n_jobs=1)
+later = copa.LaterModels(n_refits=20)
+planner = copa.RecoursePlanner(model, schema, guarantee=0.7, n_options=3, later_models=later, random_state=0, n_jobs=1)
 planner.fit(table, labels)
 declined_rows = table[~model.predict(table)].head(8)
 

@@ -20,7 +20,7 @@ from unit.planner import loans
 
 COLUMNS = ["income", "debt", "grade"]
 FEW = {"n_applicants": 8}
-FAST = loans.FAST | {"n_models": 64, "n_starts": 2, "n_options": 2}
+FAST = loans.FAST | {"later_models": copa.LaterModels(n_refits=64), "n_starts": 2, "n_options": 2}
 SCHEMA = FeatureSchema([loans.SCHEMA[name] for name in COLUMNS])
 
 
@@ -53,7 +53,7 @@ def test_what_is_said_is_what_a_planner_of_that_time_and_the_later_models_say(pa
     found = run_backtest(planner(), past, **everybody)
     models = refit_versions(fitted(), past)
     X, y = past[2]
-    then = planner(models[2], history=models[:2]).fit(X, y)
+    then = planner(models[2], later_models=copa.LaterModels(history=models[:2], n_refits=64)).fit(X, y)
     batch = then.plan(X[~models[2].predict(X)].reset_index(drop=True))
     own = (batch.status == "ok")[batch.owner]
     options, points, ambiguity = batch.options[own], batch.points[own], batch.ambiguity
@@ -185,7 +185,13 @@ def test_scores_are_compared_with_the_reach_of_the_set():
 
 
 def test_a_set_without_a_radius_has_no_inside(past):
-    found = run_backtest(planner(radius=0.0, guarantee=0.7), past, first=3, horizon=1, **FEW)
+    found = run_backtest(
+        planner(later_models=copa.LaterModels(ambiguity=copa.MomentBall(), n_refits=64), guarantee=0.7),
+        past,
+        first=3,
+        horizon=1,
+        **FEW,
+    )
     assert np.isnan(found.transitions.loc[0, "inside"])
     assert np.isnan(found.horizons.loc[1, "below"])
 
@@ -221,7 +227,7 @@ def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
 
 def test_black_boxes_are_backtested_too(past):
     tree = fitted(DecisionTreeClassifier(max_depth=3, random_state=0))
-    found = run_backtest(planner(tree, n_models=8, guarantee=0.6), past[:2], **FEW)
+    found = run_backtest(planner(tree, later_models=copa.LaterModels(n_refits=8), guarantee=0.6), past[:2], **FEW)
     assert found.transitions.loc[0, "n_promises"] > 0
 
 

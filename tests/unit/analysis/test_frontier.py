@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from copa.analysis.frontier import Frontier, frontier
+from copa.planner.later_models import assume
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +34,12 @@ def test_a_higher_level_never_costs_less_and_is_never_in_reach_alone(found):
 
 def test_the_levels_of_a_planner_for_expected_rates_are_expected_rates(bank, loan_plans):
     people = loan_plans.applicants.iloc[:4]
-    asking = copy.copy(bank).set_params(guarantee="expected:0.8")
+    expecting = copy.copy(bank).set_params(later_models=assume(bank.later_models, expected=True))
+    asking = copy.copy(expecting).set_params(guarantee=0.8)
     found = frontier(asking, people, levels=(0.6, 0.95))
     assert found.levels.tolist() == [0.6, 0.8, 0.95]
-    for level, effort in zip(("expected:0.6", "expected:0.95"), (found.effort[:, 0], found.effort[:, 2]), strict=True):
-        batch = copy.copy(bank).set_params(guarantee=level).plan(people)
+    for level, effort in zip((0.6, 0.95), (found.effort[:, 0], found.effort[:, 2]), strict=True):
+        batch = copy.copy(expecting).set_params(guarantee=level).plan(people)
         cheapest = [plan.effort.min() if plan.status == "ok" else np.nan for plan in batch]
         assert (np.isnan(effort) | (effort <= np.array(cheapest) + 1e-12)).all()
     assert (found.effort[:, 2] < frontier(bank, people, levels=(0.95,)).effort[:, -1]).any()

@@ -27,13 +27,13 @@ from copa.analysis.reasons import Reasons, find_reasons, protected_columns
 from unit.planner import loans
 
 PEOPLE = loans.people(80, 11)
-QUICK = {"n_models": 20}  # no reason depends on what is known of the next models
+QUICK = {"later_models": copa.LaterModels(n_refits=20)}  # no reason depends on what is known of the next models
 
 
 def black_box():
     return loans.planner(
         loans.fitted_pipeline(RandomForestClassifier(30, max_depth=4, random_state=0)),
-        **QUICK | {"n_models": 4, "plausibility": 0.05},
+        **QUICK | {"later_models": copa.LaterModels(n_refits=4), "plausibility": 0.05},
     )
 
 
@@ -274,7 +274,7 @@ def test_every_reference_is_accepted_also_where_the_medians_of_the_accepted_are_
 def test_where_what_is_typical_of_neighbours_is_declined_all_accepted_stand_in():
     table, y = skewed(300, 3)
     model = RandomForestClassifier(20, max_depth=5, random_state=0).fit(table, y)
-    planner = copa.RecoursePlanner(model, n_models=4, plausibility=0.05).fit(table, y)
+    planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=4), plausibility=0.05).fit(table, y)
     found = find_reasons(planner.fitted_, table[~model.predict(table)].head(60))
     assert min(r.reference_score for r in found) >= 0.0
     assert {r.compared_with for r in found} >= {"accepted"}

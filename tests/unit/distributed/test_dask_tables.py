@@ -116,7 +116,7 @@ def test_wishes_go_to_the_workers_too(bank, people, applicants):
 
 
 def test_a_model_of_another_package_goes_to_the_workers_too(people, applicants):
-    planner = loans.planner(loans.fitted_pipeline(Foreign()), n_models=20)
+    planner = loans.planner(loans.fitted_pipeline(Foreign()), later_models=copa.LaterModels(n_refits=20))
     assert PackedPlanner.of(planner).pickled
     same_rows(copa.distributed.plan(planner, applicants).compute(scheduler="synchronous"), people, planner)
 

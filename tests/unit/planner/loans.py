@@ -1,5 +1,7 @@
 """A small bank: six columns of every kind, a noisy rule that decides, and pipelines over it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
@@ -9,6 +11,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import copa
 from copa import Feature, FeatureSchema
+from copa.planner.later_models import read_later_models
+from copa.uncertainty import AmbiguitySet
 
 NUMBERS = ["income", "debt", "age"]
 JOBS = ["clerk", "driver", "nurse"]
@@ -27,8 +31,9 @@ SCHEMA = FeatureSchema(
 )
 
 # The paper's ball, in units of the drift between models.
-BALL = {"radius": 0.6, "drift": "cov", "family": "any"}
-SMALL = {"n_models": 50, "n_starts": 8, "n_options": 3, "guarantee": 0.8, "random_state": 0, "n_jobs": 1}
+BALL = {"later_models": copa.MomentBall(radius=0.6, drift="cov")}
+FEW = copa.LaterModels(n_refits=50)
+SMALL = {"later_models": FEW, "n_starts": 8, "n_options": 3, "guarantee": 0.8, "random_state": 0, "n_jobs": 1}
 FAST = {**SMALL, "plausibility": 0.0}  # most tests are about what can be reached at all
 
 
@@ -81,11 +86,21 @@ def fitted_pipeline(classifier: object | None = None, labels: object = None, **o
 
 
 def planner(model: object, **settings: object) -> copa.RecoursePlanner:
-    """A planner with few refits, fitted to the bank's training data."""
+    """A planner with few refits, whatever else is assumed of later models, fitted to the bank's training data."""
     table = people(300, 0)
-    return copa.RecoursePlanner(model, **{"schema": SCHEMA, **FAST, **settings}).fit(table, outcomes(table))
+    given = {"schema": SCHEMA, **FAST, **settings}
+    later = read_later_models(given["later_models"])
+    given["later_models"] = later if later.n_refits else replace(later, n_refits=FEW.n_refits)
+    return copa.RecoursePlanner(model, **given).fit(table, outcomes(table))
 
 
 def same_ball(fitted: copa.RecoursePlanner) -> dict[str, object]:
     """Settings that give another planner the ball of a fitted one."""
-    return {"moments": fitted.moments_, "radius": fitted.radius_, "drift": fitted.drift_, "family": fitted.family}
+    moments, family = fitted.moments_, fitted.fitted_.ambiguity(1).family
+    return {"later_models": copa.MomentBall(moments.mean, moments.cov, fitted.radius_, fitted.drift_, family)}
+
+
+def own_set(kind: type[AmbiguitySet], fitted: copa.RecoursePlanner) -> dict[str, object]:
+    """Settings that give another planner a set of another kind around the moments of a fitted one."""
+    ball = same_ball(fitted)["later_models"]
+    return {"later_models": kind(ball.mean, ball.cov, ball.radius, ball.drift, ball.family)}

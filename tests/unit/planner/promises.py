@@ -49,7 +49,7 @@ class Judge:
             moments.cov,
             planner.radius_,
             planner.drift_,
-            planner.family,
+            planner.fitted_.parameters.family,
             planner.fitted_.reliability,
         )
 

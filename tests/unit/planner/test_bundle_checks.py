@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+import copa
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
 from copa._core.formats import Archive
 from copa.exceptions import DataError
@@ -37,7 +38,9 @@ def planner():
     moments = WeightMoments(theta, np.diag([1e-2, 1e-24, 1e-2, 1e-2]))
     settings = {"n_options": 2, "n_starts": 4, "guarantee": 0.5, "random_state": 0, "n_jobs": 1, "progress": False}
     # Without labels nothing is refitted: the times beside an intercept leave a fit without a penalty undetermined.
-    return RecoursePlanner(model, schema=SCHEMA, moments=moments, radius=0.0, **settings).fit(table)
+    return RecoursePlanner(
+        model, schema=SCHEMA, **settings | {"later_models": copa.MomentBall(moments.mean, moments.cov, 0.0)}
+    ).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +95,7 @@ def test_a_forged_number_beside_the_bounds_is_found(batch, planner, part, change
 
 @pytest.fixture(scope="module")
 def forest():
-    settings = {"n_models": 4, "n_options": 2, "n_starts": 8}
+    settings = {"later_models": copa.LaterModels(n_refits=4), "n_options": 2, "n_starts": 8}
     return loans.planner(loans.fitted_pipeline(RandomForestClassifier(8, random_state=0)), **settings)
 
 
@@ -139,7 +142,9 @@ def test_arrays_of_another_shape_are_found_when_a_planner_is_loaded(tmp_path, na
     table = loans.people(300, 0)
     paid = loans.outcomes(table)
     model = make_pipeline(loans.encoder(), LogisticRegression()).fit(table, paid)
-    planner = RecoursePlanner(model, schema=loans.SCHEMA, n_models=40, progress=False).fit(table, paid)
+    planner = RecoursePlanner(
+        model, schema=loans.SCHEMA, later_models=copa.LaterModels(n_refits=40), progress=False
+    ).fit(table, paid)
     path = tmp_path / "planner.zip"
     planner.save(path)
     stored = FORMAT.read(path.read_bytes(), path)

@@ -24,8 +24,7 @@ def planner(model):
 
 @pytest.fixture(scope="module")
 def own(planner, model):
-    known = loans.same_ball(planner)
-    return loans.planner(model, ambiguity=OwnSet, **known)
+    return loans.planner(model, **loans.own_set(OwnSet, planner))
 
 
 def test_plans_are_made_and_bounded_in_it(own, planner, declined):
@@ -40,25 +39,20 @@ def test_it_is_not_saved_because_it_could_not_be_loaded(own, tmp_path):
         own.save(tmp_path / "planner")
 
 
-@pytest.mark.parametrize("ambiguity", ["ball", dict, OwnSet.read([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], 0.1)])
-def test_another_thing_is_no_class_of_ambiguity_sets(model, ambiguity):
-    with pytest.raises(InvalidInputError, match=r"ambiguity must be a complete subclass of AmbiguitySet or None, got"):
-        loans.planner(model, ambiguity=ambiguity)
-
-
 def test_a_change_takes_effect_at_the_next_fit(own, declined):
-    own.set_params(ambiguity=None)
+    given = own.later_models
+    own.set_params(later_models=MomentBall(radius=0.1))
     try:
-        with pytest.raises(InvalidInputError, match=r"ambiguity was changed to None after the planner was fitted"):
+        with pytest.raises(InvalidInputError, match=r"later_models was changed to .* after the planner was fitted"):
             own.plan(declined)
     finally:
-        own.set_params(ambiguity=OwnSet)
+        own.set_params(later_models=given)
 
 
 def test_another_family_is_planned_with_bounded_and_certified(planner, model, declined):
     known = {**loans.same_ball(planner), "guarantee": 0.8}
     people = declined.iloc[:8]
-    batch = loans.planner(model, ambiguity=UnimodalMeanSet, **known).plan(people)
+    batch = loans.planner(model, guarantee=0.8, **loans.own_set(UnimodalMeanSet, planner)).plan(people)
     ball = loans.planner(model, **known).plan(people)
     assert (batch.status == "ok").any()
     expected = batch.ambiguity.option_guarantees(batch.points)  # row by row, the bounds plan by plan: equal to rounding

@@ -22,7 +22,7 @@ from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.storage import pack_estimator, unpack_estimator
 from unit.planner import loans
 
-FAST = {"n_models": 6, "n_starts": 4, "n_options": 2, "guarantee": 0.6}
+FAST = {"later_models": copa.LaterModels(n_refits=6), "n_starts": 4, "n_options": 2, "guarantee": 0.6}
 
 
 def forest(seed: int = 0) -> RandomForestClassifier:
@@ -93,7 +93,7 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     np.testing.assert_array_equal(again.expected_rate, batch.expected_rate)
     assert same_plans(loaded.audit(batch), planner.audit(batch))
     assert loaded.radius_source_ == planner.radius_source_
-    assert (loaded.guarantee, loaded.n_models, loaded.radius) == (0.6, 6, "auto")
+    assert (loaded.guarantee, loaded.later_models.n_refits, loaded.later_models.ambiguity) == (0.6, 6, None)
     assert loaded.fitted_.reliability == planner.fitted_.reliability
     assert len(loaded.fitted_.held_out) == 9
 
@@ -121,7 +121,7 @@ def test_a_model_that_went_through_a_file_itself_is_the_same(model, declined, ba
 @pytest.mark.filterwarnings("ignore:the model is no better")
 def test_refits_of_every_kind_come_back(classifier, tmp_path):
     model = loans.fitted_pipeline(classifier, sparse_output=False)
-    planner = loans.planner(model, **(FAST | {"n_models": 2}))
+    planner = loans.planner(model, **(FAST | {"later_models": copa.LaterModels(n_refits=2)}))
     planner.save(tmp_path / "p")
     loaded = copa.RecoursePlanner.load(tmp_path / "p", model).fitted_
     people = loans.people(40, 5)
@@ -138,7 +138,7 @@ def test_boosting_by_others_comes_back_because_its_owner_brings_the_types(librar
     quiet = {"n_estimators": 8, "max_depth": 2, "n_jobs": 1}
     classifier = module.XGBClassifier(**quiet) if library == "xgboost" else module.LGBMClassifier(**quiet, verbose=-1)
     model = loans.fitted_pipeline(classifier, sparse_output=False)
-    planner = loans.planner(model, **(FAST | {"n_models": 2}))
+    planner = loans.planner(model, **(FAST | {"later_models": copa.LaterModels(n_refits=2)}))
     planner.save(tmp_path / "p")
     loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
     people = loans.people(40, 5)
@@ -146,11 +146,11 @@ def test_boosting_by_others_comes_back_because_its_owner_brings_the_types(librar
 
 
 def test_the_papers_stand_in_comes_back_without_refits(model, declined, tmp_path):
-    planner = loans.planner(model, **FAST, surrogate="lime", radius=0.02)
+    planner = loans.planner(model, **FAST | {"later_models": copa.MomentBall(radius=0.02)}, surrogate="lime")
     planner.save(tmp_path / "p")
     loaded = copa.RecoursePlanner.load(tmp_path / "p", model)
     assert same_plans(loaded.plan(declined), planner.plan(declined))
-    assert loaded.radius == pytest.approx(0.02)
+    assert loaded.later_models.ambiguity.radius == pytest.approx(0.02)
     table = loans.people(300, 0)
     assert loaded.fit(table, loans.outcomes(table)).radius_ == pytest.approx(planner.radius_)
 
@@ -283,7 +283,9 @@ class Opaque(RandomForestClassifier):
 
 
 def test_what_skops_cannot_hold_is_named_and_nothing_is_written(tmp_path):
-    planner = loans.planner(loans.fitted_pipeline(Opaque(5, random_state=0)), **(FAST | {"n_models": 2}))
+    planner = loans.planner(
+        loans.fitted_pipeline(Opaque(5, random_state=0)), **(FAST | {"later_models": copa.LaterModels(n_refits=2)})
+    )
     with pytest.raises(InvalidInputError, match=r"skops cannot save Pipeline.*generator"):
         planner.save(tmp_path / "p")
     assert not list(tmp_path.iterdir())
@@ -292,7 +294,9 @@ def test_what_skops_cannot_hold_is_named_and_nothing_is_written(tmp_path):
 def test_a_function_that_cannot_be_found_again_is_refused_when_it_is_saved(tmp_path):
     table = loans.people(300, 0)
     double = make_pipeline(loans.encoder(sparse_output=False), FunctionTransformer(lambda rows: 2.0 * rows), forest())
-    planner = loans.planner(double.fit(table, loans.outcomes(table)), **(FAST | {"n_models": 2}))
+    planner = loans.planner(
+        double.fit(table, loans.outcomes(table)), **(FAST | {"later_models": copa.LaterModels(n_refits=2)})
+    )
     with pytest.raises(InvalidInputError, match=r"cannot be loaded again.*lambda"):
         planner.save(tmp_path / "p")
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ from copa.uncertainty.score_retraining import standard_ball, standard_points
 from unit.planner import loans
 from unit.planner.promises import finite_cantelli
 
-FAST = {"n_models": 12, "n_starts": 6, "n_options": 3, "guarantee": 0.6}
+FAST = {"later_models": copa.LaterModels(n_refits=12), "n_starts": 6, "n_options": 3, "guarantee": 0.6}
 
 
 def forest() -> RandomForestClassifier:
@@ -94,7 +94,7 @@ def test_nothing_is_chosen_by_the_fits_that_certify(planner, declined, batch):
 
 
 def test_a_level_that_the_refits_cannot_support_is_named(model, declined):
-    planner = loans.planner(model, **(FAST | {"n_models": 6, "guarantee": 0.95}))
+    planner = loans.planner(model, **(FAST | {"later_models": copa.LaterModels(n_refits=6), "guarantee": 0.95}))
     batch = planner.plan(declined.iloc[:3])
     assert set(batch.status) == {"fragile"}
     assert (batch.option_lower <= 0.9).all()
@@ -152,7 +152,7 @@ def test_any_classifier_with_probabilities_will_do(classifier):
     model = loans.fitted_pipeline(classifier, **onehot)
     table = loans.people(60, 3)
     declined = table[~model.predict(table)].iloc[:5]
-    batch = loans.planner(model, **(FAST | {"n_models": 6})).plan(declined)
+    batch = loans.planner(model, **(FAST | {"later_models": copa.LaterModels(n_refits=6)})).plan(declined)
     assert model.predict(batch.options).all()
     assert not any(loans.SCHEMA.violations(declined.iloc[batch.owner], batch.options))
     assert set(batch.status) <= {"ok", "fragile"}
@@ -249,12 +249,15 @@ class WithoutProbabilities(ClassifierMixin, BaseEstimator):
         ({"model": loans.fitted_pipeline(SVC())}, "SVC is neither; fit it with probabilities"),
         ({"model": loans.fitted_pipeline(WithoutProbabilities())}, "predict_proba|linear"),
         ({"model": loans.pipeline(forest())}, "fitted"),
-        ({"objective": "paper"}, "linear"),
+        ({"objective": copa.PaperObjective()}, "linear"),
         ({"favourable": "yes"}, "favourable must be a label"),
         ({"threshold": 1.5}, "threshold is a probability"),
         ({"moments": copa.WeightMoments(np.zeros(3), np.eye(3))}, "moments"),
-        ({"radius": 0.5}, "radius is for linear models .* rest on its held-out refits. Leave radius out"),
-        ({"ambiguity": copa.LocationSet}, "ambiguity is for linear models .* rest on its held-out refits"),
+        (
+            {"later_models": copa.MomentBall(radius=0.5)},
+            "radius is for linear models .* rest on its held-out refits. Leave radius out",
+        ),
+        ({"later_models": copa.LocationSet()}, "ambiguity is for linear models .* rest on its held-out refits"),
     ],
 )
 def test_what_cannot_be_used_is_refused_at_once(model, declined, change, words):
@@ -330,7 +333,9 @@ def test_rows_made_elsewhere_are_bounded_by_the_same_scores(planner, declined, b
 
 @pytest.fixture(scope="module")
 def by_lime(model, declined):
-    return loans.planner(model, **FAST, surrogate="lime", family="any").plan(declined)
+    return loans.planner(model, **FAST | {"later_models": copa.LaterModels(family="any")}, surrogate="lime").plan(
+        declined
+    )
 
 
 def test_the_papers_stand_in_needs_no_refits_and_its_promise_is_said_to_be_conditional(model, by_lime):

@@ -13,7 +13,7 @@ from copa.uncertainty.score_retraining import stopped_early
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
 LIBRARIES = ("xgboost", "lightgbm")
-SETTINGS = {"n_models": 8, "n_starts": 4, "n_options": 2, "guarantee": 0.6, "n_jobs": 1}
+SETTINGS = {"later_models": copa.LaterModels(n_refits=8), "n_starts": 4, "n_options": 2, "guarantee": 0.6, "n_jobs": 1}
 N_TREES = 25
 
 
@@ -138,13 +138,15 @@ def test_a_model_fitted_to_bare_arrays_is_given_arrays(data, library):
 def test_refits_have_one_thread_each_and_seeds_of_their_own(data, library):
     model = boosting(library, n_jobs=2, random_state=3, subsample=0.7)
     model = over_codes(data.features, model).fit(data.features, data.favourable)
-    planner = copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"n_models": 3, "n_jobs": 2}))
+    planner = copa.RecoursePlanner(
+        model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3), "n_jobs": 2})
+    )
     fits = planner.fit(data.features, data.favourable).fitted_.retrained
     assert {fit.estimator[-1].n_jobs for fit in fits} == {1}
     assert len({fit.estimator[-1].random_state for fit in fits}) == len(fits)
     assert (model[-1].n_jobs, model[-1].random_state) == (2, 3)
     alone = (
-        copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"n_models": 3}))
+        copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3)}))
         .fit(data.features, data.favourable)
         .fitted_
     )
@@ -173,7 +175,9 @@ def test_refits_of_a_model_that_was_stopped_early_have_as_many_trees(data, libra
         )
         n_trees = model.best_iteration_
     assert 0 < n_trees < 200
-    planner = copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"n_models": 2}))
+    planner = copa.RecoursePlanner(
+        model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=2)})
+    )
     fits = planner.fit(table, data.favourable).fitted_.retrained
     assert {fit.estimator.n_estimators for fit in fits} == {n_trees}
 

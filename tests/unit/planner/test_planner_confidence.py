@@ -71,7 +71,7 @@ def versions(model):
 
 @pytest.fixture(scope="module")
 def widened(model, versions):
-    return loans.planner(model, history=versions[0], horizon=3)
+    return loans.planner(model, later_models=copa.LaterModels(history=versions[0], horizon=3))
 
 
 def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner):
@@ -86,14 +86,14 @@ def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner
 
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
 def test_the_confidence_is_the_normal_quantile_of_the_radius(model, confidence):
-    planner = loans.planner(model, confidence=confidence)
+    planner = loans.planner(model, later_models=copa.LaterModels(confidence=confidence))
     root = np.sqrt(planner.fitted_.reliability)
     assert planner.radius_ == pytest.approx(both_sides(confidence) * root, rel=1e-12)
 
 
 @pytest.mark.slow
 def test_the_radius_does_not_depend_on_how_many_refits_there_are(model):
-    few, many = (loans.planner(model, n_models=n).radius_ for n in (50, 1000))
+    few, many = (loans.planner(model, later_models=copa.LaterModels(n_refits=n)).radius_ for n in (50, 1000))
     assert abs(few - many) < 0.05 * many
 
 
@@ -153,7 +153,7 @@ def test_data_that_decline_nobody_say_nothing_of_a_choice(model):
 
 @pytest.fixture(scope="module")
 def expected(model):
-    return loans.planner(model, guarantee="expected:0.9")
+    return loans.planner(model, guarantee=0.9, later_models=copa.Expected())
 
 
 def test_an_expected_rate_is_planned_for(model, expected, declined):
@@ -174,7 +174,7 @@ def test_an_expected_rate_is_planned_for(model, expected, declined):
 def test_an_expected_rate_is_never_called_a_guarantee(expected, declined):
     batch = expected.plan(declined)
     request = batch.request
-    assert (request.aim, request.guarantee, request.level) == ("expected", 0.9, None)
+    assert (request.expected, request.guarantee, request.level) == (True, 0.9, None)
     pages = [batch[0].explain(), batch._repr_html_(), batch.to_json(), " ".join(batch.message)]
     for words in pages:
         assert "guarantee asked for" not in words.replace("No guarantee asked for", "")
@@ -185,7 +185,7 @@ def test_an_expected_rate_is_never_called_a_guarantee(expected, declined):
 
 
 def test_an_expected_rate_out_of_reach_is_said_as_such(model, declined):
-    batch = loans.planner(model, guarantee="expected:0.9999999").plan(declined.iloc[:8])
+    batch = loans.planner(model, guarantee=0.9999999, later_models=copa.Expected()).plan(declined.iloc[:8])
     fragile = [plan for plan in batch if plan.status == "fragile"]
     assert fragile
     for plan in fragile:
@@ -223,7 +223,7 @@ def test_past_versions_widen_the_set(planner, widened):
 
 
 def test_versions_that_hardly_moved_leave_it_to_the_confidence(model, planner):
-    still = loans.planner(model, history=[model, model], horizon=2)
+    still = loans.planner(model, later_models=copa.LaterModels(history=[model, model], horizon=2))
     assert still.radius_ == planner.radius_
     assert still.radius_source_.startswith(f"confidence, {planner.radius_:.3g} standard deviations of retraining")
 
@@ -241,32 +241,38 @@ def test_the_drift_is_that_of_the_scores(model, planner, versions, widened):
 
 
 def test_a_horizon_beyond_the_history_is_said(model, versions):
-    planner = loans.planner(model, history=versions[0], horizon=5)
+    planner = loans.planner(model, later_models=copa.LaterModels(history=versions[0], horizon=5))
     assert "nothing was seen over 4 or 5" in planner.radius_source_
 
 
 def test_a_longer_horizon_never_narrows_the_set(model, versions):
-    radii = [loans.planner(model, history=versions[0], horizon=h).radius_ for h in (1, 2, 3)]
+    radii = [
+        loans.planner(model, later_models=copa.LaterModels(history=versions[0], horizon=h)).radius_ for h in (1, 2, 3)
+    ]
     assert radii == sorted(radii)
 
 
 def test_older_data_are_older_models(model, versions, widened):
-    planner = loans.planner(model, history_data=versions[1], horizon=3)
+    planner = loans.planner(model, later_models=copa.LaterModels(history=versions[1], horizon=3))
     assert planner.radius_ == widened.radius_
     assert planner.radius_source_ == widened.radius_source_
 
 
 @pytest.mark.filterwarnings("ignore::copa.exceptions.WeakModelWarning")
 def test_a_history_counts_where_nobody_is_declined(model, versions):
-    planner = loans.planner(model, threshold=1e-6, history=versions[0], horizon=1)
+    planner = loans.planner(model, threshold=1e-6, later_models=copa.LaterModels(history=versions[0], horizon=1))
     assert "3 older versions show" in planner.radius_source_
 
 
 def test_moments_of_a_planner_make_the_same_set_again(model):
     first = loans.planner(model, threshold=0.6)
-    again = loans.planner(model, threshold=0.6, moments=first.moments_, radius=0.3)
+    again = loans.planner(
+        model, threshold=0.6, later_models=copa.MomentBall(first.moments_.mean, first.moments_.cov, 0.3)
+    )
     np.testing.assert_allclose(again.moments_.mean, first.moments_.mean, rtol=1e-12)
-    third = loans.planner(model, threshold=0.6, moments=again.moments_, radius=0.3)
+    third = loans.planner(
+        model, threshold=0.6, later_models=copa.MomentBall(again.moments_.mean, again.moments_.cov, 0.3)
+    )
     assert third.fitted_.ambiguity(3).same_as(again.fitted_.ambiguity(3))
     cut = parameters_of(model) - np.log(0.6 / 0.4) * (np.arange(9) == 0)
     np.testing.assert_allclose(first.moments_.mean, cut, rtol=1e-9)
@@ -274,7 +280,7 @@ def test_moments_of_a_planner_make_the_same_set_again(model):
 
 def test_moments_of_a_planner_by_the_rule_give_the_rule_again(model):
     first = loans.planner(model, threshold=0.6)
-    again = loans.planner(model, threshold=0.6, moments=first.moments_)
+    again = loans.planner(model, threshold=0.6, later_models=copa.MomentBall(first.moments_.mean, first.moments_.cov))
     assert again.fitted_.reliability == pytest.approx(first.fitted_.reliability, rel=1e-9)
     assert again.radius_ == pytest.approx(first.radius_, rel=1e-9)
 
@@ -282,7 +288,8 @@ def test_moments_of_a_planner_by_the_rule_give_the_rule_again(model):
 def test_a_file_gives_the_same_plans_and_words(model, widened, declined, tmp_path):
     widened.save(tmp_path / "planner.copa")
     loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)
-    assert (loaded.radius, loaded.confidence, loaded.horizon) == ("auto", 0.95, 3)
+    later = loaded.later_models
+    assert (later.ambiguity, later.confidence, later.horizon) == (None, 0.95, 3)
     assert loaded.fitted_.ambiguity(3).same_as(widened.fitted_.ambiguity(3))
     one, other = widened.plan(declined.iloc[:6]), loaded.plan(declined.iloc[:6])
     assert one.to_json() == other.to_json()
@@ -376,7 +383,9 @@ def test_what_stands_in_the_way_is_named(narrow):
             "the family 'unimodal': with family='gaussian'" in message
         )
     gaussian = copa.RecoursePlanner(
-        planner.model, schema=planner.schema, **{**loans.FAST, "guarantee": 0.95}, family="gaussian"
+        planner.model,
+        schema=planner.schema,
+        **{**loans.FAST, "guarantee": 0.95, "later_models": copa.LaterModels(family="gaussian")},
     ).fit(*_narrow_data())
     for plan in gaussian.plan(people):
         assert "the family" not in plan.message
@@ -425,7 +434,7 @@ class CountedPCA(PCA):
         (CountedPCA, [CountedPCA(n_components=4), LogisticRegression()]),
     ],
 )
-@pytest.mark.parametrize("settings", [{}, {"radius": 0.1}])
+@pytest.mark.parametrize("settings", [{}, {"later_models": copa.MomentBall(radius=0.1)}])
 def test_models_that_are_refitted_one_by_one_get_by_with_few_refits(counted, steps, settings):
     table, labels = table_of(480, 6, 1, 0.7)
     model = make_pipeline(*steps).fit(table, labels)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+import copa
 from copa.exceptions import InvalidInputError
 from unit.planner import loans
 
@@ -18,7 +19,9 @@ GUARANTEE = 0.6
 
 def _forest():
     model = loans.fitted_pipeline(RandomForestClassifier(15, min_samples_leaf=5, random_state=0))
-    return model, loans.planner(model, n_models=12, n_starts=6, n_options=3, guarantee=GUARANTEE)
+    return model, loans.planner(
+        model, later_models=copa.LaterModels(n_refits=12), n_starts=6, n_options=3, guarantee=GUARANTEE
+    )
 
 
 def _products():
@@ -26,7 +29,9 @@ def _products():
     classifier = LogisticRegression(C=0.1, max_iter=5000)
     model = make_pipeline(loans.encoder(), PolynomialFeatures(2, include_bias=False), classifier)
     model.fit(table, loans.outcomes(table))
-    return model, loans.planner(model, n_models=12, n_starts=6, n_options=3, guarantee=GUARANTEE)
+    return model, loans.planner(
+        model, later_models=copa.LaterModels(n_refits=12), n_starts=6, n_options=3, guarantee=GUARANTEE
+    )
 
 
 @pytest.fixture(scope="module", params=[_forest, _products], ids=["forest", "products"])
@@ -127,7 +132,9 @@ def test_options_that_may_not_move_stay(planner, declined, weak):
 
 def test_a_cap_on_changes_and_immutable_columns_hold_for_the_applicant(model, declined, weak):
     schema = replace(loans.SCHEMA, max_changes=2)
-    capped = loans.planner(model, schema=schema, n_models=12, n_starts=6, n_options=3, guarantee=GUARANTEE)
+    capped = loans.planner(
+        model, schema=schema, later_models=copa.LaterModels(n_refits=12), n_starts=6, n_options=3, guarantee=GUARANTEE
+    )
     fixed = capped.correct(weak, declined)
     assert (fixed.moved > 0.0).any()
     assert not any(schema.violations(declined.iloc[fixed.after.owner], fixed.after.options))
@@ -163,7 +170,9 @@ def test_an_own_row_under_a_cap_is_corrected_as_far_as_a_new_plan_goes(model, pl
 
 
 def test_plans_that_hold_as_asked_are_left_alone(model, declined):
-    lenient = loans.planner(model, n_models=12, n_starts=6, n_options=3, guarantee=0.5, guarantee_for="any")
+    lenient = loans.planner(
+        model, later_models=copa.LaterModels(n_refits=12), n_starts=6, n_options=3, guarantee=0.5, guarantee_for="any"
+    )
     batch = lenient.plan(declined)
     good = batch.select(np.flatnonzero((batch.any_lower >= 0.6) & (batch.status == "ok")))
     assert len(good) > 0

@@ -31,8 +31,11 @@ def corrected(slope, option, method, budget, most=40.0):
         model,
         schema=schema,
         guarantee=0.999,
-        radius=0.0,
-        moments=copa.WeightMoments([-7.0, slope, 1.0], 0.01 * np.eye(3)),
+        later_models=copa.MomentBall(
+            copa.WeightMoments([-7.0, slope, 1.0], 0.01 * np.eye(3)).mean,
+            copa.WeightMoments([-7.0, slope, 1.0], 0.01 * np.eye(3)).cov,
+            0.0,
+        ),
         n_options=1,
         n_jobs=1,
         progress=False,

@@ -28,8 +28,8 @@ def essence(plan):
 
 @pytest.fixture(scope="module", params=["each", "any", "paper"])
 def asking(request, model, planner):
-    settings = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
-    settings |= {"objective": "paper"} if request.param == "paper" else {"guarantee_for": request.param}
+    settings = loans.same_ball(planner)
+    settings |= {"objective": copa.PaperObjective()} if request.param == "paper" else {"guarantee_for": request.param}
     return loans.planner(model, **settings)
 
 
@@ -93,7 +93,13 @@ def rotated(**settings):
     labels = numbers @ rng.normal(size=N_COLUMNS) + rng.normal(size=500) > 0.0
     model = make_pipeline(StandardScaler(), PCA(), LogisticRegression()).fit(table[:300], labels[:300])
     columns = [copa.Feature(name, "numeric", lower=-9.0, upper=9.0, step=0.1) for name in table]
-    given = {"schema": copa.FeatureSchema(columns), "n_models": 40, "n_options": 3, "n_starts": 2, "random_state": 0}
+    given = {
+        "schema": copa.FeatureSchema(columns),
+        "later_models": copa.LaterModels(n_refits=40),
+        "n_options": 3,
+        "n_starts": 2,
+        "random_state": 0,
+    }
     planner = copa.RecoursePlanner(model, **given | {"guarantee": 0.7, "progress": False} | settings)
     others = table[300:]
     return planner.fit(table[:300], labels[:300]), others[~model.predict(others)][:70]

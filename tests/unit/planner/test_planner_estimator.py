@@ -57,7 +57,7 @@ def test_parameters_are_got_and_set(model):
 
 
 def test_nothing_is_checked_or_changed_at_construction(model):
-    settings = {"guarantee": "later", "schema": 3, "radius": [1]}
+    settings = {"guarantee": "later", "schema": 3, "later_models": copa.MomentBall(radius=[1])}
     planner = copa.RecoursePlanner(model, **settings)
     assert {name: planner.get_params(deep=False)[name] for name in settings} == settings
 
@@ -109,8 +109,8 @@ def test_a_loaded_planner_makes_the_same_plans(saved, model, planner, batch, dec
     "settings",
     [
         {"favourable": np.bool_(False), "threshold": np.float64(0.4), "cost": "l2"},
-        {"radius": 0.1, "time_limit": np.int64(100), "guarantee_for": "any"},
-        {"schema": None, "objective": "level", "diversity_weight": 1},
+        {"later_models": copa.MomentBall(radius=0.1), "time_limit": np.int64(100), "guarantee_for": "any"},
+        {"schema": None, "diversity_weight": 1},
         {"schema": loans.SCHEMA.replace({"grade": {"transitions": {1: [2, 3], 2: [3]}}})},
         {"schema": loans.SCHEMA.replace({"married": {"labels": {False: "single"}}, "grade": {"labels": {1: "one"}}})},
     ],
@@ -263,7 +263,7 @@ REFITTED = "the model was fitted again after the planner was.* call fit"
 @pytest.mark.parametrize("classifier", [LogisticRegression(), RandomForestClassifier(5, max_depth=3, random_state=0)])
 def test_a_model_that_was_fitted_again_in_place_is_refused(classifier, declined, tmp_path):
     model = loans.fitted_pipeline(clone(classifier))
-    planner = loans.planner(model, n_models=6)
+    planner = loans.planner(model, later_models=copa.LaterModels(n_refits=6))
     people = declined.iloc[:2]
     batch = planner.plan(people)
     assert planner.plan(people).to_json() == batch.to_json()

@@ -43,7 +43,7 @@ def case(request):
     model = make_pipeline(request.param(), LogisticRegression(C=0.3, max_iter=5000)).fit(table, loans.outcomes(table))
     people = loans.people(80, 7)
     declined = people[~model.predict(people)].iloc[:12]
-    planner = loans.planner(model, guarantee=0.7, n_models=40)
+    planner = loans.planner(model, guarantee=0.7, later_models=copa.LaterModels(n_refits=40))
     return model, planner, declined, planner.plan(declined)
 
 
@@ -77,7 +77,9 @@ def test_the_cheapest_option_is_near_that_of_a_fine_search():
     labels = (0.25 * (table["a"] - 3.0) * (table["b"] - 2.0) - 1.5 + rng.logistic(size=400)) > 0.0
     model = make_pipeline(StandardScaler(), PolynomialFeatures(2), LogisticRegression(max_iter=2000)).fit(table, labels)
     schema = copa.FeatureSchema([copa.Feature(name, "numeric", lower=0.0, upper=10.0, step=0.1) for name in ("a", "b")])
-    planner = copa.RecoursePlanner(model, schema=schema, n_options=1, guarantee=0.8, n_models=60, n_jobs=1)
+    planner = copa.RecoursePlanner(
+        model, schema=schema, n_options=1, guarantee=0.8, later_models=copa.LaterModels(n_refits=60), n_jobs=1
+    )
     planner.fit(table, labels)
     declined = table[~model.predict(table)].iloc[:10]
     batch = planner.plan(declined)

@@ -15,7 +15,9 @@ from unit.planner import loans
 
 @pytest.fixture(scope="module")
 def space():
-    return loans.planner(loans.fitted_pipeline(RandomForestClassifier(3, random_state=0)), n_models=2).fitted_
+    return loans.planner(
+        loans.fitted_pipeline(RandomForestClassifier(3, random_state=0)), later_models=copa.LaterModels(n_refits=2)
+    ).fitted_
 
 
 class Judge:
@@ -84,7 +86,13 @@ def test_options_of_black_boxes_leave_alone_what_does_not_count():
     table = pd.DataFrame(rng.normal(size=(400, 10)).round(1), columns=list("abcdefghij"))
     model = DecisionTreeClassifier(min_samples_leaf=10, random_state=0)
     model.fit(table, (table["a"] + table["b"] > 0.5).to_numpy())
-    settings = {"n_models": 8, "n_starts": 4, "guarantee": 0.7, "random_state": 0, "n_jobs": 1}
+    settings = {
+        "later_models": copa.LaterModels(n_refits=8),
+        "n_starts": 4,
+        "guarantee": 0.7,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     schema = copa.FeatureSchema.infer(table)
     planner = copa.RecoursePlanner(model, schema=schema, **settings).fit(table, table["a"] + table["b"] > 0.5)
     declined = table[~model.predict(table)].head(10)

@@ -381,7 +381,7 @@ def test_a_plan_of_which_any_option_holds_stays_as_it_is(model, planner, decline
 
 
 def test_a_document_with_certificates_is_audited_like_the_batch_it_was_written_from(model, declined):
-    planner = loans.planner(model, radius="auto", drift="auto", family="unimodal")
+    planner = loans.planner(model, later_models=copa.LaterModels(family="unimodal"))
     batch = planner.plan(declined.iloc[:5])
     written = batch.to_json(certificates=True)
     assert json.loads(written)["version"] == 2

@@ -28,8 +28,8 @@ def plans(model, planner, declined):
         "each": {"guarantee_for": "each"},
         "all": {"guarantee_for": "all"},
         "any": {"guarantee_for": "any"},
-        "paper": {"objective": "paper"},
-        "paper l2": {"objective": "paper", "cost": "l2", "margin": 0.5},
+        "paper": {"objective": copa.PaperObjective()},
+        "paper l2": {"objective": copa.PaperObjective(margin=0.5), "cost": "l2"},
     }
     made = {name: loans.planner(model, **ball, **settings) for name, settings in asked.items()}
     return {name: (one, one.plan(declined)) for name, one in made.items()}
@@ -145,9 +145,7 @@ def test_options_go_as_high_as_all_of_them_together_need(n_options):
         schema=FeatureSchema(columns, max_changes=1),
         guarantee=0.9,
         guarantee_for="all",
-        radius=0.0,
-        family="any",
-        moments=moments,
+        later_models=copa.MomentBall(moments.mean, moments.cov, 0.0),
         n_options=n_options,
         n_jobs=1,
         progress=False,

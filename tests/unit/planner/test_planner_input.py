@@ -28,7 +28,9 @@ LINE_SCHEMA = FeatureSchema(loans.SCHEMA.features[:3])
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"objective": "papper"}, ["objective", "'papper'", "'paper'"]),
+        ({"objective": "paper"}, ["objective", "'paper'", "PaperObjective"]),
+        ({"later_models": "auto"}, ["later_models", "'auto'"]),
+        ({"later_models": copa.MomentBall}, ["later_models", "MomentBall"]),
         ({"cost": "l3"}, ["cost", "'l3'", "'l1'", "'l2'"]),
         ({"guarantee_for": "eech"}, ["guarantee_for", "'eech'", "'each'"]),
         ({"guarantee": 0.0}, ["guarantee", "0.0"]),
@@ -36,20 +38,13 @@ LINE_SCHEMA = FeatureSchema(loans.SCHEMA.features[:3])
         ({"guarantee": 90}, ["guarantee", "90"]),
         ({"guarantee": "high"}, ["guarantee", "'high'"]),
         ({"guarantee": float("nan")}, ["guarantee", "nan"]),
-        ({"radius": "autos"}, ["radius", "'autos'", "'auto'"]),
-        ({"radius": -1.0}, ["radius", "-1.0"]),
-        ({"drift": "covv"}, ["drift", "'covv'", "'cov'"]),
         ({"n_options": 0}, ["n_options", "0"]),
         ({"n_options": 2.5}, ["n_options", "2.5"]),
         ({"n_options": True}, ["n_options", "True"]),
-        ({"n_models": 1}, ["n_models", "1"]),
         ({"n_starts": 0}, ["n_starts", "0"]),
         ({"time_limit": 0}, ["time_limit", "0"]),
-        ({"margin": -0.1}, ["margin", "-0.1"]),
-        ({"validity_weight": np.inf}, ["validity_weight", "inf"]),
         ({"diversity_weight": "much"}, ["diversity_weight", "'much'"]),
         ({"random_state": -1}, ["random_state", "-1"]),
-        ({"moments": 3.0}, ["moments", "float"]),
         ({"n_jobs": 0}, ["n_jobs", "0"]),
         ({"favourable": "good"}, ["favourable", "'good'", "True", "False"]),
         ({"threshold": 1.5}, ["threshold", "1.5"]),
@@ -68,7 +63,7 @@ def test_a_wrong_setting_is_named_with_what_is_allowed(model, settings, words):
     [
         ("guarantee", 2.0, ["guarantee", "2.0"]),
         ("guarantee_for", "everyone", ["guarantee_for", "'everyone'"]),
-        ("objective", "papper", ["objective", "'paper'"]),
+        ("objective", "paper", ["objective", "'paper'"]),
         ("n_options", 0, ["n_options", "0"]),
         ("time_limit", -1, ["time_limit", "-1"]),
     ],
@@ -78,6 +73,15 @@ def test_a_setting_that_is_changed_after_fitting_is_checked_too(model, declined,
     with pytest.raises(InvalidInputError) as caught:
         planner.plan(declined.iloc[:2])
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [({"margin": -0.1}, "margin.*-0.1"), ({"validity_weight": np.inf}, "validity_weight.*inf")],
+)
+def test_weights_of_the_papers_objective_are_checked(weights, words):
+    with pytest.raises(InvalidInputError, match=words):
+        copa.PaperObjective(**weights)
 
 
 def test_a_misspelt_column_is_answered_with_the_nearest_name(model, planner, declined):
@@ -158,7 +162,7 @@ def test_nothing_works_before_fit(model, declined, call):
 
 
 def test_absent_means_the_same_however_it_is_written(model, planner, declined):
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     plain = FeatureSchema([Feature("debt", "integer"), Feature("job", "categorical", values=loans.JOBS)])
     expected = loans.planner(model, schema=plain, **ball).plan(declined).to_json()
     for nothing in (None, []):
@@ -183,7 +187,12 @@ def test_a_schema_may_be_a_path_or_left_out(tmp_path, model, batch, declined):
 
 def test_labels_may_be_left_out_where_the_moments_are_given(model, planner, declined):
     given = copa.RecoursePlanner(
-        model, **{"schema": loans.SCHEMA, **loans.FAST}, moments=planner.moments_, radius=0.5, drift="cov"
+        model,
+        **{
+            "schema": loans.SCHEMA,
+            **loans.FAST,
+            "later_models": copa.MomentBall(planner.moments_.mean, planner.moments_.cov, 0.5, drift="cov"),
+        },
     ).fit(TRAINING)
     assert given.radius_source_ == "given"
     assert (given.plan(declined).status == "ok").any()

@@ -14,6 +14,7 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFea
 from sklearn.tree import DecisionTreeClassifier
 
 import copa
+from copa.planner.later_models import assume
 from copa.planner.strategies import option_intervals
 from unit.planner import loans
 
@@ -87,7 +88,9 @@ def test_options_keep_the_level_asked_for_or_their_own_if_that_is_lower(planner,
     assert broken(planner, sure, 20) == []
 
 
-@pytest.mark.parametrize("settings", [{"guarantee_for": "all"}, {"guarantee_for": "any"}, {"objective": "paper"}])
+@pytest.mark.parametrize(
+    "settings", [{"guarantee_for": "all"}, {"guarantee_for": "any"}, {"objective": copa.PaperObjective()}]
+)
 def test_options_stay_as_sure_as_they_are_where_nothing_was_asked_of_each(planner, declined, settings):
     other = asking(planner, **settings)
     batch = other.plan(declined.iloc[:6])
@@ -96,7 +99,7 @@ def test_options_stay_as_sure_as_they_are_where_nothing_was_asked_of_each(planne
 
 
 def test_an_expected_rate_is_kept_by_the_law_that_was_searched_by(planner, declined):
-    expecting = asking(planner, guarantee="expected:0.9")
+    expecting = asking(planner, guarantee=0.9, later_models=assume(planner.later_models, expected=True))
     batch = expecting.plan(declined.iloc[:6])
     law = expecting.fitted_.expecting().parameters
     which, rows = drawn_inside(batch, np.arange(len(batch.owner)), 20)
@@ -187,7 +190,9 @@ def test_models_that_are_not_linear_in_the_columns_have_no_intervals(declined):
     average = make_pipeline(loans.encoder(), CalibratedClassifierCV(LogisticRegression(), cv=3))
     curved = make_pipeline(loans.encoder(), PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=2000))
     for model in (average, curved, loans.fitted_pipeline(DecisionTreeClassifier(min_samples_leaf=10))):
-        planner = loans.planner(model.fit(table, loans.outcomes(table)), n_models=8, guarantee=0.5)
+        planner = loans.planner(
+            model.fit(table, loans.outcomes(table)), later_models=copa.LaterModels(n_refits=8), guarantee=0.5
+        )
         batch = planner.plan(declined.iloc[:4])
         assert len(batch.owner)
         assert np.isnan(batch.at_least).all()

@@ -59,7 +59,13 @@ def fitted_model(kind):
 
 
 def planner_for(kind, schema, **settings):
-    fast = {"guarantee": 0.7, "n_options": 2, "n_models": 8 if kind == "forest" else 50, "n_starts": 4, "n_jobs": 1}
+    fast = {
+        "guarantee": 0.7,
+        "n_options": 2,
+        "later_models": copa.LaterModels(n_refits=8 if kind == "forest" else 50),
+        "n_starts": 4,
+        "n_jobs": 1,
+    }
     return copa.RecoursePlanner(fitted_model(kind), schema=schema, **fast | settings).fit(*borrowers())
 
 
@@ -129,7 +135,9 @@ def test_whole_numbers_beyond_what_is_exact_are_refused_by_name():
     labels = (table["income"] - table["debt"] + rng.normal(0, 100, 200) > 0).to_numpy()
     schema = FeatureSchema([Feature("debt", "integer", step=5), Feature("income", "integer", upper=1000)])
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
-    planner = copa.RecoursePlanner(model, schema=schema, n_models=50, n_jobs=1).fit(table, labels)
+    planner = copa.RecoursePlanner(model, schema=schema, later_models=copa.LaterModels(n_refits=50), n_jobs=1).fit(
+        table, labels
+    )
     huge = pd.DataFrame({"debt": 10**17 + np.arange(60), "income": 0})
     batch = planner.plan(huge)
     assert set(batch.status) == {"error"}
@@ -149,7 +157,7 @@ def forbidden(*given):
 def test_what_a_broken_search_proposes_does_not_leave_and_the_message_says_so(
     planner, model, declined, monkeypatch, objective
 ):
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     schema = FeatureSchema(loans.SCHEMA.features)
     wrong = loans.planner(model, schema=schema, objective=objective, **ball)
     for module in (linear, weighted):
@@ -186,7 +194,9 @@ def test_rules_hold_exactly_where_columns_have_no_step():
         rules=["0.1*a + 0.7*b <= 0.6", "a <= 0.3*c + 0.6"],
     )
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
-    planner = copa.RecoursePlanner(model, schema=schema, n_models=50, n_jobs=1, n_options=3, guarantee=0.6)
+    planner = copa.RecoursePlanner(
+        model, schema=schema, later_models=copa.LaterModels(n_refits=50), n_jobs=1, n_options=3, guarantee=0.6
+    )
     people = table[~model.predict(table)]
     batch = planner.fit(table, labels).plan(people)
     assert refusals(schema, people.iloc[batch.owner], batch.options) == []

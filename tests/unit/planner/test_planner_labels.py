@@ -17,7 +17,7 @@ from unit.planner import loans
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(RNG.normal(size=(200, 2)).round(2), columns=["income", "savings"])
 GOOD = (TABLE["income"] + TABLE["savings"] + 0.3 * RNG.normal(size=200) > 0.5).to_numpy()
-FAST = {"n_models": 20, "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": False}
+FAST = {"later_models": copa.LaterModels(n_refits=20), "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": False}
 
 
 def planner_for(labels, **settings):

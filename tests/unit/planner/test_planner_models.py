@@ -16,7 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import copa
-from copa import WeightMoments
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 
@@ -34,8 +33,7 @@ def plan_and_judge(model, accepts, turned, *, people=PEOPLE, labels=None, **sett
     labels = loans.outcomes(TRAINING) if labels is None else labels
     planner = copa.RecoursePlanner(
         model,
-        **{"schema": loans.SCHEMA, **loans.FAST, "radius": 0.01, "family": "any", **settings},
-        moments=WeightMoments(raw_theta(model[-1]), cov),
+        **{"schema": loans.SCHEMA, **loans.FAST, **settings, "later_models": copa.MomentBall(turned, cov, 0.01)},
     ).fit(TRAINING, labels)
     np.testing.assert_allclose(planner.moments_.mean, turned, rtol=1e-12, atol=1e-12)
     batch = planner.plan(people)

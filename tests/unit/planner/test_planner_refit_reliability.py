@@ -5,6 +5,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+import copa
 from copa.exceptions import RetrainingError
 from copa.planner.strategies.refit_reliability import choose_rows, compare_halves, n_sides
 from copa.uncertainty.score_retraining import draw_thirds_in_halves
@@ -65,7 +66,7 @@ def test_models_that_learn_are_more_reliable_than_those_that_remember():
     """Outcomes that depend on nothing: a tree remembers them, and no other row keeps what it says."""
     table, rng = loans.people(300, 0), np.random.default_rng(3)
     by_chance = rng.random(300) < 0.5
-    settings = loans.FAST | {"n_models": 12, "schema": loans.SCHEMA}
+    settings = loans.FAST | {"later_models": copa.LaterModels(n_refits=12), "schema": loans.SCHEMA}
     tree = loans.pipeline(DecisionTreeClassifier(random_state=0)).fit(table, by_chance)
     forest = loans.fitted_pipeline(RandomForestClassifier(15, min_samples_leaf=5, random_state=0))
     remembered = loans.copa.RecoursePlanner(tree, **settings).fit(table, by_chance)

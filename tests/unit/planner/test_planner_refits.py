@@ -6,10 +6,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
+import copa
 from copa.models.base import unfitted
 from unit.planner import loans
 
-SETTINGS = {"n_models": 4, "n_starts": 4, "n_options": 2, "guarantee": 0.6}
+SETTINGS = {"later_models": copa.LaterModels(n_refits=4), "n_starts": 4, "n_options": 2, "guarantee": 0.6}
 
 
 def forest() -> RandomForestClassifier:

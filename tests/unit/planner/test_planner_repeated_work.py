@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+import copa
 from copa import FeatureSchema
 from copa.models import LinearModel
 from copa.models.black_box import BlackBox
@@ -45,7 +46,7 @@ def calls(monkeypatch):
 @pytest.fixture
 def same(planner):
     """What another planner for the same model need not estimate again."""
-    return {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    return loans.same_ball(planner)
 
 
 def test_a_block_is_encoded_once_and_so_are_its_options(planner, declined, calls):
@@ -96,7 +97,7 @@ def test_a_correction_reads_every_row_once_and_every_row_that_it_writes(planner,
 def test_a_black_box_is_asked_for_its_verdict_once_for_the_applicants_and_once_for_the_options(calls):
     model = loans.fitted_pipeline(RandomForestClassifier(20, min_samples_leaf=5, random_state=0))
     n_models = 4
-    forest = loans.planner(model, n_models=n_models, guarantee=0.5)
+    forest = loans.planner(model, later_models=copa.LaterModels(n_refits=n_models), guarantee=0.5)
     people = loans.people(60, 3)
     calls.clear()
     batch = forest.plan(people[~model.predict(people).astype(bool)].iloc[:4])

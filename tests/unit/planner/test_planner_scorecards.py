@@ -15,7 +15,7 @@ from copa.exceptions import InvalidInputError
 
 CUTS = (6, 12, 24)
 FAST = {
-    "n_models": 40,
+    "later_models": copa.LaterModels(n_refits=40),
     "plausibility": 0.0,
     "n_options": 2,
     "n_starts": 4,
@@ -190,7 +190,9 @@ def test_what_a_missing_value_does_beside_others_is_not_linear():
     encoder = make_pipeline(KNNImputer(), StandardScaler())
     pipeline = make_pipeline(encoder, LogisticRegression()).fit(table, LABELS)
     schema = copa.FeatureSchema([MONTHS.replace(missing="may_change"), INCOME.replace(immutable=False)])
-    planner = copa.RecoursePlanner(pipeline, schema=schema, **FAST | {"n_models": 8}).fit(table, LABELS)
+    planner = copa.RecoursePlanner(
+        pipeline, schema=schema, **FAST | {"later_models": copa.LaterModels(n_refits=8)}
+    ).fit(table, LABELS)
     assert planner.fitted_.kind == "feature map"
 
 
@@ -199,7 +201,9 @@ def test_a_forest_leaves_missing_values():
     pipeline = make_pipeline(SimpleImputer(add_indicator=True), RandomForestClassifier(20, random_state=0))
     pipeline.fit(table, LABELS)
     schema = copa.FeatureSchema([MONTHS.replace(missing="may_change"), INCOME])
-    planner = copa.RecoursePlanner(pipeline, schema=schema, guarantee=0.5, **FAST | {"n_models": 6}).fit(table, LABELS)
+    planner = copa.RecoursePlanner(
+        pipeline, schema=schema, guarantee=0.5, **FAST | {"later_models": copa.LaterModels(n_refits=6)}
+    ).fit(table, LABELS)
     declined = table[table["months"].isna() & ~pipeline.predict(table)].head(10)
     batch = planner.plan(declined)
     assert batch.options["months"].between(0, 60).any()
@@ -212,7 +216,9 @@ def test_a_scorecard_of_bins_alone_is_planned_for_and_saved(tmp_path):
     good = table["income"] / 800.0 + table["months"] / 15.0 + rng.logistic(size=300) > 5.5
     bins = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform", subsample=None)
     model = make_pipeline(bins, LogisticRegression()).fit(table, good)
-    planner = copa.RecoursePlanner(model, n_models=30, guarantee=0.6, n_options=2, progress=False).fit(table, good)
+    planner = copa.RecoursePlanner(
+        model, later_models=copa.LaterModels(n_refits=30), guarantee=0.6, n_options=2, progress=False
+    ).fit(table, good)
     declined = table[~model.predict(table)].head(3)
     batch = planner.plan(declined)
     assert len(batch.options)
@@ -227,7 +233,9 @@ def test_a_planner_with_special_codes_is_saved_and_loaded(tmp_path):
     good = (table["a"] / 10.0 + table["b"] + 0.3 * rng.logistic(size=200) > 5.0).to_numpy()
     table.loc[:14, "a"] = -9.0
     model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()).fit(table, good)
-    planner = copa.RecoursePlanner(model, n_models=30, guarantee=0.6, n_options=2, progress=False).fit(table, good)
+    planner = copa.RecoursePlanner(
+        model, later_models=copa.LaterModels(n_refits=30), guarantee=0.6, n_options=2, progress=False
+    ).fit(table, good)
     assert planner.schema_["a"].special == (-9.0,)
     declined = table[~model.predict(table)].head(12)
     planner.save(tmp_path / "codes.copa")

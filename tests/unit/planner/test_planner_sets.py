@@ -11,8 +11,9 @@ from unit.planner import loans
 
 @pytest.fixture(scope="module", params=[MomentBall, LocationSet])
 def made(request, planner, model):
-    known = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "guarantee": 0.8}
-    return loans.planner(model, ambiguity=request.param, family="unimodal", **known)
+    moments = planner.moments_
+    fixed = request.param(moments.mean, moments.cov, planner.radius_, planner.drift_, "unimodal")
+    return loans.planner(model, later_models=fixed, guarantee=0.8)
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,10 @@ SCHEMAS = {
 
 def test_what_is_in_the_way_is_said_in_the_words_of_the_schema(model, planner, declined):
     weak = declined[model.decision_function(declined) < -1.5].head(5)
-    settings = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_, "plausibility": 0.0}
+    settings = {
+        **loans.same_ball(planner),
+        "plausibility": 0.0,
+    }
     schema = SCHEMAS["immutables"].replace(debt={"weight": 9.0})  # so that it is the income that would have to change
     words = {income: f"{income:g} a month" for income in weak["income"]}
     spoken = schema.replace({"income": {"title": "net income", "labels": words}})
@@ -82,7 +85,10 @@ def test_what_is_in_the_way_is_said_in_the_words_of_the_schema(model, planner, d
 def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planner, declined, what):
     weak = declined[model.decision_function(declined) < -1.5]
     moments = planner.moments_
-    settings = {"moments": moments, "radius": planner.radius_, "drift": planner.drift_, "plausibility": 0.0}
+    settings = {
+        "later_models": copa.MomentBall(moments.mean, moments.cov, planner.radius_, drift=planner.drift_),
+        "plausibility": 0.0,
+    }
     schema = SCHEMAS[what]
     weak = weak[(weak["income"] < 36.0) & (weak["debt"] > 29) & (weak["debt"] - weak["income"] > -1)]
     batch = loans.planner(model, schema=schema, **settings).plan(weak)
@@ -97,7 +103,9 @@ def test_what_is_said_to_be_in_the_way_is_enough_when_it_gives_way(model, planne
 
 def test_the_relaxation_named_is_the_smallest_where_there_is_one_column(model, planner, declined):
     schema = FeatureSchema([loans.SCHEMA["income"].replace(upper=36.0)])  # columns without a word stay as they are
-    batch = loans.planner(model, schema=schema, moments=planner.moments_, radius=0.0).plan(declined)
+    batch = loans.planner(
+        model, schema=schema, later_models=copa.MomentBall(planner.moments_.mean, planner.moments_.cov, 0.0)
+    ).plan(declined)
     hopeless = np.flatnonzero(batch.status == "infeasible")[:5]
     assert len(hopeless) == 5
     for i in hopeless:
@@ -166,7 +174,7 @@ def test_a_row_that_only_the_pipeline_refuses_is_an_error(model, declined):
 
 
 def test_a_fragile_menu_is_delivered_with_the_highest_level_and_just_below_it_is_ok(model, planner, declined):
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     asking = loans.planner(model, guarantee=0.97, plausibility=0.0, **ball)
     batch = asking.plan(declined)
     fragile = np.flatnonzero(batch.status == "fragile")
@@ -183,7 +191,7 @@ def test_a_fragile_menu_is_delivered_with_the_highest_level_and_just_below_it_is
 
 
 def test_a_fragile_message_says_what_the_options_have_where_a_surer_row_was_found(model, planner, declined):
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     batch = loans.planner(model, guarantee=0.97, plausibility=0.0, **ball).plan(declined)
     said = 0
     for i in np.flatnonzero(batch.status == "fragile").tolist():
@@ -224,8 +232,9 @@ def test_an_impossible_applicant_with_many_columns_and_rules_comes_back_in_time(
     planner = copa.RecoursePlanner(
         model,
         schema=FeatureSchema(features, rules),
-        moments=WeightMoments(theta, 0.01 * np.eye(41)),
-        radius=0.1,
+        later_models=copa.MomentBall(
+            WeightMoments(theta, 0.01 * np.eye(41)).mean, WeightMoments(theta, 0.01 * np.eye(41)).cov, 0.1
+        ),
         time_limit=2.0,
         n_jobs=1,
     ).fit(table)
@@ -243,7 +252,7 @@ def test_who_stands_outside_more_ranges_than_may_change_keeps_what_cannot_be_cha
 ):
     ranges = loans.SCHEMA.replace({"income": {"lower": 60.0, "upper": 90.0}, "debt": {"upper": 10}})
     schema = FeatureSchema(ranges.features, max_changes=1)
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     tight = loans.planner(model, schema=schema, objective=objective, guarantee=0.5, **ball)
     batch = tight.plan(declined)
     outside = (declined["income"] < 60.0) & (declined["debt"] > 10)
@@ -265,7 +274,7 @@ STUCK = {
 def test_who_cannot_come_into_a_range_keeps_the_value(model, planner, declined, feature, own):
     schema = FeatureSchema([loans.SCHEMA["income"].replace(upper=300.0), feature])
     people = declined.iloc[:5].assign(**{feature.name: own})
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     free = loans.planner(model, schema=schema, guarantee=0.5, plausibility=0.0, **ball)
     batch = free.plan(people)
     assert len(batch.options) > 0
@@ -279,7 +288,7 @@ def test_who_cannot_come_into_a_range_and_has_no_other_way_is_infeasible_and_tol
 ):
     schema = FeatureSchema([feature])
     people = declined.iloc[:5].assign(**{feature.name: own})
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     batch = loans.planner(model, schema=schema, **ball).plan(people[~model.predict(people)])
     assert len(batch) > 0
     assert set(batch.status) == {"infeasible"}
@@ -292,7 +301,7 @@ def test_who_cannot_come_into_a_range_and_has_no_other_way_is_infeasible_and_tol
 def test_a_step_wider_than_the_range_leaves_a_person_where_they_are(model, planner, declined):
     schema = FeatureSchema([loans.SCHEMA["income"], Feature("debt", "integer", lower=31, upper=59, step=30)])
     people = declined.iloc[:10].assign(debt=40)
-    ball = {"moments": planner.moments_, "radius": planner.radius_, "drift": planner.drift_}
+    ball = loans.same_ball(planner)
     one = loans.planner(model, schema=schema, guarantee=0.5, **ball)
     batch = one.plan(people)
     assert broken_promises(Judge.of(one), people, batch) == []

@@ -106,7 +106,7 @@ def test_black_boxes_and_the_papers_objective_offer_none_either(kind, model):
     forest = fitted(RandomForestClassifier(10, max_depth=4, random_state=0)) if kind == "forest" else model
     people = loans.people(80, 7)
     people = people[~forest.predict(people)].iloc[:8]
-    how = {"objective": "paper"} if kind == "paper" else {}
+    how = {"objective": copa.PaperObjective()} if kind == "paper" else {}
     batch = planner_for(forest, **how).plan(people)
     assert len(batch.options)
     assert not jobs_offered(batch) & {"actor", "pilot"}

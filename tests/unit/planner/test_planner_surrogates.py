@@ -57,7 +57,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def planner(model):
-    return loans.planner(model, surrogate=Scattered, radius=0.5, n_options=3, guarantee=0.6)
+    return loans.planner(
+        model, surrogate=Scattered, later_models=copa.MomentBall(radius=0.5), n_options=3, guarantee=0.6
+    )
 
 
 def test_a_strategy_from_outside_the_package_plans_and_is_judged_and_bounded_like_the_others(planner, model):
@@ -160,14 +162,18 @@ class Lying(Refused):
 def test_no_row_leaves_that_the_model_refuses_whatever_a_strategy_says(model):
     people = loans.people(60, 5)
     declined = people[~model.predict(people).astype(bool)].iloc[:4]
-    batch = loans.planner(model, surrogate=Refused, radius=0.5, n_options=2, guarantee=0.6).plan(declined)
+    batch = loans.planner(
+        model, surrogate=Refused, later_models=copa.MomentBall(radius=0.5), n_options=2, guarantee=0.6
+    ).plan(declined)
     assert len(batch.options) == 0
     assert set(batch.status) == {"infeasible"}
     with pytest.raises(InvalidInputError, match="must be evaluated by the model in force"):
-        loans.planner(model, surrogate=Lying, radius=0.5, n_options=2, guarantee=0.6).plan(declined)
+        loans.planner(
+            model, surrogate=Lying, later_models=copa.MomentBall(radius=0.5), n_options=2, guarantee=0.6
+        ).plan(declined)
 
 
-@pytest.mark.parametrize("setting", [{"surrogate": BlackBoxStrategy}, {"ambiguity": AmbiguitySet}])
+@pytest.mark.parametrize("setting", [{"surrogate": BlackBoxStrategy}, {"later_models": AmbiguitySet}])
 def test_a_class_without_its_methods_is_refused_before_any_work(model, setting):
-    with pytest.raises(InvalidInputError, match=r"must be .*a complete subclass of"):
-        loans.planner(model, radius=0.5, **setting)
+    with pytest.raises(InvalidInputError, match=r"must be .*(a complete subclass of|a fixed set)"):
+        loans.planner(model, **{"later_models": copa.MomentBall(radius=0.5), **setting})

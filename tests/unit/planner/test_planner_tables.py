@@ -12,7 +12,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
 
-FAST = {"n_models": 40, "n_options": 2, "n_starts": 4, "n_jobs": 1, "progress": False, "guarantee": 0.7}
+FAST = {
+    "later_models": copa.LaterModels(n_refits=40),
+    "n_options": 2,
+    "n_starts": 4,
+    "n_jobs": 1,
+    "progress": False,
+    "guarantee": 0.7,
+}
 
 
 def people(n=240):
@@ -88,7 +95,9 @@ def test_a_pipeline_that_imputes_is_planned_for_with_all_rows():
     parts = make_column_transformer((levels, ["home"]), (numbers, ["income", "debt", "age"]))
     model = make_pipeline(parts, LogisticRegression()).fit(table, labels)
     schema = copa.FeatureSchema.infer(table, immutable=["home", "age"])
-    few = {"n_models": 8, "radius": 0.05, "family": "any"}  # refits of imputers are fitted one by one
+    few = {
+        "later_models": copa.LaterModels(ambiguity=copa.MomentBall(radius=0.05), n_refits=8)
+    }  # refits of imputers are fitted one by one
     planner = copa.RecoursePlanner(model, schema=schema, **FAST | few).fit(table, labels)
     assert planner.fitted_.n_rows == len(table)
     declined = table[~model.predict(table) & table[["age", "home"]].isna().any(axis=1)].head(8)

@@ -1,6 +1,7 @@
 """What one person asks for: a planner of its own, which shares what was learned and holds the wishes to the last."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.preprocessing import PolynomialFeatures
 import copa
 from copa import Wishes
 from copa._core.formats import Archive
+from copa.planner.later_models import assume
 from copa.planner.strategies.storage import FORMAT
 from unit.planner import loans
 
-GIVEN = {"radius": 0.6, "drift": "cov", "family": "any"}
+GIVEN = {"later_models": copa.MomentBall(radius=0.6, drift="cov")}
 
 
 def changed_columns(batch):
@@ -43,7 +45,7 @@ def test_a_fixed_column_gives_the_plans_of_a_schema_in_which_it_is_immutable(mod
 
 def test_a_fixed_column_of_a_black_box_too(declined):
     model = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
-    few = {"n_models": 4, "n_starts": 2}
+    few = {"later_models": copa.LaterModels(n_refits=4), "n_starts": 2}
     planner = loans.planner(model, **few)
     fixed = loans.SCHEMA.replace(debt={"immutable": True})
     people = declined[~model.predict(declined)].iloc[:6]
@@ -58,7 +60,9 @@ def test_a_fixed_column_of_a_black_box_too(declined):
 def test_a_fixed_column_of_a_feature_map_too(declined):
     model = make_pipeline(loans.encoder(), PolynomialFeatures(2, include_bias=False), LogisticRegression(max_iter=500))
     table = loans.people(300, 0)
-    planner = loans.planner(model.fit(table, loans.outcomes(table)), **GIVEN, n_models=20)
+    planner = loans.planner(
+        model.fit(table, loans.outcomes(table)), **GIVEN | {"later_models": copa.LaterModels(n_refits=20)}
+    )
     people = declined[~model.predict(declined)].iloc[:4]
     made = planner.with_wishes(Wishes(fixed=["income"])).plan(people)
     assert len(made.options) > 0
@@ -91,8 +95,8 @@ def test_level_and_number_of_options_are_those_asked_for(planner, declined):
     wishes = Wishes(guarantee=0.6, guarantee_for="any", n_options=1)
     made = planner.with_wishes(wishes).plan(declined)
     assert (made.request.guarantee, made.request.guarantee_for, made.request.n_options) == (0.6, "any", 1)
-    expected = planner.with_wishes(Wishes(guarantee="expected:0.7")).plan(declined.iloc[:2])
-    assert expected.request.aim == "expected"
+    expecting = copy(planner).set_params(later_models=assume(planner.later_models, expected=True))
+    assert expecting.with_wishes(wishes).plan(declined.iloc[:2]).request.expected
 
 
 def test_the_shared_planner_stays_as_it_is(planner, declined, batch):
@@ -212,8 +216,8 @@ def older(model):
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 6])
 def test_another_horizon_is_that_of_another_fit(model, older, declined, horizon, tmp_path):
-    planner = loans.planner(model, history=older, horizon=1)
-    stated = loans.planner(model, history=older, horizon=horizon)
+    planner = loans.planner(model, later_models=copa.LaterModels(history=older, horizon=1))
+    stated = loans.planner(model, later_models=copa.LaterModels(history=older, horizon=horizon))
     asking = planner.with_wishes(Wishes(horizon=horizon))
     assert (asking.radius_, asking.radius_source_) == (stated.radius_, stated.radius_source_)
     same_plans(asking.plan(declined.iloc[:5]), stated.plan(declined.iloc[:5]))
@@ -226,8 +230,10 @@ def test_another_horizon_of_a_black_box_too():
     table = loans.people(300, 0)
     forest = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
     older = [clone(forest).fit(table, loans.outcomes(table, seed=10 + year)) for year in range(3)]
-    few = {"history": older, "n_models": 6}
-    planner, stated = (loans.planner(forest, **few, horizon=horizon) for horizon in (1, 3))
+    few = {"later_models": copa.LaterModels(history=older, n_refits=6)}
+    planner, stated = (
+        loans.planner(forest, **few | {"later_models": copa.LaterModels(horizon=horizon)}) for horizon in (1, 3)
+    )
     asking = planner.with_wishes(Wishes(horizon=3))
     assert planner.radius_source_ != stated.radius_source_
     assert (asking.radius_, asking.radius_source_) == (stated.radius_, stated.radius_source_)
@@ -236,13 +242,13 @@ def test_another_horizon_of_a_black_box_too():
 
 def test_without_a_history_all_horizons_are_alike(planner, declined, batch):
     asking = planner.with_wishes(Wishes(horizon=9))
-    assert (asking.horizon, asking.radius_source_) == (9, planner.radius_source_)
+    assert (asking.later_models.horizon, asking.radius_source_) == (9, planner.radius_source_)
     same_plans(asking.plan(declined), batch)
 
 
 def test_a_loaded_planner_knows_that_it_had_a_history_whatever_its_words_say(model, older, tmp_path):
     path = tmp_path / "dated.copa"
-    loans.planner(model, history=older, horizon=2).save(path)
+    loans.planner(model, later_models=copa.LaterModels(history=older, horizon=2)).save(path)
     archive = FORMAT.read(path.read_bytes(), path)
     other_words = archive.content | {"radius_source": "measured"}
     path.write_bytes(FORMAT.pack(Archive(other_words, archive.arrays, archive.members)))

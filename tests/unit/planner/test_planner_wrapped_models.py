@@ -24,7 +24,7 @@ TABLE = pd.DataFrame(
     }
 )
 GOOD = (TABLE["income"] / 10 - TABLE["debt"] + (TABLE["home"] == "a") + RNG.normal(size=300) > 4.3).to_numpy()
-FAST = {"n_models": 40, "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": False}
+FAST = {"later_models": copa.LaterModels(n_refits=40), "n_options": 1, "n_starts": 2, "n_jobs": 1, "progress": False}
 
 
 def encoded(classifier):
@@ -96,7 +96,7 @@ def test_a_calibration_of_one_pipeline_is_read_as_the_pipeline_that_ends_in_it()
 def test_a_calibration_of_several_pipelines_says_that_it_is_a_black_box():
     model = CalibratedClassifierCV(encoded(LogisticRegression()), cv=2).fit(TABLE, GOOD)
     with pytest.warns(BlackBoxWarning, match="averages 2 pipelines, .* black box: .* With ensemble=False"):
-        planner = copa.RecoursePlanner(model, **FAST | {"n_models": 4}).fit(TABLE, GOOD)
+        planner = copa.RecoursePlanner(model, **FAST | {"later_models": copa.LaterModels(n_refits=4)}).fit(TABLE, GOOD)
     assert planner.fitted_.kind == "boundary"
     inside = encoded(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(TABLE, GOOD)
     assert is_linear(inside)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+import copa
 from copa.plans.wording import UNUSUAL
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
@@ -85,7 +86,7 @@ def black_box():
     """Plans for a forest, with the rates of its held-out refits."""
     model = loans.fitted_pipeline(RandomForestClassifier(9, min_samples_leaf=5, random_state=0))
     table = loans.people(80, 7)
-    planner = loans.planner(model, n_models=12, n_starts=6, guarantee=0.6)
+    planner = loans.planner(model, later_models=copa.LaterModels(n_refits=12), n_starts=6, guarantee=0.6)
     return planner.plan(table[~model.predict(table)].iloc[:5])
 
 

@@ -87,7 +87,7 @@ def test_a_plan_says_what_holds_in_its_ranges(batch):
         ([0.6, 0.5, 0.4, 0.6, 0.6, 0.6], {}, "keeps a guarantee of at least 0.6, or its own if lower"),
         ([0.5, 0.5, 0.4, 0.6, 0.6, 0.6], {}, "keeps the guarantee that it has by itself"),
         ([0.6] * 6, {"guarantee_for": "all"}, "keeps the guarantee that it has by itself"),
-        ([0.6] * 6, {"aim": "expected"}, "keeps an expected rate of at least 0.6"),
+        ([0.6] * 6, {"expected": True}, "keeps an expected rate of at least 0.6"),
     ],
 )
 def test_the_level_that_is_kept_is_said(levels, changes, words):

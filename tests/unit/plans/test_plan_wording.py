@@ -219,7 +219,7 @@ def test_an_assumed_covariance_is_called_one():
 
 
 def test_what_nobody_asked_for_is_not_called_asked_for():
-    paper, expected = (german_batch(**asked).request for asked in ({"objective": "paper"}, {"aim": "expected"}))
+    paper, expected = (german_batch(**asked).request for asked in ({"objective": "paper"}, {"expected": True}))
     said = [*MEANINGS.values(), *WITH_OPTIONS.values(), *STATUS_SIGNS.values(), *VERDICTS.values()]
     assert not [words for words in said if "guarantee asked for" in as_asked(words, paper)]
     assert not [words for words in said if "guarantee asked for" in as_asked(words, expected)]

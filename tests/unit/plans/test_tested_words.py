@@ -10,7 +10,14 @@ from copa.plans.wording import assumption
 from copa.report.validators import assumption_sentences
 
 TESTED, UNTESTED = "Tested for logistic regressions", "of this kind of request was not tested"
-SETTINGS = {"guarantee": 0.9, "n_options": 2, "n_models": 40, "n_starts": 2, "n_jobs": 1, "progress": False}
+SETTINGS = {
+    "guarantee": 0.9,
+    "n_options": 2,
+    "later_models": copa.LaterModels(n_refits=40),
+    "n_starts": 2,
+    "n_jobs": 1,
+    "progress": False,
+}
 
 
 def table(n=600, seed=0):
@@ -68,8 +75,12 @@ def test_another_request_is_told_that_it_was_not_tested(planner, data, wishes):
         (LogisticRegression(), 250, {}),
         (LogisticRegression(), 600, {"cost": "l2"}),
         (LogisticRegression(), 600, {"threshold": 0.6}),
-        (LogisticRegression(), 600, {"family": "gaussian"}),
-        (LogisticRegression(), 600, {"history_data": [table(600, 5), table(600, 6), table(600, 7)]}),
+        (LogisticRegression(), 600, {"later_models": copa.LaterModels(family="gaussian")}),
+        (
+            LogisticRegression(),
+            600,
+            {"later_models": copa.LaterModels(history=[table(600, 5), table(600, 6), table(600, 7)])},
+        ),
     ],
     ids=["another model", "too few rows", "another cost", "a threshold", "another family", "a history"],
 )

@@ -342,7 +342,9 @@ def test_rows_of_any_dtype_come_back_to_the_last_bit(small):
     y = X["income"] + X["small"] + 0.3 * rng.normal(size=200) > 0
     encode = make_column_transformer((OneHotEncoder(), ["job", "status"]), remainder="passthrough")
     model = make_pipeline(encode, LogisticRegression()).fit(X, y)
-    planner = copa.RecoursePlanner(model, n_models=20, n_options=2, guarantee=0.7, progress=False, n_starts=4).fit(X, y)
+    planner = copa.RecoursePlanner(
+        model, later_models=copa.LaterModels(n_refits=20), n_options=2, guarantee=0.7, progress=False, n_starts=4
+    ).fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(4))
     ids = small.record(batch, **TERMS)
     facts, rows = split_facts(small.promises(as_of=IN_TIME))

@@ -29,7 +29,12 @@ def firms():
 
 def firms_planner(model, **settings):
     return copa.RecoursePlanner(
-        model, n_options=2, n_models=50, n_starts=4, random_state=0, progress=False, **settings
+        model,
+        n_options=2,
+        n_starts=4,
+        random_state=0,
+        progress=False,
+        **settings | {"later_models": copa.LaterModels(n_refits=50)},
     ).fit(*firms())
 
 

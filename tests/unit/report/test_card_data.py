@@ -64,7 +64,7 @@ def require_same(batch):
 def test_the_data_say_of_every_plan_what_the_notebook_says(german):
     require_same(german)
     require_same(replace(german, upper=np.full(7, 0.87651), plausibility=np.linspace(0.0, 0.2, 6)))
-    require_same(german_batch(guarantee_for="all", aim="expected"))
+    require_same(german_batch(guarantee_for="all", expected=True))
     require_same(german[:0])
 
 

@@ -221,10 +221,12 @@ def test_a_planner_of_scores_with_other_refits_is_refused():
     from sklearn.ensemble import RandomForestClassifier
 
     forest = loans.fitted_pipeline(RandomForestClassifier(5, min_samples_leaf=5, random_state=0))
-    settings = {"n_models": 2, "n_options": 2, "guarantee": 0.5}
+    settings = {"later_models": copa.LaterModels(n_refits=2), "n_options": 2, "guarantee": 0.5}
     planner = loans.planner(forest, **settings)
     people = loans.people(60, 5)
     batch = planner.plan(people[~planner.model.predict(people)].iloc[:1])
     ReportBuilder(planner=planner.set_params(n_options=3)).add(batch)  # the number of options is not that of the set
     with pytest.raises(copa.InvalidInputError, match="not the one that made these plans"):
-        ReportBuilder(planner=loans.planner(forest, **settings | {"n_models": 4})).add(batch)
+        ReportBuilder(planner=loans.planner(forest, **settings | {"later_models": copa.LaterModels(n_refits=4)})).add(
+            batch
+        )

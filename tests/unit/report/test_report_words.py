@@ -81,7 +81,7 @@ def test_the_condition_says_whether_parameters_or_scores_are_meant():
             "60 of 100 later models that are trained like this one accept at least one",
         ),
         ({"guarantee_for": "all"}, "trained like this one accept all options together. This is proven"),
-        ({"aim": "expected"}, "Asked for is an expected rate of 0.6 for each option, not a guarantee."),
+        ({"expected": True}, "Asked for is an expected rate of 0.6 for each option, not a guarantee."),
         ({"objective": "paper"}, "No guarantee was asked for"),
         ({"subject": "surrogate"}, "of the model itself nothing is proven"),
         ({"subject": "assumed"}, "was assumed for it, not estimated"),
@@ -97,7 +97,7 @@ def test_the_first_sentences_say_what_was_asked_of_whom_and_what_is_proven(germa
     ("changes", "count", "words"),
     [
         ({}, "2", "have a menu at the guarantee asked for"),
-        ({"aim": "expected"}, "2", "have a menu at the expected rate asked for"),
+        ({"expected": True}, "2", "have a menu at the expected rate asked for"),
         ({"objective": "paper"}, "3", "have a menu"),
     ],
 )

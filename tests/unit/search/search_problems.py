@@ -81,13 +81,14 @@ class Searcher:
         planner = copa.RecoursePlanner(
             problem.pipeline,
             schema=problem.schema,
-            moments=problem.moments,
-            radius=problem.radius,
-            family="any",
-            drift=problem.drift,
             n_jobs=1,
             progress=False,
-            **settings,
+            **settings
+            | {
+                "later_models": copa.MomentBall(
+                    problem.moments.mean, problem.moments.cov, problem.radius, drift=problem.drift
+                )
+            },
         )
         self.fitted = planner.fit(problem.table).fitted_
         self.space, self.floor = self.fitted.space, self.fitted.floor

@@ -75,7 +75,11 @@ def test_a_cost_of_ones_own_is_planned_with():
     changed = {}
     for cost in ("l1", SecondColumnIsFree()):
         planner = copa.RecoursePlanner(
-            problem.pipeline, schema=problem.schema, moments=problem.moments, radius=0.0, cost=cost, n_options=1
+            problem.pipeline,
+            schema=problem.schema,
+            later_models=copa.MomentBall(problem.moments.mean, problem.moments.cov, 0.0),
+            cost=cost,
+            n_options=1,
         )
         batch = planner.set_params(progress=False).fit(problem.table).plan(problem.applicants)
         assert list(batch.status) == ["ok"]
@@ -97,7 +101,12 @@ class ChangedPrices(Cost):
 
 def planned_with(cost, **settings):
     problem = two_columns()
-    known = {"schema": problem.schema, "moments": problem.moments, "radius": 0.0, "n_options": 1, "progress": False}
+    known = {
+        "schema": problem.schema,
+        "later_models": copa.MomentBall(problem.moments.mean, problem.moments.cov, 0.0),
+        "n_options": 1,
+        "progress": False,
+    }
     return copa.RecoursePlanner(problem.pipeline, cost=cost, **known, **settings).fit(problem.table)
 
 
@@ -125,9 +134,9 @@ def test_whole_prices_are_planned_with():
 
 
 def test_the_papers_objective_has_costs_of_its_own_only():
-    with pytest.raises(InvalidInputError, match=r"objective='paper' takes the cost 'l1' or 'l2', got .*SecondCol"):
-        planned_with(SecondColumnIsFree(), objective="paper")
-    planned_with(L2(), objective="paper")
+    with pytest.raises(InvalidInputError, match=r"PaperObjective takes the cost 'l1' or 'l2', got .*SecondCol"):
+        planned_with(SecondColumnIsFree(), objective=copa.PaperObjective())
+    planned_with(L2(), objective=copa.PaperObjective())
 
 
 @pytest.mark.parametrize("cost", [L1(), L2()])

@@ -51,7 +51,7 @@ def test_the_answer_is_the_planners_own_plan(bank, client, declined, people):
         {"max_change": {"income": 0.2, "debt": {"down": 10}}},
         {"weights": {"debt": 0.1}},
         {"guarantee": 0.6, "guarantee_for": "any", "n_options": 1},
-        {"guarantee": "expected:0.7"},
+        {"guarantee": 0.7, "later_models": copa.Expected()},
         {"horizon": 2},
     ],
 )
@@ -187,7 +187,7 @@ def test_black_boxes_are_served_too(people, tmp_path):
     from sklearn.ensemble import RandomForestClassifier
 
     forest = loans.fitted_pipeline(RandomForestClassifier(8, min_samples_leaf=5, random_state=0))
-    planner = loans.planner(forest, n_models=4, n_starts=2)
+    planner = loans.planner(forest, later_models=copa.LaterModels(n_refits=4), n_starts=2)
     with banks.client_of(banks.write_bundle(tmp_path / "f.bundle", planner)) as client:
         answer = plan(client, people[:2], fixed=["job"])
         given = [{"applicant": people[0], "options": people[1:2]}]

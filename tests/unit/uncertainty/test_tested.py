@@ -6,6 +6,7 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
+import copa
 from benchmarks.guarantees import promised, summary, tables
 from benchmarks.guarantees.fits import design, fit_sample
 from benchmarks.guarantees.populations import generator, heavy_tails, plain
@@ -17,7 +18,11 @@ from copa.uncertainty import tested
 def case():
     """A training set of the plain population, with a planner of few refits and few judges."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(promised, "PLANNING", promised.PLANNING | {"n_models": 64, "n_options": 2, "n_starts": 1})
+        patch.setattr(
+            promised,
+            "PLANNING",
+            promised.PLANNING | {"later_models": copa.LaterModels(n_refits=64), "n_options": 2, "n_starts": 1},
+        )
         patch.setattr(promised, "N_APPLICANTS", 3)
         population = plain()
         return promised.prepare(population, 400, 0, "test", promised.judges(population, 400, "test", 10))
@@ -60,7 +65,7 @@ def test_judges_are_the_pipelines_that_they_stand_for(make):
 def test_state_of_each_confidence_is_the_one_that_fitting_with_it_gives(case):
     fitted = case.planner.fitted_
     unshrunk = replace(fitted.parameters, mean=fitted.moments(1).mean)
-    again = shrunk(unshrunk, fitted.reliability, case.planner.confidence)
+    again = shrunk(unshrunk, fitted.reliability, case.planner.later_models.confidence)
     np.testing.assert_allclose(again.mean, fitted.parameters.mean, rtol=1e-12)
     assert again.radius == pytest.approx(fitted.parameters.radius)
 

@@ -75,7 +75,8 @@ class Strategy(ABC):
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame(rng.normal(size=(100, 2)).round(2), columns=["income", "savings"])
     >>> y = X["income"] + X["savings"] > 0
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), n_models=20).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=20)
+    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later).fit(X, y)
     >>> strategy = planner.fitted_
     >>> isinstance(strategy, copa.planner.Strategy), strategy.kind, strategy.subject
     (True, 'linear', 'parameters')
@@ -324,17 +325,13 @@ class Strategy(ABC):
 
     @classmethod
     @abstractmethod
-    def unpack(
-        cls, archive: "Archive", schema: FeatureSchema, model: Any, path: "str | Path"
-    ) -> tuple[Self, dict[str, Any]]:
-        """Read what `pack` returned, for the model that it was fitted with.
+    def unpack(cls, archive: "Archive", schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
+        """Read what `pack` returned, for the model that it was fitted with."""
 
-        Returns
-        -------
-        strategy : Strategy
-        settings : dict
-            Settings of the planner that follow from it.
-        """
+    @property
+    def fixed_set(self) -> AmbiguitySet | None:
+        """The fixed set that it was fitted with; None where the set was learned."""
+        return None
 
     @property
     def basis(self) -> PlanBasis:

@@ -105,8 +105,12 @@ class BlackBoxStrategy(Strategy):
     @classmethod
     def fit(cls, model: BlackBox, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings) -> Self:
         """Check the model on rows such as it will be queried about, and learn what the surrogate needs."""
-        if settings.moments is not None:
-            raise InvalidInputError("moments are those of a linear model's parameters, and this model is not linear")
+        given = settings.later_models.ambiguity
+        if given is not None and given.has_moments:
+            raise InvalidInputError(
+                "later_models: moments are those of a linear model's parameters, and this model is not linear; leave "
+                "mean, cov and drift of the set out"
+            )
         space = local_space(schema, settings.cost, medians(schema, X))
         require_readable([model], space, X)
         model = replace(model.sharpened(X), typical=typical_rows(X[list(model.columns)]))
@@ -115,8 +119,8 @@ class BlackBoxStrategy(Strategy):
             model=model,
             space=space,
             seed=settings.seed,
-            ambiguity_class=settings.ambiguity or MomentBall,
-            family=settings.family,
+            ambiguity_class=MomentBall if given is None else type(given),
+            family=settings.later_models.family if given is None else given.family,
             n_rows=len(X),
             **learned,
         )
@@ -131,9 +135,10 @@ class BlackBoxStrategy(Strategy):
         settings: FitSettings,
     ) -> dict[str, Any]:
         """The fields of the strategy besides model, space and seed: radius and radius_source, and those of its own."""
-        if isinstance(settings.radius, str):
-            raise InvalidInputError(f"{cls.__name__} needs a number for radius")
-        return {"radius": float(settings.radius), "radius_source": "given"}
+        given = settings.later_models.ambiguity
+        if given is None:
+            raise InvalidInputError(f"{cls.__name__} needs a fixed set: later_models=MomentBall(radius=...)")
+        return {"radius": given.radius, "radius_source": "given"}
 
     def with_fields(self, changes: Mapping[str, Mapping[str, Any]]) -> Self:
         """The same state for another schema: columns that became immutable are none of the space any more."""
@@ -193,9 +198,7 @@ class BlackBoxStrategy(Strategy):
         return None, {}
 
     @classmethod
-    def unpack(
-        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
-    ) -> tuple[Self, dict[str, Any]]:
+    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
         """Read what `pack` returned; an error for another model than its own."""
         require_parts(archive, PARTS, ARRAYS, path)
         content, settings = archive.content, archive.content["settings"]
@@ -205,8 +208,12 @@ class BlackBoxStrategy(Strategy):
         )
         box = replace(box, sharpest=float(content["sharpest"]))
         state["model"] = replace(box, typical=_require_same(box, archive, path))
-        strategy = cls(**state, **cls.unpack_learned(archive, state["model"], path))
-        return strategy, {"radius": strategy.radius, "family": strategy.family}
+        return cls(**state, **cls.unpack_learned(archive, state["model"], path))
+
+    @property
+    def fixed_set(self) -> AmbiguitySet | None:
+        """The set, without moments."""
+        return self.ambiguity_class(radius=self.radius, family=self.family)
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:  # noqa: ARG003 - for subclasses with refits

@@ -30,7 +30,6 @@ from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
 from copa.plans.records import ExpectedRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
-from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.problem import ActionSpace
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -95,13 +94,13 @@ class Boundary(BlackBoxStrategy):
         cls, model: BlackBox, space: ActionSpace, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> dict[str, Any]:
         """Retrain the model."""
-        for name, given in (("radius", not settings.by_rule), ("ambiguity", settings.ambiguity is not None)):
-            if given:
-                raise InvalidInputError(
-                    f"{name} is for linear models and surrogates that assume a spread: the guarantees of a black box "
-                    f"rest on its held-out refits. Leave {name} out, or use surrogate='lime'"
-                )
-        n_models = N_MODELS if settings.n_models is None else settings.n_models
+        if settings.later_models.ambiguity is not None:
+            raise InvalidInputError(
+                "a fixed set is for linear models and surrogates that assume a spread: the guarantees of a black box "
+                "rest on its held-out refits. Leave it out of later_models, or use surrogate='lime'"
+            )
+        n_refits = settings.later_models.n_refits
+        n_models = N_MODELS if n_refits is None else n_refits
         require_clonable(model)
         if y is None:
             raise InvalidInputError("y is needed to retrain the model: guarantees rest on how its answers vary")
@@ -231,7 +230,7 @@ class Boundary(BlackBoxStrategy):
             return found
         ambiguity, n = self._certifying(self.radius), len(self.held_out)
         if request.guarantee > n / (n + 1.0):
-            why = f"{n} held-out refits support at most {rounded_down(n / (n + 1.0))}; raise n_models"
+            why = f"{n} held-out refits support at most {rounded_down(n / (n + 1.0))}; raise n_refits"
         elif request.guarantee > ambiguity.highest:
             why = (
                 f"too few data for this level: models on other rows keep only {self.reliability:.2f} of the scores of "
@@ -253,13 +252,10 @@ class Boundary(BlackBoxStrategy):
         """The numbers of retrained and held-out refits, and the refits."""
         return [len(self.retrained), len(self.held_out)], pack_refits([*self.retrained, *self.held_out], rows)
 
-    @classmethod
-    def unpack(
-        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
-    ) -> tuple[Self, dict[str, Any]]:
-        """Read what `pack` returned; the radius is "auto" again."""
-        strategy, settings = super().unpack(archive, schema, model, path)
-        return strategy, settings | {"radius": "auto"}
+    @property
+    def fixed_set(self) -> AmbiguitySet | None:
+        """None: guarantees rest on the held-out refits."""
+        return None
 
     @classmethod
     def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:

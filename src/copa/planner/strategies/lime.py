@@ -6,12 +6,11 @@ true.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa._core.formats import Archive
 from copa._core.threads import for_each_chunk
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, fit_locally
@@ -23,17 +22,15 @@ from copa.planner.strategies.exploration import level_of_each, search_one
 from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
-from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
 from copa.search.problem import ActionSpace
 from copa.search.regions import read_regions
 from copa.search.run import Goals
+from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.score_retraining import standard_points
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 VARIANCE = 0.05  # of every parameter of the surrogate, as in the paper
@@ -59,10 +56,9 @@ class Lime(BlackBoxStrategy):
         settings: FitSettings,
     ) -> dict[str, Any]:
         """The radius. The paper's counts lengths of the option, which are sqrt(VARIANCE) standard deviations."""
-        radius, source = settings.radius, "given"
-        if isinstance(radius, str):
-            radius, source = RADIUS, "the paper's"
-        return {"radius": float(radius) / float(np.sqrt(VARIANCE)), "radius_source": source}
+        given = settings.later_models.ambiguity
+        radius, source = (RADIUS, "the paper's") if given is None else (given.radius, "given")
+        return {"radius": radius / float(np.sqrt(VARIANCE)), "radius_source": source}
 
     def points(
         self,
@@ -105,13 +101,10 @@ class Lime(BlackBoxStrategy):
             "surrogate='lime' has a surrogate for each applicant it plans for, none to judge other plans by"
         )
 
-    @classmethod
-    def unpack(
-        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
-    ) -> tuple[Self, dict[str, Any]]:
-        """Read what `pack` returned."""
-        strategy, settings = super().unpack(archive, schema, model, path)
-        return strategy, settings | {"radius": strategy.radius * float(np.sqrt(VARIANCE))}
+    @property
+    def fixed_set(self) -> AmbiguitySet | None:
+        """The set, whose radius is that of the paper."""
+        return self.ambiguity_class(radius=self.radius * float(np.sqrt(VARIANCE)), family=self.family)
 
 
 def fit_surrogates(strategy: Lime, applicants: Applicants) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array, as_symmetric
+from copa._core.arrays import Array
 from copa._core.progress import counting, stage
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models import LinearModel
@@ -15,7 +15,7 @@ from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import reference_applicants
 from copa.schema import FeatureSchema
 from copa.uncertainty import WeightMoments, retrained_parameters
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.ambiguity import COVARIANCE, AmbiguitySet
 from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.rare_levels import spread_rare_levels
 from copa.uncertainty.refits import PROBING, Refits, can_batch, refit_parameters
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from copa.planner.strategies.parametric import Parametric
 
-N_MODELS = 1000  # refits on halves where nothing is said and they are refitted together
-N_SLOW_MODELS = 120  # and where they are refitted one by one
+N_REFITS = 1000  # refits on halves where nothing is said and they are refitted together
+N_SLOW_REFITS = 120  # and where they are refitted one by one
 THIRDS, SLOW_THIRDS, FEWEST_THIRDS = 200, 80, 40
 ENOUGH = 1.5  # directions shown by refits for each parameter, from which on their covariance is taken as it is
 N_SPLITS = 32  # into halves that choose and judge
@@ -59,7 +59,7 @@ class NextParameters:
 def learn_parameters(
     model: LinearModel, schema: FeatureSchema, encoded: Array, X: "pd.DataFrame", y: Any, settings: FitSettings
 ) -> NextParameters:
-    """Refit the model, and put a set around its parameters: the paper's ball for a number, else that of the rule.
+    """Refit the model, and put a set around its parameters: the fixed one, or else that of the rule.
 
     Parameters
     ----------
@@ -73,31 +73,29 @@ def learn_parameters(
     settings : FitSettings
     """
     labels = None if y is None else model.read_labels(y, len(encoded))
-    if labels is None and (settings.moments is None or settings.by_rule):
+    later, given = settings.later_models, settings.later_models.ambiguity
+    if labels is None and (given is None or not given.has_moments):
         raise InvalidInputError(
-            "y is needed to retrain the model; or give the moments of its parameters (moments=...) and a number for "
-            "radius"
+            "y is needed to retrain the model; or give a fixed set that has moments, "
+            "later_models=MomentBall(mean, cov, radius)"
         )
-    given = settings.moments
-    if given is not None and given.mean.size != encoded.shape[1]:
+    if given is not None and given.has_moments and given.dimension != encoded.shape[1]:
         raise InvalidInputError(
-            f"moments must be of the model's {encoded.shape[1]} parameters (the intercept and one for each encoded "
-            f"column), got {given.mean.size}"
+            f"later_models: the moments must be of the model's {encoded.shape[1]} parameters (the intercept and one "
+            f"for each encoded column), got {given.dimension}"
         )
     refits = _refits(model, encoded, X, labels, settings)
-    shape: Array | None
-    if settings.by_rule:
-        mean = model.theta if given is None else oriented_mean(model, given)
-        cov = given.cov if given is not None else spread_rare_levels(covariance(refits.halves), model, schema, X)
-        kind, shape = settings.ambiguity or LocationSet, np.asarray(cov)
-        radius, source = confidence_radius(settings.confidence, 1.0), ""
-    else:
-        moments = _retrained(model, encoded, labels, settings) if given is None else given
-        mean, cov = oriented_mean(model, moments), moments.cov
-        kind, shape = settings.ambiguity or MomentBall, _shape(settings.drift, moments)
-        radius, source = float(settings.radius), "given"
-    own = {"simultaneous": False} if kind is LocationSet else {}
-    return NextParameters(kind.read(mean, cov, radius, shape, family=settings.family, **own), source, refits)
+    if given is None:
+        cov = spread_rare_levels(covariance(refits.halves), model, schema, X)
+        radius = confidence_radius(later.confidence, 1.0)
+        ambiguity: AmbiguitySet = LocationSet(
+            model.theta, np.asarray(cov), radius, COVARIANCE, later.family, simultaneous=False
+        )
+        return NextParameters(ambiguity, "", refits)
+    if not given.has_moments:
+        moments = _retrained(model, encoded, labels, settings)
+        given = replace(given, mean=model.oriented(moments.mean), cov=moments.cov)
+    return NextParameters(given, "given", refits)
 
 
 def covariance(halves: Array) -> Array:
@@ -112,56 +110,45 @@ def covariance(halves: Array) -> Array:
     return np.asarray((1.0 - share) * cov + share * np.diag(cov.diagonal()))
 
 
-def oriented_mean(model: LinearModel, moments: WeightMoments) -> Array:
-    """The mean towards the favourable label and cut off, of moments that are so already or not."""
-    return moments.mean if moments.oriented else model.oriented(moments.mean)
-
-
 def _refits(model: LinearModel, encoded: Array, X: "pd.DataFrame", labels: Any, settings: FitSettings) -> Refits:
     """Refits on halves, for the rule, and on thirds."""
     nothing = np.zeros((0, model.theta.size))
     if labels is None:
         return Refits(nothing, nothing, exact=True, n_rows=len(X))
-    n_halves = settings.n_models or 0
+    n_refits, by_rule = settings.later_models.n_refits, settings.later_models.ambiguity is None
+    n_halves = n_refits or 0
     n_thirds = max(FEWEST_THIRDS, n_halves // 5)
-    if settings.n_models is None or n_thirds > SLOW_THIRDS:  # else as many whatever they cost
+    if n_refits is None or n_thirds > SLOW_THIRDS:  # else as many whatever they cost
         with stage(PROBING):
             together = can_batch(model, X, encoded=encoded)
         most = THIRDS if together else SLOW_THIRDS
-        n_thirds = most if settings.n_models is None else min(n_thirds, most)
-        n_halves = n_halves or (N_MODELS if together else N_SLOW_MODELS)
+        n_thirds = most if n_refits is None else min(n_thirds, most)
+        n_halves = n_halves or (N_REFITS if together else N_SLOW_REFITS)
     numbers = {
-        "n_halves": max(2 * N_SPLITS, n_halves + n_halves % 2) if settings.by_rule else 0,
+        "n_halves": max(2 * N_SPLITS, n_halves + n_halves % 2) if by_rule else 0,
         "n_thirds": n_thirds,
         "seed": settings.seed,
     }
     try:
         return refit_parameters(model, X, labels, **numbers, n_jobs=settings.n_jobs, encoded=encoded)
     except RetrainingError:
-        if settings.by_rule:
+        if by_rule:
             raise
         return Refits(nothing, nothing, exact=True, n_rows=len(X))  # they would only have given expected rates
 
 
 def _retrained(model: LinearModel, encoded: Array, labels: Any, settings: FitSettings) -> WeightMoments:
     """Moments of refits on halves of the encoded rows, as the paper has them."""
-    affordable = N_MODELS if can_batch(model) else N_SLOW_MODELS  # the encoder stays as it is
+    affordable = N_REFITS if can_batch(model) else N_SLOW_REFITS  # the encoder stays as it is
     refits = retrained_parameters(
         base_classifier(model.classifier),
         encoded[:, 1:],
         labels,
-        n_models=affordable if settings.n_models is None else settings.n_models,
+        n_models=affordable if settings.later_models.n_refits is None else settings.later_models.n_refits,
         random_state=np.random.default_rng(settings.seed),
         n_jobs=settings.n_jobs,
     )
     return WeightMoments.from_samples(refits)
-
-
-def _shape(drift: Any, moments: WeightMoments) -> Array | None:
-    """The shape of the paper's ball: the covariance of retraining, the identity, or what was given."""
-    if isinstance(drift, str):
-        return moments.cov if drift == "cov" else None
-    return None if drift is None else as_symmetric(drift, "drift", moments.mean.size)
 
 
 def estimate_reliability(strategy: "Parametric", refits: Refits, X: "pd.DataFrame") -> float:

@@ -14,7 +14,7 @@ from copa.uncertainty.refit_scores import RefitScores
 
 def out_of_reach(request: PlanRequest, highest: float) -> str:
     """Say that no option was found at the level asked for, and the highest level that was."""
-    what = "a guarantee" if request.aim == "guarantee" else "an expected rate"
+    what = "an expected rate" if request.expected else "a guarantee"
     if highest <= 0.0:
         return (
             f"{what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: there are rows that "

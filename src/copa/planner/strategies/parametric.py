@@ -33,9 +33,8 @@ from copa.search.cost import Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.search.ranges import medians, read_medians
 from copa.uncertainty import WeightMoments
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
+from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.history import Drift
-from copa.uncertainty.location_set import LocationSet
 from copa.uncertainty.rare_levels import without_unknown_levels
 from copa.uncertainty.set_files import describe_set, unpack_set
 
@@ -78,7 +77,8 @@ class Parametric(Strategy):
         cls, model: LinearModel, schema: FeatureSchema, X: "pd.DataFrame", y: Any, settings: FitSettings
     ) -> "Parametric":
         """Probe what each column does, and learn what is known of the next parameters."""
-        if settings.by_rule and settings.moments is None:
+        later = settings.later_models
+        if later.ambiguity is None:
             schema = without_unknown_levels(schema, base_classifier(model.classifier))
         with stage("encoding the training rows"):
             encoded = model.encode(X)
@@ -93,14 +93,12 @@ class Parametric(Strategy):
             thirds=known.refits.thirds,
             n_rows=len(X),
         )
-        if not settings.by_rule:
+        if later.ambiguity is not None:
             return strategy
         b = estimate_reliability(strategy, known.refits, X)
-        strategy = strategy.with_set(shrunk(known.ambiguity, b, settings.confidence))
-        source = confidence_words(settings.confidence, b, known.refits)
-        if settings.moments is not None:  # what refits of the model say of later models is not said of these
-            return replace(strategy, reliability=b, radius_source=f"moments given; {source}")
-        return replace(strategy, reliability=b, confidence=settings.confidence, radius_source=source)
+        strategy = strategy.with_set(shrunk(known.ambiguity, b, later.confidence))
+        source = confidence_words(later.confidence, b, known.refits)
+        return replace(strategy, reliability=b, confidence=later.confidence, radius_source=source)
 
     def with_set(self, ambiguity: AmbiguitySet) -> Self:
         """The same state with another ambiguity set."""
@@ -217,9 +215,7 @@ class Parametric(Strategy):
         return Archive(content, arrays)
 
     @classmethod
-    def unpack(
-        cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path"
-    ) -> tuple[Self, dict[str, Any]]:
+    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
         """Read what `pack` returned; an error for another model than its own."""
         require_parts(archive, PARTS, ARRAYS, path)
         content, arrays, settings = archive.content, archive.arrays, archive.content["settings"]
@@ -238,7 +234,7 @@ class Parametric(Strategy):
         thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
         if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
             raise damaged(path, "its refits on thirds have other parameters than the model")
-        strategy = cls(
+        return cls(
             model=linear,
             space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}"), typical),
             parameters=ambiguity,
@@ -247,12 +243,11 @@ class Parametric(Strategy):
             thirds=thirds,
             **_read_evidence(content, path),
         )
-        given: dict[str, Any] = {"radius": "auto", "family": ambiguity.family}
-        if strategy.reliability is None:
-            given |= {"radius": ambiguity.radius, "drift": ambiguity.drift}
-        if type(ambiguity) is not (MomentBall if strategy.reliability is None else LocationSet):
-            given["ambiguity"] = type(ambiguity)
-        return strategy, given
+
+    @property
+    def fixed_set(self) -> AmbiguitySet | None:
+        """The set, where its radius does not follow from a confidence."""
+        return self.parameters if self.reliability is None else None
 
 
 def _read_evidence(content: dict[str, Any], path: "str | Path") -> dict[str, Any]:

@@ -47,7 +47,7 @@ def letter_facts(
     chances = {number: chance(plan, number) for number in offered}
     told_once = len({None if p is None else tenths(p) for p in chances.values()}) == 1
     lowest = min((p for p in chances.values() if p is not None), default=None)
-    average = plan.request.aim == "expected"
+    average = plan.request.expected
     options: list[Facts] = [
         {
             "number": str(number),
@@ -153,7 +153,7 @@ def chance(plan: Plan, option: int) -> float | None:
         return None
     j = plan.position(option)
     ranged = not np.isnan(plan.at_least[j]).all()
-    if plan.request.aim == "expected":
+    if plan.request.expected:
         asked = plan.request.guarantee if plan.status == "ok" and plan.request.guarantee_for == "each" else None
         return float(plan.interval_level[j]) if ranged else asked
     lower = float(plan.option_lower[j])

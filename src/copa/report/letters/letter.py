@@ -140,7 +140,8 @@ class Letter:
     >>> numbers = data.features[["duration", "amount"]]
     >>> model = LogisticRegression(max_iter=500).fit(numbers, data.favourable)
     >>> schema = copa.FeatureSchema([data.schema["duration"], data.schema["amount"]])
-    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, n_models=50)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, later_models=later)
     >>> plan = planner.fit(numbers, data.favourable).plan(numbers[~model.predict(numbers)].head(1))[0]
     >>> letter = write_letter(planner, plan, sender="Example Bank")
     >>> [reason.column for reason in letter.told]

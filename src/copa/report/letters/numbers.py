@@ -61,7 +61,8 @@ def check_numbers(text: str, html: str, plan: Plan, told: Sequence[Reason], sett
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, n_options=1, n_models=50, progress=False).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, n_options=1, later_models=later, progress=False).fit(X, y)
     >>> plan = planner.plan(X[~model.predict(X)].head(1))[0]
     >>> try:
     ...     check_numbers("You need 123,456 more.", "", plan, [], LetterSettings())

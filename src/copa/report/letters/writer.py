@@ -52,7 +52,8 @@ class LetterWriter:
     >>> X = pd.DataFrame({"income": draw.integers(10, 60, 300), "debt": draw.integers(0, 20, 300)})
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
-    >>> planner = copa.RecoursePlanner(model, n_options=2, n_models=50, progress=False).fit(X, y)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, n_options=2, later_models=later, progress=False).fit(X, y)
     >>> writer = LetterWriter(planner.fitted_, LetterSettings(sender="Example Bank"))
     >>> [type(letter).__name__ for letter in writer.write(planner.plan(X.head(4)))]
     ['str', 'str', 'str', 'Letter']
@@ -149,7 +150,8 @@ def write_letter(planner: "RecoursePlanner", plan: Plan, **settings: Any) -> Let
     >>> numbers = data.features[["duration", "amount"]]
     >>> model = LogisticRegression(max_iter=500).fit(numbers, data.favourable)
     >>> schema = copa.FeatureSchema([data.schema["duration"], data.schema["amount"]])
-    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, n_models=50)
+    >>> later = copa.LaterModels(n_refits=50)
+    >>> planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_options=2, later_models=later)
     >>> plan = planner.fit(numbers, data.favourable).plan(numbers[~model.predict(numbers)].head(1))[0]
     >>> letter = write_letter(planner, plan, sender="Example Bank")
     >>> [reason.column for reason in letter.told]

@@ -2,7 +2,6 @@
 import { find } from "./dom.js";
 
 const MOST_OPTIONS = 10, LEAST_LEVEL = 0.5, HIGHEST_LEVEL = 0.99;
-const EXPECTED = "expected:";
 
 const within = (value, least, most) => Math.min(Math.max(value, least), most);
 const counted = (number, what) => number + " " + what + (number === 1 ? "" : "s");
@@ -10,14 +9,13 @@ const counted = (number, what) => number + " " + what + (number === 1 ? "" : "s"
 export class Asked {
   // `model` is the service's answer about its model.
   constructor(store, model) {
-    const { guarantee, guarantee_for: whom, n_options: most } = model.settings;
+    const { guarantee: own, guarantee_for: whom, n_options: most, expected } = model.settings;
     const { horizon } = model, { asked } = store;
-    const own = Number(String(guarantee).replace(EXPECTED, "")); // the bundle's level can always be asked for
     this.store = store;
     this.whom = model.guarantee_for[whom];
     this.horizons = horizon.movable ? Math.max(horizon.most, horizon.value) : 0;
-    store.expects = String(guarantee).startsWith(EXPECTED);
-    const least = Math.min(LEAST_LEVEL, own), highest = Math.max(HIGHEST_LEVEL, own);
+    store.expects = expected;
+    const least = Math.min(LEAST_LEVEL, own), highest = Math.max(HIGHEST_LEVEL, own); // of which the bundle's is one
     const mostOptions = Math.max(most, Math.min(MOST_OPTIONS, model.limits.options));
     const isRound = Math.abs(100 * own - Math.round(100 * own)) < 1e-9;
     Object.assign(find("level"), { min: String(least), max: String(highest), step: isRound ? "0.01" : "any" });

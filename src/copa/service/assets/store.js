@@ -97,7 +97,7 @@ export class Store extends EventTarget {
   request() {
     const { level, horizon, options } = this.asked;
     const body = { applicants: [this.row] };
-    if (level !== null) { body.guarantee = this.expects ? "expected:" + level : level; }
+    if (level !== null) { body.guarantee = level; }
     if (horizon !== null) { body.horizon = horizon; }
     if (options !== null) { body.n_options = options; }
     if (this.fixed.size) { body.fixed = [...this.fixed]; }

@@ -6,6 +6,7 @@ from fastapi import Response
 from pydantic import Field
 
 from copa import __version__
+from copa.planner.later_models import read_later_models
 from copa.planner.representation import model_words
 from copa.plans.wording import GUARANTEES_MEAN, WHOM, assumption
 from copa.service.answers import Answer, encoded
@@ -21,7 +22,7 @@ NO_HISTORY = (
     "horizon changes nothing"
 )
 NOT_MOVABLE = "this bundle does not hold what its history shows over other horizons; fit it again"
-SHOWN = ("guarantee", "guarantee_for", "n_options", "objective", "cost", "confidence", "family", "plausibility")
+SHOWN = ("guarantee", "guarantee_for", "n_options", "plausibility")
 
 
 class Horizon(Answer):
@@ -80,7 +81,10 @@ def model_content(service: "Service") -> dict[str, Any]:
     planner, bundle, settings = service.planner, service.bundle, service.settings
     fitted = planner.fitted_
     ambiguity = fitted.ambiguity(int(planner.n_options))
-    told = {name: as_json(value) for name, value in planner.get_params(deep=False).items() if name in SHOWN}
+    later = read_later_models(planner.later_models)
+    told = {name: as_json(getattr(planner, name)) for name in SHOWN}
+    told |= {"expected": later.expected, "objective": "level" if planner.objective is None else "paper"}
+    told |= {"family": ambiguity.family, "confidence": fitted.confidence}
     return {
         "model": model_words(planner.model),
         "kind": fitted.kind,
@@ -114,9 +118,10 @@ def model_content(service: "Service") -> dict[str, Any]:
 
 def _horizon(service: "Service") -> dict[str, Any]:
     planner = service.planner
-    past, horizon = planner.fitted_.past, int(planner.horizon)
+    later, past = read_later_models(planner.later_models), planner.fitted_.past
+    horizon = int(later.horizon)
     if past is not None:
         words = past.drift.over(horizon).in_words(horizon)
         return {"value": horizon, "movable": True, "most": past.drift.n_measured, "in_words": words}
-    dated = planner.history is not None or planner.history_data is not None
+    dated = later.history is not None
     return {"value": horizon, "movable": False, "most": None, "in_words": NOT_MOVABLE if dated else NO_HISTORY}

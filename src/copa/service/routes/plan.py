@@ -29,7 +29,6 @@ AsWhole = BeforeValidator(_whole)
 NOptions = Annotated[int, Field(strict=True, ge=1), AsWhole]
 Horizon = Annotated[int, Field(strict=True, ge=1, le=1000), AsWhole]
 Factor = Annotated[float, Field(strict=True, ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
-Expected = Annotated[StrictStr, Field(pattern=r"^expected:0?\.[0-9]{0,5}[1-9]$")]
 
 
 class Sides(Body):
@@ -49,8 +48,8 @@ class WishesBody(Body):
     weights: dict[str, Factor] = Field(
         default={}, description="Factor on the effort of changing a column: below 1 for what one would rather change."
     )
-    guarantee: Probability | Expected | None = Field(
-        default=None, description="Level; or an expected rate, such as expected:0.9, which is no guarantee."
+    guarantee: Probability | None = Field(
+        default=None, description="Level: of the guarantee, or of the expected rate where the bundle plans for one."
     )
     guarantee_for: Annotated[StrictStr, Field(pattern="^(each|all|any)$")] | None = Field(
         default=None, description="Whom the guarantee is for: each option, all of them together, or any one."

@@ -139,7 +139,7 @@ def test_what_cannot_be_said_is_said_of_the_options_without_a_chance_only(
 def test_a_small_expected_rate_is_said_to_be_small_and_a_small_bound_says_nothing(written, full_plan):
     small = with_levels(full_plan, (0.03, 0.06, 0.0))
     assert "we cannot say" in said(written(small))
-    request = replace(full_plan.request, guarantee=0.03, aim="expected")
+    request = replace(full_plan.request, guarantee=0.03, expected=True)
     text = said(written(replace(small.batch, request=request)[0]))
     assert "we expect each of these options to be accepted by fewer than 1 of 10 updated models" in text
     assert "we cannot say" not in text
@@ -152,8 +152,9 @@ def test_no_chance_is_told_that_is_not_about_the_model_or_rests_on_too_few_data(
 
 
 def test_an_expected_rate_is_told_as_an_average(bank, written):
-    planner = loans.planner(bank.model, guarantee="expected:0.8", **loans.same_ball(bank))
-    planner.guarantee = "expected:0.8"
+    planner = loans.planner(
+        bank.model, guarantee=0.8, later_models=copa.Expected(ambiguity=loans.same_ball(bank)["later_models"])
+    )
     table = loans.people(150, 7)
     plans = planner.plan(table[~bank.model.predict(table)].iloc[:8])
     text = said(written(plans[int(np.flatnonzero(plans.status == "ok")[0])], planner))
@@ -204,7 +205,7 @@ def test_options_made_elsewhere_are_offered_only_where_model_and_schema_allow(ba
 
 
 def test_plans_of_another_planner_are_refused(bank, full_plan):
-    other = loans.planner(bank.model, radius=0.5, n_models=20)
+    other = loans.planner(bank.model, later_models=copa.LaterModels(ambiguity=copa.MomentBall(radius=0.5), n_refits=20))
     with pytest.raises(InvalidInputError, match="these plans are not of this planner"):
         write_letter(other, full_plan)
 
@@ -250,7 +251,14 @@ def test_hostile_cells_labels_titles_and_fields_stay_text():
     schema = FeatureSchema(
         [Feature("income", "integer", title=EVIL[1]), Feature("why", "categorical", values=EVIL, title=EVIL[0])]
     )
-    planner = copa.RecoursePlanner(model, schema=schema, guarantee=0.6, n_models=20, radius=0.1, n_options=3, n_jobs=1)
+    planner = copa.RecoursePlanner(
+        model,
+        schema=schema,
+        guarantee=0.6,
+        later_models=copa.LaterModels(ambiguity=copa.MomentBall(radius=0.1), n_refits=20),
+        n_options=3,
+        n_jobs=1,
+    )
     planner.fit(table, y)
     people = table[~model.predict(table)].drop_duplicates("why").set_axis([f"p{k}{e}" for k, e in enumerate(EVIL)])
     plans = planner.plan(people)
