@@ -61,11 +61,11 @@ class LaterModels:
     ambiguity: AmbiguitySet | None = None
 
     def __post_init__(self) -> None:
-        read_share(self.confidence, "confidence")
+        object.__setattr__(self, "confidence", read_share(self.confidence, "confidence"))
+        object.__setattr__(self, "horizon", read_count(self.horizon, "horizon"))
         read_word(self.family, tuple(FAMILIES), "family")
-        read_count(self.horizon, "horizon")
         if self.n_refits is not None:
-            read_count(self.n_refits, "n_refits", 2)
+            object.__setattr__(self, "n_refits", read_count(self.n_refits, "n_refits", 2))
         _require_history(self.history)
         if self.ambiguity is None:
             return

@@ -230,10 +230,8 @@ def test_another_horizon_of_a_black_box_too():
     table = loans.people(300, 0)
     forest = loans.fitted_pipeline(RandomForestClassifier(10, min_samples_leaf=5, random_state=0))
     older = [clone(forest).fit(table, loans.outcomes(table, seed=10 + year)) for year in range(3)]
-    few = {"later_models": copa.LaterModels(history=older, n_refits=6)}
-    planner, stated = (
-        loans.planner(forest, **few | {"later_models": copa.LaterModels(horizon=horizon)}) for horizon in (1, 3)
-    )
+    few = copa.LaterModels(history=older, n_refits=6)
+    planner, stated = (loans.planner(forest, later_models=replace(few, horizon=horizon)) for horizon in (1, 3))
     asking = planner.with_wishes(Wishes(horizon=3))
     assert planner.radius_source_ != stated.radius_source_
     assert (asking.radius_, asking.radius_source_) == (stated.radius_, stated.radius_source_)
