@@ -226,7 +226,7 @@ def _option_entries(batch: "BatchRecord[PlanRecord]", factuals: dict[str, list[A
     flags = batch.changed
     changes: list[list[dict[str, Any]]] = [[] for _ in batch.owner]
     features = {feature.name: feature for feature in batch.basis.schema.features}
-    ranged = (~np.isnan(batch.at_least)).any(axis=1).tolist()
+    ranged = np.any(~np.isnan(batch.at_least), axis=1)
     efforts = batch.change_effort
     for k, name in enumerate(factuals):
         rows = np.flatnonzero(flags[:, k])
