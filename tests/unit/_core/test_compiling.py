@@ -32,10 +32,10 @@ os.setuid(nobody.pw_uid)
 """
 SMALL = """
 from copa._core._kernels.compiling import options
-from copa._core._kernels.projection import project_moves
+from copa._core._kernels.projection import project_points
 moves, bound = numpy.ones((1, 3)), numpy.full((1, 3), 3.0)
 projected = numpy.empty((1, 3))
-project_moves(moves, -bound, bound, 9.0, projected)
+project_points(moves, moves[0], numpy.zeros(1), -bound, bound, projected)
 print(options["cache"], projected.sum())
 """
 BOUND = """

@@ -17,7 +17,7 @@ from copa._core.kernel_library import FOLDER, MANIFEST, KernelLibrary, UnfitLibr
 from copa.exceptions import InvalidInputError
 
 TESTS = Path(__file__).parents[2]
-PROJECT_MOVES = "copa._core._kernels.projection:project_moves"
+PROJECT_POINTS = "copa._core._kernels.projection:project_points"
 V2_FLAGS = "fpu cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 V3_FLAGS = f"{V2_FLAGS} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
 
@@ -186,7 +186,7 @@ def test_the_switch_chooses_numba(monkeypatch):
     assert library is None
     assert "COPA_KERNELS=jit" in reason
     assert "compiled by Numba on first use" in kernels.kernels_in_use()
-    assert kernels.kernel(PROJECT_MOVES).py_func.__name__ == "project_moves"
+    assert kernels.kernel(PROJECT_POINTS).py_func.__name__ == "project_points"
 
 
 @pytest.mark.usefixtures("fresh")
@@ -194,7 +194,7 @@ def test_the_switch_can_demand_the_library(monkeypatch):
     monkeypatch.setenv("COPA_KERNELS", "library")
     monkeypatch.setattr(kernel_library.KernelLibrary, "__init__", refuse)
     with pytest.raises(InvalidInputError, match="COPA_KERNELS=library, but it is stale"):
-        kernels.kernel(PROJECT_MOVES)
+        kernels.kernel(PROJECT_POINTS)
     monkeypatch.setenv("COPA_KERNELS", "auto")
     assert kernels.find_library() == (None, "it is stale")
 
@@ -308,17 +308,16 @@ TOO_LITTLE = """
 import resource
 import numpy as np
 from copa._core.kernels import kernel
-best_boxed_steps = kernel("copa.corrections._kernels.active_set:best_boxed_steps")
-n = 4000
-cov, row = np.zeros((n, n)), np.zeros((1, n))
-arguments = (np.zeros(1), np.zeros(n), np.zeros((1, 1)), np.zeros((n, 1)), cov, row, row, 1.0, row.copy())
+plan_values = kernel("copa.objective._kernels.objective:plan_values")
+one, n_options = np.zeros((1, 1)), 4000  # the similarities of which need 128 MB
+arguments = (np.zeros((1, n_options, 1)), one, one[0], one, one[0], 0.0, 0.0, False, np.zeros(1))
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 50_000_000, -1))
 try:
-    best_boxed_steps(*arguments)
+    plan_values(*arguments)
 except MemoryError as error:
-    print("MemoryError", "best_boxed_steps" in str(error))
+    print("MemoryError", "plan_values" in str(error))
 """
 
 
