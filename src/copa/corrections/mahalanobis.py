@@ -1,5 +1,6 @@
 """Mahalanobis correction: more score per standard deviation within a budget (paper, Section 3.2)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,7 +108,8 @@ class RatioSearch:
         """Return the steps (M, F) of length up to the budget that take options (M, D) to their largest ratios."""
         scores = options @ self.moments.mean
         rests = _lengths(options[:, self.held] @ self.rests)
-        return best_steps(self.sigma, self.slopes, options @ self.roots, rests, scores, budget) @ self.vectors.T
+        steps = best_steps(self.sigma, self.slopes, options @ self.roots, rests, scores, budget)
+        return np.asarray(steps @ self.vectors.T)
 
 
 def best_steps(sigma: Array, slopes: Array, roots: Array, rests: Array, scores: Array, budget: float) -> Array:
@@ -312,7 +314,7 @@ class BoxedSearch:
 
         First the target cut at the box, if that raises the ratio; else straight on, up to the first bound.
         """
-        left = np.sqrt(max(0.0, self.budget**2 - step[held] @ step[held]))
+        left = math.sqrt(max(0.0, self.budget**2 - float(step[held] @ step[held])))
         target = step.copy()
         if left > 0.0 and not held.all():
             start = self.moved(np.where(held, step, 0.0))
@@ -332,7 +334,7 @@ class BoxedSearch:
         """Return the held coordinate that is pulled back inside the hardest, None if none is."""
         force, size = self.forces(step)
         moving = step[~held]
-        price = max(0.0, force[~held] @ moving / (moving @ moving)) if moving.any() else 0.0  # of the budget
+        price = max(0.0, float(force[~held] @ moving / (moving @ moving))) if moving.any() else 0.0  # of the budget
         inwards = np.where(step <= self.low, 1.0, -1.0) * (force - price * step)
         pulled = held & (self.low < self.high) & (inwards > PULL * (size + price * np.abs(step)))
         return int(np.where(pulled, inwards, -np.inf).argmax()) if pulled.any() else None
@@ -343,7 +345,7 @@ def _highest_step(slopes: Array, low: Array, high: Array, budget: float) -> Arra
     step, cut = np.zeros_like(slopes), slopes == 0.0
     ends = np.where(slopes > 0.0, high, low)
     while not cut.all():
-        left = np.sqrt(max(0.0, budget**2 - step[cut] @ step[cut]))
+        left = math.sqrt(max(0.0, budget**2 - float(step[cut] @ step[cut])))
         step[~cut] = slopes[~cut] * (left / np.linalg.norm(slopes[~cut]))
         beyond = ~cut & (np.abs(step) > np.abs(ends))
         if not beyond.any():
