@@ -212,7 +212,7 @@ class _References:
                 return typical
         return None
 
-    def _alike(self) -> "pd.DataFrame | None":
+    def _cluster(self) -> "pd.DataFrame | None":
         """Return a typical row of accepted rows near each other, the best scores first; None where none is accepted."""
         fitted, accepted = self._fitted, self._rows.iloc[self._accepted]
         scores = scores_of(fitted.model, accepted[list(fitted.model.columns)])
@@ -230,7 +230,7 @@ class _References:
         fitted, typical = self._fitted, self._fitted.accepted_row
         if typical is not None and is_accepted(fitted.model, typical):
             return typical
-        typical = None if self._known is None else self._alike()
+        typical = None if self._known is None else self._cluster()
         if typical is None:
             raise InvalidInputError(
                 "reasons compare an applicant with those accepted, and this planner knows nobody to compare with: no "
@@ -276,13 +276,13 @@ def _mixed(people: "pd.DataFrame", references: "pd.DataFrame", taken: npt.NDArra
 
     mixed = {}
     for k, name in enumerate(people.columns):
-        both = pd.concat([people[name], _alike(references[name], people[name])], ignore_index=True)
+        both = pd.concat([people[name], _in_dtype_of(references[name], people[name])], ignore_index=True)
         places = np.arange(len(people))[:, None] + len(people) * taken[:, k]
         mixed[name] = both.take(places.ravel()).reset_index(drop=True)
     return pd.DataFrame(mixed)
 
 
-def _alike(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
+def _in_dtype_of(column: "pd.Series[Any]", like: "pd.Series[Any]") -> "pd.Series[Any]":
     """A column in the dtype of another one, where that can hold it."""
     if column.dtype == like.dtype:
         return column

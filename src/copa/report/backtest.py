@@ -14,48 +14,43 @@ COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.VERMILLION)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 DASHES = ("solid", "dash", "dot", "dashdot")
 CAPTIONS = {"horizons": "What was promised, and what the later models said", "basis": "What this rests on"}
-HEADS = {  # what the columns of the tables are called
-    "horizons": {
-        "horizon": "retrainings ahead",
-        "verdict": "verdict",
-        "promised": "promised",
-        "accepted": "accepted",
-        "lowest": "lowest",
-        "guaranteed": "guarantee",
-        "expected": "expected rate",
-    },
-    "basis": {
-        "horizon": "retrainings ahead",
-        "n_transitions": "transitions",
-        "n_needed": "needed for kept",
-        "highest_level": "support at most",
-        "lower": "lower bound",
-        "p_value": "p-value",
-        "n_promises": "promises",
-        "inside": "inside the set",
-        "below": "below the set",
-        "effort": "effort",
-    },
-    "starts": {
-        "version": "version",
-        "n_older": "older ones",
-        "n_applicants": "applicants",
-        "n_served": "with a plan",
-        "n_options": "options",
-        "guaranteed": "guarantee",
-        "expected": "expected rate",
-        "radius": "radius",
-    },
-    "sources": {"version": "version", "radius_source": "radius"},
-    "transitions": {
-        "start": "from",
-        "later": "by",
-        "horizon": "retrainings",
-        "n_promises": "promises",
-        "accepted": "accepted",
-        "inside": "inside the set",
-        "below": "below the set",
-    },
+COLUMNS = {  # of the tables
+    "horizons": ["horizon", "verdict", "promised", "accepted", "lowest", "guaranteed", "expected"],
+    "basis": [
+        "horizon",
+        "n_transitions",
+        "n_needed",
+        "highest_level",
+        "lower",
+        "p_value",
+        "n_promises",
+        "inside",
+        "below",
+        "effort",
+    ],
+    "starts": ["version", "n_older", "n_applicants", "n_served", "n_options", "guaranteed", "expected", "radius"],
+    "sources": ["version", "radius_source"],
+    "transitions": ["start", "later", "horizon", "n_promises", "accepted", "inside", "below"],
+}
+HEADS = {  # of columns that are called otherwise on the page
+    "horizon": "retrainings ahead",
+    "n_transitions": "transitions",
+    "n_needed": "needed for kept",
+    "highest_level": "support at most",
+    "lower": "lower bound",
+    "p_value": "p-value",
+    "n_promises": "promises",
+    "inside": "inside the set",
+    "below": "below the set",
+    "guaranteed": "guarantee",
+    "expected": "expected rate",
+    "n_older": "older ones",
+    "n_applicants": "applicants",
+    "n_served": "with a plan",
+    "n_options": "options",
+    "radius_source": "radius",
+    "start": "from",
+    "later": "by",
 }
 
 
@@ -213,10 +208,10 @@ def backtest_tables(backtest: Backtest) -> dict[str, dict[str, list[Any]]]:
     }
     return {
         name: {
-            "head": list(HEADS[name].values()),
-            "rows": [[_text(*cell) for cell in row.items()] for row in table[[*HEADS[name]]].to_dict("records")],
+            "head": [HEADS.get(column, column) for column in columns],
+            "rows": [[_text(*cell) for cell in row.items()] for row in tables[name][columns].to_dict("records")],
         }
-        for name, table in tables.items()
+        for name, columns in COLUMNS.items()
     }
 
 
