@@ -12,7 +12,7 @@ from copa.schema import Feature, FeatureSchema
 from copa.search.boxes import Boxes
 from copa.search.corners import grow_to_level
 from copa.search.cost import L1
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.regions import read_regions
 from copa.search.run import Goals
 from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
@@ -27,11 +27,15 @@ ROUNDING = 1e-9  # the formula is evaluated in another order of operations
 class Case:
     """An option of one applicant, whom a linear model reads as they are."""
 
-    space: ActionSpace
+    linear: Linearisation
     ambiguity: AmbiguitySet
     applicant: pd.DataFrame
     option: pd.DataFrame
     level: float
+
+    @property
+    def space(self) -> ActionSpace:
+        return self.linear.space
 
     @property
     def value(self) -> np.ndarray:
@@ -43,7 +47,7 @@ class Case:
         around = Boxes.around(self.space, regions, self.value, self.value != regions.numbers)
         goals = Goals(self.ambiguity, np.array([self.level]), np.zeros(1)).arrays()
         slack = self.space.slack(self.option)
-        return grow_to_level(self.space, around, np.insert(self.value, 0, 1.0, axis=1), slack, goals)
+        return grow_to_level(self.linear, around, np.insert(self.value, 0, 1.0, axis=1), slack, goals)
 
     def holds(self, rows: np.ndarray, tolerance: float) -> np.ndarray:
         """Whether rows (P, L) reach the level, are accepted and obey the rules, by the formulas."""
@@ -55,7 +59,7 @@ class Case:
         )
         b, c = set_.level_coefficients(self.level)
         surplus = points @ set_.mean - b * std - c * set_.radius * length
-        good = (surplus >= -tolerance) & (points @ self.space.theta >= -tolerance)
+        good = (surplus >= -tolerance) & (points @ self.linear.theta >= -tolerance)
         for rule in self.space.schema.rules:
             names = [feature.name for feature in self.space.numeric]
             total = sum(share * rows[:, names.index(name)] for name, share in rule.coefficients.items())
@@ -94,18 +98,10 @@ def cases(draw: st.DrawFn) -> Case:
     ambiguity = kind.read(mean, cov, ambiguity.radius, drift, family=family)
     reached = float(ambiguity.option_guarantees(point[None])[0])
     assume(reached > 0.01)
-    space = ActionSpace(
-        schema=FeatureSchema(features, rules),
-        columns=features,
-        directions=np.eye(n + 1)[1:],
-        mean=mean,
-        cov=np.asarray(cov),
-        drift=np.asarray(drift),
-        theta=mean,
-        cost=L1(),
-    )
+    space = ActionSpace(FeatureSchema(features, rules), features, L1())
+    linear = Linearisation.of(space, np.eye(n + 1)[1:], ambiguity, mean)
     rows = [pd.DataFrame([row], columns=[feature.name for feature in features]) for row in (own, option)]
-    return Case(space, ambiguity, rows[0], rows[1], min(level, reached - ROUNDING))
+    return Case(linear, ambiguity, rows[0], rows[1], min(level, reached - ROUNDING))
 
 
 def grid(case: Case, boxes: Boxes) -> np.ndarray:

@@ -15,11 +15,11 @@ from copa.models.bins import bin_of
 from copa.plans import Plan
 from copa.plans.units import amount_text, name_and_unit, value_text
 from copa.schema import Feature, FeatureSchema
-from copa.search.problem import ActionSpace
 from copa.tables.cells import cells_of, is_missing, plain
 
 if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
+    from copa.search.problem import Linearisation
 
 GENERAL = "the model's general level"
 SHARED = "several columns together"
@@ -163,15 +163,16 @@ class Part:
         return self.name if self.feature is None else f"{self.feature.heading}: {value_text(schema, self.name, value)}"
 
 
-def parts_of(space: ActionSpace) -> list[Part]:
+def parts_of(linear: "Linearisation") -> list[Part]:
     """Parts of the score of a model that is a sum over columns."""
-    sizes = np.array([np.abs(space.directions[space.levels(k)]).max(axis=0) for k in range(len(space.columns))])
+    space = linear.space
+    sizes = np.array([np.abs(linear.directions[space.levels(k)]).max(axis=0) for k in range(len(space.columns))])
     answers = sizes > NOISE * sizes.max(axis=1, keepdims=True)
-    n_columns, general = answers.sum(axis=0), np.arange(space.mean.size) == 0
+    n_columns, general = answers.sum(axis=0), np.arange(linear.mean.size) == 0
     parts = []
     for k, feature in enumerate(space.columns):
         own = answers[k] & (n_columns == 1)
-        directions = np.where(own, space.directions[space.levels(k)], 0.0)
+        directions = np.where(own, linear.directions[space.levels(k)], 0.0)
         parts.append(Part(feature.name, own, feature, directions, space.edges.get(feature.name)))
     others = {GENERAL: general, SHARED: n_columns > 1, OTHERS: (n_columns == 0) & ~general}
     parts += [Part(name, own) for name, own in others.items()]
@@ -209,10 +210,10 @@ class Attributor:
             return None
         point, nominal = plan.points[j], plan.ambiguity.mean
         refusing = worst_of_option(point[None], plan.ambiguity).location[0]
-        parts, values, centre, theta = self._parts, {}, self._centre, self._theta
-        if not self._knows_columns or len(self._theta) != len(point):
-            parts, centre, theta = [Part(WHOLE, np.ones(len(point), dtype=bool))], np.zeros(len(point)), nominal
-        else:
+        parts, values, centre = [Part(WHOLE, np.ones(len(point), dtype=bool))], {}, np.zeros(len(point))
+        theta = nominal
+        if self._knows_columns and len(self._theta) == len(point):
+            parts, centre, theta = self._parts, self._centre, self._theta
             values = {name: cells_of(plan.options[name])[j] for name in (p.column for p in parts) if name}
         today, broken = (_shares(parts, point, centre, parameters) for parameters in (theta, refusing))
         changed = set(plan.options.columns[plan.batch.changed[plan.own_rows][j]])
@@ -248,16 +249,16 @@ class Attributor:
 
     @property
     def _knows_columns(self) -> bool:
-        return self._fitted.additive and self._fitted.space.directions.shape[1] == len(self._theta)
+        return self._fitted.additive
 
     @cached_property
     def _theta(self) -> Array:
         """Parameters of today's model."""
-        return self._fitted.space.theta
+        return self._fitted.linearisation.theta
 
     @cached_property
     def _parts(self) -> list[Part]:
-        return parts_of(self._fitted.space) if self._knows_columns else []
+        return parts_of(self._fitted.linearisation) if self._knows_columns else []
 
     @cached_property
     def _centre(self) -> Array:

@@ -140,7 +140,7 @@ class PointCorrection:
         targets, late = self.points.copy(), np.zeros(len(self.points), dtype=bool)
         if self.correction.method == "level":  # what is asked for is asked of the rows
             return targets, late
-        lower, upper = relaxed_box(self.strategy.space, self.applicants)
+        lower, upper = relaxed_box(self.strategy.linearisation, self.applicants)
         counts = np.bincount(self.owner, minlength=len(self.applicants))
         alike = [np.flatnonzero(counts == size) for size in np.unique(counts[counts > 0]).tolist()]
         batches = [some[first : first + BATCH_SIZE] for some in alike for first in range(0, len(some), BATCH_SIZE)]
@@ -192,7 +192,8 @@ class PointCorrection:
     def _beyond(self, found: FoundRows, budgets: Array) -> Indices:
         """Positions of the options whose rows are beyond their budgets."""
         regions, encoded = self.applicants.regions.take(self.owner), self.applicants.encoded[self.owner]
-        length = np.linalg.norm(relaxed_rows(self.strategy.space, regions, encoded, found.rows) - self.points, axis=1)
+        rows = relaxed_rows(self.strategy.linearisation, regions, encoded, found.rows)
+        length = np.linalg.norm(rows - self.points, axis=1)
         return np.flatnonzero((found.outcomes < Outcome.UNREACHABLE) & (length > budgets + ROUNDING * (1.0 + budgets)))
 
 

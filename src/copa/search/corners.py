@@ -12,7 +12,7 @@ import numpy as np
 from copa._core.arrays import Array, Indices
 from copa.search._kernels.arguments import GoalArrays
 from copa.search.boxes import Boxes, Counts, Flags
-from copa.search.problem import ActionSpace
+from copa.search.problem import Linearisation
 
 HALVINGS = 24  # of the share of its room that a box takes
 
@@ -67,7 +67,7 @@ class _Conditions(NamedTuple):
         return np.asarray((level >= 0.0).all(axis=1) & (self.lines.at(moves) >= 0.0).all(axis=(1, 2)))
 
 
-def grow_to_level(space: ActionSpace, boxes: Boxes, points: Array, slack: Array, goals: GoalArrays) -> Boxes:
+def grow_to_level(linear: Linearisation, boxes: Boxes, points: Array, slack: Array, goals: GoalArrays) -> Boxes:
     """Boxes as large as the goals of their options let them be, and as the feasible regions do.
 
     One share of their room is found for all columns of an option, first away from the applicant, then towards it. As a
@@ -75,7 +75,7 @@ def grow_to_level(space: ActionSpace, boxes: Boxes, points: Array, slack: Array,
 
     Parameters
     ----------
-    space : ActionSpace
+    linear : Linearisation
     boxes : Boxes
         Of M options, yet without extent.
     points : ndarray of shape (M, D)
@@ -91,7 +91,7 @@ def grow_to_level(space: ActionSpace, boxes: Boxes, points: Array, slack: Array,
     for m in np.unique(n_columns[n_columns > 0]).tolist():
         rows = np.flatnonzero(n_columns == m)
         columns = np.nonzero(wide[rows])[1].reshape(-1, m)
-        conditions = _conditions(space, points[rows], columns, slack[rows], goals, rows)
+        conditions = _conditions(linear, points[rows], columns, slack[rows], goals, rows)
         here = rows[:, None], columns
         found = _grow(conditions, boxes.units[columns], boxes.below[here], boxes.above[here], boxes.rises[here])
         down[here], up[here] = found
@@ -99,30 +99,30 @@ def grow_to_level(space: ActionSpace, boxes: Boxes, points: Array, slack: Array,
 
 
 def _conditions(
-    space: ActionSpace, points: Array, columns: Indices, slack: Array, goals: GoalArrays, rows: Indices
+    linear: Linearisation, points: Array, columns: Indices, slack: Array, goals: GoalArrays, rows: Indices
 ) -> _Conditions:
     """Conditions on some columns (K, m) of the options at `rows`."""
-    problem, n = space.problem, len(space.numeric)
+    problem, n = linear.problem, len(linear.space.numeric)
     pairs = columns[:, :, None], columns[:, None, :]
 
     def norm(matrix: Array, gram: Array) -> _Norm:
         image = (points[:, None] @ matrix)[:, 0]  # one product per row: the same to the last bit in any batch
-        slopes = (image[:, None] @ space.directions[:n].T)[:, 0]
+        slopes = (image[:, None] @ linear.directions[:n].T)[:, 0]
         return _Norm((image * points).sum(axis=1), np.take_along_axis(slopes, columns, axis=1), gram[pairs])
 
     def lines(starts: list[Array], slopes: list[Array]) -> _Lines:
         return _Lines(np.stack(starts, axis=1), np.stack([slope[columns] for slope in slopes], axis=1))
 
-    today = (points[:, None] @ space.theta)[:, 0]
+    today = (points[:, None] @ linear.theta)[:, 0]
     a, b, c = goals.a[rows], goals.b[rows], goals.radius * goals.c[rows]
-    if np.array_equal(space.cov, space.drift):  # both norms are the same
+    if np.array_equal(linear.cov, linear.drift):  # both norms are the same
         b, c = b + c, np.zeros_like(c)
-    mean = lines([(points[:, None] @ space.mean)[:, 0]], [problem.means])
+    mean = lines([(points[:, None] @ linear.mean)[:, 0]], [problem.means])
     rules = [slack[:, r] for r in range(slack.shape[1])], [-problem.rules[r] for r in range(slack.shape[1])]
     return _Conditions(
         mean=_Lines(a[:, None] * mean.start, a[:, None, None] * mean.slope),
-        std=norm(space.cov, problem.cov_gram),
-        reach=norm(space.drift, problem.drift_gram),
+        std=norm(linear.cov, problem.cov_gram),
+        reach=norm(linear.drift, problem.drift_gram),
         b=b,
         c=c,
         lines=lines([today - np.minimum(goals.floors[rows], today), *rules[0]], [problem.scores, *rules[1]]),

@@ -8,7 +8,7 @@ from copa._core.arrays import Array, Indices
 from copa._core.kernels import kernel
 from copa._core.threads import for_each_chunk, stopping_at
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions, Starts, Targets, take_rows
-from copa.search.problem import ActionSpace, as_levels
+from copa.search.problem import Linearisation, as_levels
 from copa.search.regions import keeping, ways_in
 from copa.search.rows import left_entries, relaxed_rows
 from copa.search.run import Goals, is_better, starts_of
@@ -18,7 +18,7 @@ CHUNK = 64
 
 
 def find_nearest_rows(
-    space: ActionSpace,
+    linear: Linearisation,
     regions: Regions,
     encoded: Array,
     slack: Array,
@@ -34,7 +34,7 @@ def find_nearest_rows(
 
     Parameters
     ----------
-    space : ActionSpace
+    linear : Linearisation
     regions, encoded, slack : Regions, ndarray of shape (M, D), ndarray of shape (M, R)
         Of the applicant of each target.
     targets : ndarray of shape (M, D)
@@ -46,12 +46,12 @@ def find_nearest_rows(
     """
 
     def search(some: Indices, where: Regions) -> FoundRows:
-        begin = encoded[some] + left_entries(space, where, where.outside)
-        inputs = (where, starts_of(space, begin, slack[some]))
-        return _search(space, inputs, targets[some] - begin, goals.take(some), (n_jobs, deadline))
+        begin = encoded[some] + left_entries(linear, where, where.outside)
+        inputs = (where, starts_of(linear, begin, slack[some]))
+        return _search(linear, inputs, targets[some] - begin, goals.take(some), (n_jobs, deadline))
 
     def distance(some: Indices, rows: Array) -> Array:
-        points = relaxed_rows(space, regions.take(some), encoded[some], rows)
+        points = relaxed_rows(linear, regions.take(some), encoded[some], rows)
         return np.asarray(np.linalg.norm(points - targets[some], axis=1))
 
     found = search(np.arange(len(targets)), keeping(regions, regions.outside))
@@ -63,7 +63,7 @@ def find_nearest_rows(
 
 
 def _search(
-    space: ActionSpace,
+    linear: Linearisation,
     inputs: tuple[Regions, Starts],
     shift: Array,
     goals: Goals,
@@ -79,10 +79,10 @@ def _search(
         Threads and deadline.
     """
     nearest_rows = kernel("copa.search._kernels.nearest:nearest_rows")
-    n_jobs, deadline = run
+    space, (n_jobs, deadline) = linear.space, run
     regions, m, n_numeric = inputs[0], len(shift), len(space.numeric)
-    numbers, per_unit = _nearest_numbers(space, regions, shift)
-    levels, goal_arrays = _level_distances(space, regions, shift), goals.arrays()
+    numbers, per_unit = _nearest_numbers(linear, regions, shift)
+    levels, goal_arrays = _level_distances(linear, regions, shift), goals.arrays()
     rows = np.hstack([numbers, regions.own[:, n_numeric:]])
     found = FoundRows(np.full(m, Outcome.TIMED_OUT, dtype=np.int64), rows, np.zeros(m))
 
@@ -91,7 +91,7 @@ def _search(
             return
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
         targets = Targets(numbers[some], per_unit, levels[some])
-        nearest_rows(space.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
+        nearest_rows(linear.problem._replace(stop=stop), *applicants, targets, take_rows(found, some))
 
     with stopping_at(deadline) as stop:
         for_each_chunk(work, m, CHUNK, n_jobs, in_kernels=True, what="finding the nearest rows", unit="options")
@@ -100,9 +100,10 @@ def _search(
     return found
 
 
-def _nearest_numbers(space: ActionSpace, regions: Regions, shift: Array) -> tuple[Array, Array]:
+def _nearest_numbers(linear: Linearisation, regions: Regions, shift: Array) -> tuple[Array, Array]:
     """Numbers nearest to the targets, on their grids, (M, L); encoded length of a raw unit, (L,)."""
-    directions = space.directions[: len(space.numeric)]
+    space = linear.space
+    directions = linear.directions[: len(space.numeric)]
     lengths = np.linalg.norm(directions, axis=1)
     along = (shift[:, None] @ directions.T)[:, 0] / np.maximum(lengths**2, 1e-300)
     wanted = regions.numbers + np.where(lengths > 0.0, along, 0.0)
@@ -117,12 +118,12 @@ def _nearest_numbers(space: ActionSpace, regions: Regions, shift: Array) -> tupl
     return np.ascontiguousarray(wanted), lengths
 
 
-def _level_distances(space: ActionSpace, regions: Regions, shift: Array) -> Array:
+def _level_distances(linear: Linearisation, regions: Regions, shift: Array) -> Array:
     """Squared distance of each level of each column from the targets, (M, A)."""
-    distances = np.zeros((len(shift), len(space.directions)))
+    space, distances = linear.space, np.zeros((len(shift), len(linear.directions)))
     for f, _ in space.level_columns:
-        codes = space.directions[space.levels(f)]
+        codes = linear.directions[space.levels(f)]
         used = np.flatnonzero(np.abs(codes).max(axis=0) > 0.0)
-        wanted = shift[:, used] + space.directions[as_levels(regions.own[:, f])][:, used]
+        wanted = shift[:, used] + linear.directions[as_levels(regions.own[:, f])][:, used]
         distances[:, space.levels(f)] = ((wanted[:, None] - codes[:, used]) ** 2).sum(axis=2)
     return distances

@@ -1,4 +1,4 @@
-"""What options may change, as the compiled search sees it: columns, directions, rules and prices."""
+"""What the compiled search is given: the columns that options may change, and a model that is linear in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.representation import short_repr
-from copa.models import Encoding, LinearModel
+from copa.models import Encoding
 from copa.models.bins import bins_within
 from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
@@ -24,6 +24,7 @@ from copa.search.ranges import (
     stand_in,
     typical_value,
 )
+from copa.uncertainty.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ NO_RULE = 1e12  # slack that nothing uses up
 
 @dataclass(frozen=True, eq=False)
 class ActionSpace:
-    """Columns that options may change, for a model, a schema and moments of the model's parameters.
+    """Columns that options may change, with their rules and prices.
 
     Attributes
     ----------
@@ -44,17 +45,9 @@ class ActionSpace:
         With all columns.
     columns : tuple of Feature
         Numeric ones first, then those of levels (categorical, and numeric in bins), immutable ones included.
-    directions : ndarray of shape (A, D)
-        What a raw unit of each numeric column, then each level of each other one, adds to the encoded vector.
-    mean, cov, drift : ndarray of shape (D,), (D, D), (D, D)
-        Moments of the parameters, and shape of the ambiguity set.
-    theta : ndarray of shape (D,)
-        Parameters in force.
     cost : Cost
     edges : mapping of str to ndarray
         First values of the bins of numeric columns that are levels for the search (see `Encoding`).
-    irregular : mapping of str to ndarray of shape (K, D)
-        What leaving an irregular entry for zero adds to the encoded vector; columns not named add nothing.
     typical : mapping of str to float
         Medians of the regular training values of columns that have irregular entries.
     plausibility : Plausibility, optional
@@ -65,49 +58,19 @@ class ActionSpace:
 
     schema: FeatureSchema
     columns: tuple[Feature, ...]
-    directions: Array
-    mean: Array
-    cov: Array
-    drift: Array
-    theta: Array
     cost: Cost
     edges: Mapping[str, Array] = field(default_factory=dict)
-    irregular: Mapping[str, Array] = field(default_factory=dict)
     typical: Mapping[str, float] = field(default_factory=dict)
     plausibility: Plausibility | None = None
 
     @classmethod
     def build(
-        cls,
-        schema: FeatureSchema,
-        encoding: Encoding,
-        model: LinearModel,
-        *,
-        mean: Array,
-        cov: Array,
-        drift: Array | None,
-        cost: Cost,
-        typical: Mapping[str, float] | None = None,
+        cls, schema: FeatureSchema, encoding: Encoding, cost: Cost, typical: Mapping[str, float] | None = None
     ) -> "ActionSpace":
         """Put together what the encoding found for the columns of the schema."""
         numeric = [feature for feature in schema.features if feature.name in encoding.numeric]
-        categorical = [feature for feature in schema.features if feature.name in encoding.categorical]
-        blocks = [encoding.numeric[f.name][None] for f in numeric] + [encoding.categorical[f.name] for f in categorical]
-        directions = np.concatenate(blocks) if blocks else np.zeros((0, mean.size))
-        shape = np.eye(mean.size) if drift is None else drift
-        return cls(
-            schema,
-            (*numeric, *categorical),
-            directions,
-            mean,
-            cov,
-            shape,
-            model.theta,
-            cost,
-            encoding.edges,
-            encoding.irregular,
-            typical or {},
-        )
+        others = [feature for feature in schema.features if feature.name in encoding.categorical]
+        return cls(schema, (*numeric, *others), cost, encoding.edges, typical or {})
 
     @cached_property
     def numeric(self) -> tuple[Feature, ...]:
@@ -140,20 +103,10 @@ class ActionSpace:
         """Positions of the directions of a column: its levels as rows hold them."""
         return np.arange(self.starts[column], self.starts[column + 1])
 
-    @cached_property
-    def problem(self) -> SearchProblem:
-        """What the compiled search is given; it never stops by itself."""
-        return SearchProblem(
-            starts=self.starts,
-            cov_gram=np.ascontiguousarray(self.directions @ self.cov @ self.directions.T),
-            drift_gram=np.ascontiguousarray(self.directions @ self.drift @ self.directions.T),
-            means=self.directions @ self.mean,
-            scores=self.directions @ self.theta,
-            rules=self._rule_shares,
-            steps=np.array([feature.step or 0.0 for feature in self.numeric]),
-            cap=self.cap,
-            stop=np.zeros(1, dtype=np.int64),
-        )
+    @property
+    def n_directions(self) -> int:
+        """Number of directions, A: one for each numeric column, and one for each level of the others."""
+        return int(self.starts[-1])
 
     @cached_property
     def prices(self) -> Prices:
@@ -221,9 +174,9 @@ class ActionSpace:
         return np.array(scales)
 
     @cached_property
-    def _rule_shares(self) -> Array:
+    def rule_shares(self) -> Array:
         """What each direction takes from the slack of each rule, (R, A)."""
-        shares = np.zeros((len(self.schema.rules), len(self.directions)))
+        shares = np.zeros((len(self.schema.rules), self.n_directions))
         for r, rule in enumerate(self.schema.rules):
             for f, feature in enumerate(self.columns):
                 coefficient = rule.coefficients.get(feature.name, 0.0)
@@ -257,12 +210,75 @@ class ActionSpace:
         """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""
         if not self.schema.rules:
             return slack
-        shares, n = self.problem.rules, len(self.numeric)
+        shares, n = self.rule_shares, len(self.numeric)
         slack = slack - (rows[:, :n] - own[:, :n]) @ shares[:, :n].T
         for f in range(n, len(self.columns)):
             new, old = as_levels(rows[:, f]), as_levels(own[:, f])
             slack -= shares[:, new].T - shares[:, old].T
         return slack
+
+
+@dataclass(frozen=True, eq=False)
+class Linearisation:
+    """A model whose encoded rows are sums over the columns of an action space, and the moments of its parameters.
+
+    Attributes
+    ----------
+    space : ActionSpace
+    directions : ndarray of shape (A, D)
+        What a raw unit of each numeric column, then each level of each other one, adds to the encoded vector.
+    mean, cov, drift : ndarray of shape (D,), (D, D), (D, D)
+        Moments of the parameters, and shape of the ambiguity set.
+    theta : ndarray of shape (D,)
+        Parameters in force.
+    irregular : mapping of str to ndarray of shape (K, D)
+        What leaving an irregular entry for zero adds to the encoded vector; columns not named add nothing.
+    """
+
+    space: ActionSpace
+    directions: Array
+    mean: Array
+    cov: Array
+    drift: Array
+    theta: Array
+    irregular: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        space: ActionSpace,
+        directions: Array,
+        ambiguity: AmbiguitySet,
+        theta: Array,
+        irregular: Mapping[str, Array] | None = None,
+    ) -> "Linearisation":
+        """Take the moments of an ambiguity set."""
+        drift = np.eye(ambiguity.dimension) if ambiguity.drift is None else ambiguity.drift
+        return cls(space, directions, ambiguity.mean, ambiguity.cov, drift, theta, irregular or {})
+
+    @classmethod
+    def around(cls, space: ActionSpace, mean: Array, cov: Array, theta: Array) -> "Linearisation":
+        """A model in local coordinates around an applicant, who is (1, 0, ..., 0) there (see `Rows.coordinates`)."""
+        scales = np.ones(space.n_directions)
+        scales[: len(space.numeric)] = [1.0 / unit_of_effort(feature) for feature in space.numeric]
+        directions = np.hstack([np.zeros((len(scales), 1)), np.diag(scales)])
+        return cls(space, directions, mean, cov, cov, theta)
+
+    @cached_property
+    def problem(self) -> SearchProblem:
+        """What the compiled search is given; it never stops by itself."""
+        space = self.space
+        return SearchProblem(
+            starts=space.starts,
+            cov_gram=np.ascontiguousarray(self.directions @ self.cov @ self.directions.T),
+            drift_gram=np.ascontiguousarray(self.directions @ self.drift @ self.directions.T),
+            means=self.directions @ self.mean,
+            scores=self.directions @ self.theta,
+            rules=space.rule_shares,
+            steps=np.array([feature.step or 0.0 for feature in space.numeric]),
+            cap=space.cap,
+            stop=np.zeros(1, dtype=np.int64),
+        )
 
 
 def as_levels(entries: Array) -> Indices:

@@ -29,7 +29,7 @@ def read_regions(space: ActionSpace, rows: "pd.DataFrame | ReadTable", *, releas
     """
     table = ReadTable.of(rows, space.schema.names)
     limits = space.schema.limits(table)
-    regions = Regions.empty(len(table), len(space.columns), len(space.numeric), len(space.directions))
+    regions = Regions.empty(len(table), len(space.columns), len(space.numeric), space.n_directions)
     for f, feature in enumerate(space.columns):
         column = table[feature.name]
         if feature.is_numeric:

@@ -9,7 +9,7 @@ from copa._core.arrays import Array, Indices
 from copa.models.spelling import spell_levels, spell_numbers, with_room
 from copa.schema.columns import column_numbers
 from copa.search._kernels.arguments import Regions
-from copa.search.problem import ActionSpace, as_levels
+from copa.search.problem import ActionSpace, Linearisation, as_levels
 from copa.tables.cells import multiples
 from copa.tables.frames import with_columns
 
@@ -115,31 +115,32 @@ def overwritten(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_], entries:
     return pd.Series(array, index=column.index, dtype=column.dtype)  # a bare array of objects would be taken for text
 
 
-def relaxed_rows(space: ActionSpace, regions: Regions, encoded: Array, rows: Array) -> Array:
+def relaxed_rows(linear: Linearisation, regions: Regions, encoded: Array, rows: Array) -> Array:
     """Encoded rows (M, D) that need not be on the grid: the applicant's, plus what the changes add.
 
     Parameters
     ----------
-    space : ActionSpace
+    linear : Linearisation
     regions, encoded : Regions, ndarray of shape (M, D)
         Of the applicant of each row.
     rows : ndarray of shape (M, F)
     """
+    space = linear.space
     n, own = len(space.numeric), regions.own
-    start = encoded + left_entries(space, regions, (rows != own)[:, :n])
-    moved: Array = start + ((rows - own)[:, None, :n] @ space.directions[:n])[:, 0]
+    start = encoded + left_entries(linear, regions, (rows != own)[:, :n])
+    moved: Array = start + ((rows - own)[:, None, :n] @ linear.directions[:n])[:, 0]
     for f in range(n, len(space.columns)):
         new, old = as_levels(rows[:, f]), as_levels(own[:, f])
-        moved = moved + space.directions[new] - space.directions[old]
+        moved = moved + linear.directions[new] - linear.directions[old]
     return moved
 
 
-def left_entries(space: ActionSpace, regions: Regions, flags: npt.NDArray[np.bool_]) -> Array:
+def left_entries(linear: Linearisation, regions: Regions, flags: npt.NDArray[np.bool_]) -> Array:
     """What it adds to encoded rows (N, D) to put the numbers that stand for irregular entries (N, L) in their place."""
-    added = np.zeros((len(flags), space.mean.size))
+    space, added = linear.space, np.zeros((len(flags), linear.mean.size))
     for f in np.flatnonzero((flags & (regions.kinds > 0.0)).any(axis=0)):
         feature, rows = space.numeric[f], np.flatnonzero(flags[:, f] & (regions.kinds[:, f] > 0.0))
-        if feature.name in space.irregular:
+        if feature.name in linear.irregular:
             which = regions.kinds[rows, f].astype(np.int64) - 1
-            added[rows] += space.irregular[feature.name][which] + regions.own[rows, f, None] * space.directions[f]
+            added[rows] += linear.irregular[feature.name][which] + regions.own[rows, f, None] * linear.directions[f]
     return added

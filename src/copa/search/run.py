@@ -26,7 +26,7 @@ from copa.search._kernels.arguments import (
     Starts,
     take_rows,
 )
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.regions import keeping, ways_in
 from copa.search.rows import left_entries
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -115,25 +115,25 @@ def price_multipliers(n_starts: int, n_columns: int, random_state: Any) -> Array
     return multipliers
 
 
-def starts_of(space: ActionSpace, encoded: Array, slack: Array) -> Starts:
+def starts_of(linear: Linearisation, encoded: Array, slack: Array) -> Starts:
     """The applicants' own rows (N, D), as the search follows them."""
     rows = encoded[:, None]  # one product per applicant: the same to the last bit in any batch
-    cov_rows, drift_rows = rows @ space.cov, rows @ space.drift
+    cov_rows, drift_rows = rows @ linear.cov, rows @ linear.drift
     scores = np.concatenate(
         [
-            rows @ space.mean,
-            rows @ space.theta,
+            rows @ linear.mean,
+            rows @ linear.theta,
             (cov_rows @ encoded[:, :, None])[:, 0],
             (drift_rows @ encoded[:, :, None])[:, 0],
         ],
         axis=1,
     )
-    cov_products, drift_products = (cov_rows @ space.directions.T)[:, 0], (drift_rows @ space.directions.T)[:, 0]
+    cov_products, drift_products = (cov_rows @ linear.directions.T)[:, 0], (drift_rows @ linear.directions.T)[:, 0]
     return Starts(scores, cov_products, drift_products, slack)
 
 
 def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
-    space: ActionSpace,
+    linear: Linearisation,
     regions: Regions,
     encoded: Array,
     slack: Array,
@@ -152,7 +152,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
 
     Parameters
     ----------
-    space : ActionSpace
+    linear : Linearisation
     regions : Regions
     encoded : ndarray of shape (N, D)
         The applicants' rows as the model sees them.
@@ -173,16 +173,17 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
     keep_pool : bool
         Whether the rows that the plans were chosen from are returned too.
     """
-    starts, cap = starts_of(space, encoded, slack), space.cap if cap is None else cap
+    space = linear.space
+    starts, cap = starts_of(linear, encoded, slack), space.cap if cap is None else cap
     settings = PoolSettings(multipliers, float(diversity_weight), space.alike)
     n_pool = len(multipliers) + 2 + VARIANTS * n_options if keep_pool else 0
 
     def search(some: Indices, where: Regions, advance: Callable[[int], None] | None) -> FoundPlans:
         found = FoundPlans.empty(len(some), n_options, len(space.columns), n_pool)
-        added = left_entries(space, where, where.outside)
-        begin = starts_of(space, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
+        added = left_entries(linear, where, where.outside)
+        begin = starts_of(linear, encoded[some] + added, slack[some]) if added.any() else take_rows(starts, some)
         inputs = (where, begin)
-        _search(space, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
+        _search(linear, cap, inputs, goals.take(some), settings, found, (n_jobs, deadline, advance))
         return found
 
     plans = search(np.arange(len(encoded)), keeping(regions, regions.outside), progress)
@@ -195,7 +196,7 @@ def search_plans(  # noqa: PLR0913 - what is searched, then how, by keyword
 
 
 def _search(
-    space: ActionSpace,
+    linear: Linearisation,
     cap: int,
     inputs: tuple[Regions, Starts],
     goals: Goals,
@@ -217,9 +218,9 @@ def _search(
     def work(some: slice) -> None:
         if perf_counter() > deadline:
             return
-        problem = space.problem._replace(cap=cap, stop=stop)
+        problem = linear.problem._replace(cap=cap, stop=stop)
         applicants = (take_rows(part, some) for part in (*inputs, goal_arrays))
-        find_plans(problem, space.prices, *applicants, settings, take_rows(found, some))
+        find_plans(problem, linear.space.prices, *applicants, settings, take_rows(found, some))
         if progress is not None:
             progress(len(range(*some.indices(n))))
 

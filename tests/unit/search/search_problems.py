@@ -101,7 +101,7 @@ class Searcher:
         """Plans of so many options for every applicant, each option at the level (-1: merely accepted today)."""
         n_columns = len(self.space.columns)
         found = search_plans(
-            self.space,
+            self.fitted.linearisation,
             self.applicants.regions,
             self.applicants.encoded,
             self.applicants.slack,
@@ -120,7 +120,7 @@ class Searcher:
         """The row nearest to each target (M, D) that the applicants `owner` (M,) may take and that meets the level."""
         some = self.applicants.take(owner)
         found = find_nearest_rows(
-            self.space,
+            self.fitted.linearisation,
             some.regions,
             some.encoded,
             some.slack,
@@ -160,7 +160,7 @@ class Searcher:
     def sums_of_moves(self, rows: pd.DataFrame, owner: np.ndarray) -> np.ndarray:
         """Rows as the search sees them: the applicant's, plus what each change adds, (M, D)."""
         there, here = Applicants.read(self.fitted, rows).regions.own, self.applicants.take(owner)
-        return relaxed_rows(self.space, here.regions, here.encoded, there)
+        return relaxed_rows(self.fitted.linearisation, here.regions, here.encoded, there)
 
     def _goals(self, level: float, n: int) -> Goals:
         return Goals(self.fitted.parameters, np.full(n, level), np.full(n, self.floor))

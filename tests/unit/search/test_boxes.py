@@ -14,9 +14,7 @@ BASE = {"lower": 0.0, "upper": 20.0, "step": 1.0, "spread": 1.0}
 
 
 def space_of(*features):
-    n = len(features)
-    zero = np.zeros((n + 1, n + 1))
-    return ActionSpace(FeatureSchema(features), features, np.eye(n + 1)[1:], zero[0], zero, zero, zero[0], L1())
+    return ActionSpace(FeatureSchema(features), features, L1())
 
 
 def boxes_of(own, option, **fields):

@@ -38,7 +38,7 @@ def found():
             ambiguity = kind(ball.mean, ball.cov, ball.radius, ball.drift)
             n = len(searcher)
             plans = search_plans(
-                searcher.space,
+                searcher.fitted.linearisation,
                 searcher.applicants.regions,
                 searcher.applicants.encoded,
                 searcher.applicants.slack,

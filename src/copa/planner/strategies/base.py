@@ -15,7 +15,7 @@ from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.uncertainty.ambiguity import AmbiguitySet
 from copa.uncertainty.reliability import LEAST_RELIABILITY
 from copa.uncertainty.weight_moments import WeightMoments
@@ -194,6 +194,11 @@ class Strategy(ABC):
         Its levels are expected rates, averaged over training data, and no guarantees.
         """
         raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
+
+    @property
+    def linearisation(self) -> Linearisation:
+        """What each change adds to an encoded row, and the moments of the parameters, where `additive`."""
+        raise NotImplementedError
 
     def with_fields(self, changes: "Mapping[str, Mapping[str, Any]]") -> Self:
         """The same state for another schema: nothing that was learned depends on these fields of its columns.

@@ -15,7 +15,6 @@ from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows
 from copa.models.black_box import BlackBox
-from copa.models.encoding import n_levels
 from copa.models.storage import typical_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
@@ -23,7 +22,7 @@ from copa.planner.strategies.storage import damaged, require_parts
 from copa.schema import FeatureSchema
 from copa.schema.columns import ReadTable
 from copa.schema.region import possible_moves
-from copa.search.cost import L1, Cost, read_cost, unit_of_effort
+from copa.search.cost import L1, Cost, read_cost
 from copa.search.problem import ActionSpace
 from copa.search.ranges import medians, read_medians
 from copa.search.regions import read_regions
@@ -166,7 +165,7 @@ class BlackBoxStrategy(Strategy):
 
     def start(self, table: "pd.DataFrame", encoded: Array | None = None) -> Array:  # noqa: ARG002 - all stand at 0
         """The applicants in local coordinates, (N, D)."""
-        rows = np.zeros((len(table), self.space.mean.size))
+        rows = np.zeros((len(table), 1 + self.space.n_directions))
         rows[:, 0] = 1.0
         return rows
 
@@ -222,19 +221,11 @@ class BlackBoxStrategy(Strategy):
 
 
 def local_space(schema: FeatureSchema, cost: Cost, typical: Mapping[str, float] | None = None) -> ActionSpace:
-    """The changeable columns in coordinates around an applicant (see `Rows.coordinates`); `typical` as there."""
+    """The columns of a schema that may change; `typical` as in `ActionSpace`."""
     changeable = [feature for feature in schema.features if not feature.immutable]
     numeric = [feature for feature in changeable if feature.is_numeric]
     categorical = [feature for feature in changeable if feature.is_categorical]
-    scales = [1.0 / unit_of_effort(feature) for feature in numeric]
-    scales += [1.0 for feature in categorical for _ in range(n_levels(feature))]
-    n = len(scales)
-    directions = np.hstack([np.zeros((n, 1)), np.diag(np.array(scales, dtype=np.float64).reshape(n))])
-    nothing = np.zeros((n + 1, n + 1))
-    columns = (*numeric, *categorical)
-    return ActionSpace(
-        schema, columns, directions, nothing[0], nothing, nothing, nothing[0], cost, typical=typical or {}
-    )
+    return ActionSpace(schema, (*numeric, *categorical), cost, typical=typical or {})
 
 
 def score_all(models: Sequence[BlackBox], rows: "pd.DataFrame | ReadTable", n_jobs: int | None) -> Array:

@@ -17,7 +17,7 @@ from copa.schema import Feature
 from copa.search._kernels.arguments import FoundPlans, Prices
 from copa.search.cost import Cost
 from copa.search.neighbourhood import Draws, rows_around, rows_between
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.run import Goals
 
 if TYPE_CHECKING:
@@ -113,10 +113,10 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
                 mine = known.take(np.flatnonzero(known.owner == i))
                 if len(mine.owner) == 0:
                     continue
-                space = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
+                linear = _linearised(self.space, fit_surrogate(mine, focus.points[focus.owner == i]))
                 goals = Goals(ambiguity, np.array([level]), np.array([self.floors[i] + ROUNDING]))
                 here = applicants.take([i])
-                plans.put([i], search_one(space, here, here.encoded, goals, request, self.run, request.n_options))
+                plans.put([i], search_one(linear, here, here.encoded, goals, request, self.run, request.n_options))
 
         for_each_chunk(work, len(applicants), 1, self.run.n_jobs, what="exploring the boundary", unit="applicants")
         owner, option = plans.positions
@@ -219,11 +219,11 @@ def fit_surrogate(known: ScoredByRefits, centres: Array) -> LocalFit:
     return fit_locally(known.points, np.vstack([known.scores, known.refit_scores.T]), nearness)
 
 
-def _linearised(space: ActionSpace, fit: LocalFit) -> ActionSpace:
-    """The action space with the moments of the surrogates."""
+def _linearised(space: ActionSpace, fit: LocalFit) -> Linearisation:
+    """The mean and the covariance of the surrogates, around the applicant."""
     others = fit.weights[1:]
     cov = np.cov(others, rowvar=False) + fit.cov
-    return replace(space, mean=others.mean(axis=0), cov=cov, drift=cov, theta=fit.weights[0])
+    return Linearisation.around(space, others.mean(axis=0), cov, fit.weights[0])
 
 
 @dataclass(frozen=True)

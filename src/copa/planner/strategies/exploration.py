@@ -17,7 +17,7 @@ from copa.planner.strategies.plausible import RowPlausibility
 from copa.planner.strategies.samples import Rows, Samples
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, Outcome
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.run import Goals, choose_options, search_plans
 
 
@@ -137,7 +137,7 @@ def build_in_turns(
 
 
 def search_one(
-    space: ActionSpace,
+    linear: Linearisation,
     applicant: Applicants,
     encoded: Array,
     goals: Goals,
@@ -149,18 +149,18 @@ def search_one(
 
     Parameters
     ----------
-    space : ActionSpace
+    linear : Linearisation
     applicant : Applicants
         One.
     encoded : ndarray of shape (1, D)
-        The applicant's row in the coordinates of `space`.
+        The applicant's row in the coordinates of `linear`.
     goals : Goals
     request : PlanRequest
     run : Execution
     n_options : int
     """
     return search_plans(
-        space,
+        linear,
         applicant.regions,
         encoded,
         applicant.slack,

@@ -44,7 +44,7 @@ BATCH_SIZE = 128  # applicants at a time
 class FeatureMap(Parametric):
     """A model that is linear in features which are no sums over the columns (products, splines).
 
-    The directions of `space` are empty: the model is linearised anew at each row that the search looks at.
+    Its `directions` are zero: the model is linearised anew at each row that the search looks at.
     """
 
     kind: ClassVar[str] = "feature map"
@@ -156,8 +156,8 @@ class PhiExploration(Exploration[Samples]):
             for k in range(*some.indices(m)):
                 prices = run.multipliers if first else run.multipliers[[rank[k] % len(run.multipliers)]]
                 here = replace(run, multipliers=prices)
-                space = replace(self.space, directions=slopes.directions[k])
-                plans.put([k], search_one(space, near.take([k]), slopes.encoded[[k]], goals, request, here, n_options))
+                linear = replace(self.strategy.linearisation, directions=slopes.directions[k], space=self.space)
+                plans.put([k], search_one(linear, near.take([k]), slopes.encoded[[k]], goals, request, here, n_options))
 
         for_each_chunk(work, m, 1, run.n_jobs, what="searching around rows", unit="rows")
         which, option = plans.positions
@@ -176,7 +176,7 @@ class PhiExploration(Exploration[Samples]):
         """First-order models of phi at rows; exact there, and along each categorical column by itself."""
         space, n = self.space, len(self.space.numeric)
         m, dimension = len(rows.owner), self.strategy.parameters.dimension
-        directions = np.zeros((m, len(space.directions), dimension))
+        directions = np.zeros((m, space.n_directions, dimension))
         frame = rows.frame(space, self.applicants)
         here = self.strategy.model.encode(frame)
         if n:

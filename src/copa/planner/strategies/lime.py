@@ -5,7 +5,7 @@ where it was wrong; and how the model varies is assumed (0.05 I), not estimated.
 true.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.regions import read_regions
 from copa.search.run import Goals
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -78,14 +78,14 @@ class Lime(BlackBoxStrategy):
         space, n = self.space, len(applicants)
         weights = fit_surrogates(self, applicants)
         plans = FoundPlans.empty(n, request.n_options, len(space.columns))
-        cov = VARIANCE * np.eye(space.mean.size)
+        cov = VARIANCE * np.eye(1 + space.n_directions)
         level = min(level_of_each(request) + ROUNDING, 1.0 - ROUNDING)
         goals = Goals(self.ambiguity(1), np.array([level]), np.array([ROUNDING]))
 
         def work(some: slice) -> None:
             for i in range(*some.indices(n)):
                 here = applicants.take([i])
-                local = replace(space, mean=weights[i], cov=cov, drift=cov, theta=weights[i])
+                local = Linearisation.around(space, weights[i], cov, weights[i])
                 plans.put([i], search_one(local, here, here.encoded, goals, request, run, request.n_options))
                 run.advance(1)
 
@@ -116,7 +116,7 @@ def fit_surrogates(strategy: Lime, applicants: Applicants) -> Array:
     points = rows.coordinates(space, applicants).reshape(len(applicants), PERTURBED, -1)
     scores = strategy.model.scores(rows.frame(space, applicants)).reshape(len(applicants), PERTURBED)
     width = WIDTH * np.sqrt(len(space.columns))
-    weights = np.zeros((len(applicants), space.mean.size))
+    weights = np.zeros((len(applicants), 1 + space.n_directions))
     for i in range(len(applicants)):
         nearness = np.exp(-((points[i, :, 1:] ** 2).sum(axis=1)) / width**2)
         weights[i] = fit_locally(points[i], scores[i][None], nearness).weights[0]

@@ -125,7 +125,7 @@ class Linear(Parametric):
         levels = np.full(m, -1.0) if levels is None else levels
         some = applicants.take(owner)
         return find_nearest_rows(
-            self.space,
+            self.linearisation,
             some.regions,
             some.encoded,
             some.slack,
@@ -142,9 +142,9 @@ class Linear(Parametric):
         def choose(half: AmbiguitySet) -> Array:
             some = applicants.take(np.flatnonzero(applicants.encoded @ half.mean < self.floor))
             shape = half.cov if half.drift is None else half.drift
-            space = replace(self.space, mean=half.mean, cov=half.cov, drift=shape, theta=half.mean)
+            linear = replace(self.linearisation, mean=half.mean, cov=half.cov, drift=shape, theta=half.mean)
             plans = search_plans(
-                space,
+                linear,
                 some.regions,
                 some.encoded,
                 some.slack,
@@ -154,7 +154,7 @@ class Linear(Parametric):
                 multipliers=np.ones((1, columns)),
             )
             owner, option = plans.positions
-            return relaxed_rows(space, some.regions.take(owner), some.encoded[owner], plans.options[owner, option])
+            return relaxed_rows(linear, some.regions.take(owner), some.encoded[owner], plans.options[owner, option])
 
         return choose
 
@@ -199,7 +199,7 @@ class Linear(Parametric):
     ) -> FoundPlans:
         capped = np.minimum(levels + ROUNDING, 1.0 - ROUNDING)
         plans = search_plans(
-            self.space,
+            self.linearisation,
             applicants.regions,
             applicants.encoded,
             applicants.slack,
@@ -216,7 +216,7 @@ class Linear(Parametric):
 
         def judge(owner: Indices, rows: Array) -> Flags:
             regions = applicants.regions.take(owner)
-            points = relaxed_rows(self.space, regions, applicants.encoded[owner], rows)
+            points = relaxed_rows(self.linearisation, regions, applicants.encoded[owner], rows)
             slack = self.space.slack_after(applicants.slack[owner], regions.own, rows)
             good = ((points[:, None] @ self.model.theta)[:, 0] >= floors[owner]) & (slack >= 0.0).all(axis=1)
             good[good] = self.parameters.option_guarantees(points[good]) >= reached[owner[good]]
@@ -329,7 +329,7 @@ def find_blocking_constraints(
         if len(some) == 0 or not (rules_hold or slack.shape[1]):
             break
         found = search_plans(
-            strategy.space,
+            strategy.linearisation,
             regions.take(some),
             start[some],
             slack[some] if rules_hold else np.full_like(slack[some], NO_RULE),
@@ -353,7 +353,7 @@ def find_blocking_constraints(
 def _at_the_surest_rows(strategy: Linear, applicants: Applicants, plans: FoundPlans) -> tuple[Regions, Array, Array]:
     """Regions, encoded rows and slack of the applicants, had they taken up their surest rows and had no limits."""
     space, regions = strategy.space, applicants.regions
-    start = relaxed_rows(space, regions, applicants.encoded, plans.surest)
+    start = relaxed_rows(strategy.linearisation, regions, applicants.encoded, plans.surest)
     released = standing_at(space, read_regions(space, applicants.table, released=True), plans.surest)
     slack = space.slack_after(applicants.slack, regions.own, plans.surest)
     return keeping(released, released.kinds > 0.0), start, slack

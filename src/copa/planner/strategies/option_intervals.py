@@ -73,7 +73,7 @@ def find_intervals(
     boxes = judge.boxes()
     asked = np.where(levels > 0.0, np.minimum(levels + 0.1 * ROUNDING, 1.0 - ROUNDING), -1.0)
     goals = Goals(ambiguity, asked, np.full(len(levels), floor)).arrays()
-    boxes = grow_to_level(space, boxes, options.points, space.slack(options.table), goals)
+    boxes = grow_to_level(strategy.linearisation, boxes, options.points, space.slack(options.table), goals)
     return _intervals(judge, _checked(judge, boxes), levels, options.table)
 
 
@@ -150,7 +150,7 @@ class _Judge:
         good = np.asarray(strategy.ambiguity(self._n_options).option_guarantees(points) >= needed)
         begins = np.append(True, which[1:] != which[:-1])
         starts = np.flatnonzero(begins)
-        scores = (points[:, None] @ strategy.space.theta)[:, 0]
+        scores = (points[:, None] @ strategy.linearisation.theta)[:, 0]
         least = np.repeat(np.minimum.reduceat(scores, starts), np.diff(np.append(starts, len(which)))) == scores
         good[least] &= strategy.model.accepts_directly(rows[least])
         judged = begins | np.append(begins[1:], True) | bool(self._schema.rules)

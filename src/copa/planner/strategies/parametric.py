@@ -1,7 +1,9 @@
 """Models that are linear in their encoded columns: what is known of the next parameters, and how it is stored."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -29,8 +31,8 @@ from copa.planner.strategies.options import Options
 from copa.planner.strategies.storage import damaged, require_parts
 from copa.plans.records import ExpectedRates
 from copa.schema import FeatureSchema
-from copa.search.cost import Cost, read_cost
-from copa.search.problem import ActionSpace
+from copa.search.cost import read_cost
+from copa.search.problem import ActionSpace, Linearisation
 from copa.search.ranges import medians, read_medians
 from copa.uncertainty import WeightMoments
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -63,6 +65,8 @@ class Parametric(Strategy):
         Least score with which today's model must accept.
     thirds : ndarray of shape (T, D)
         Parameters of refits on thirds of the rows, which the options are tried on and the search does not go by.
+    directions, irregular : ndarray of shape (A, D), mapping of str to ndarray
+        What changes add to the encoded vector, see `Linearisation`.
     """
 
     subject: ClassVar[str] = "parameters"
@@ -71,6 +75,8 @@ class Parametric(Strategy):
     parameters: AmbiguitySet
     floor: float
     thirds: Array
+    directions: Array
+    irregular: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -84,9 +90,12 @@ class Parametric(Strategy):
             encoded = model.encode(X)
             encoding = cls.probe(model, schema, X)
         known = learn_parameters(model, schema, encoded, X, y, settings)
+        space = ActionSpace.build(schema, encoding, settings.cost, medians(schema, X))
         strategy = cls(
             model=model,
-            space=_space(schema, encoding, model, known.ambiguity, settings.cost, medians(schema, X)),
+            space=space,
+            directions=_stacked(encoding, space, model.theta.size),
+            irregular=encoding.irregular,
             parameters=known.ambiguity,
             radius_source=known.source,
             floor=SAFE_SHARE * float(np.median(np.abs(encoded @ model.theta))),
@@ -102,9 +111,12 @@ class Parametric(Strategy):
 
     def with_set(self, ambiguity: AmbiguitySet) -> Self:
         """The same state with another ambiguity set."""
-        shape = np.eye(ambiguity.dimension) if ambiguity.drift is None else ambiguity.drift
-        space = replace(self.space, mean=ambiguity.mean, cov=ambiguity.cov, drift=shape)
-        return replace(self, parameters=ambiguity, space=space)
+        return replace(self, parameters=ambiguity)
+
+    @cached_property
+    def linearisation(self) -> Linearisation:
+        """What each change adds to an encoded row, and the moments of the parameters."""
+        return Linearisation.of(self.space, self.directions, self.parameters, self.model.theta, self.irregular)
 
     def with_radius(self, radius: float, source: str) -> Self:
         """The same state with another radius."""
@@ -203,9 +215,9 @@ class Parametric(Strategy):
             "theta": self.model.theta,
             "mean": self.parameters.mean,
             "cov": self.parameters.cov,
-            "directions": self.space.directions,
+            "directions": self.directions,
         }
-        kept = [self.space.irregular[f.name] for f in self.space.numeric if f.name in self.space.irregular]
+        kept = [self.irregular[f.name] for f in self.space.numeric if f.name in self.irregular]
         if any(len(part) for part in kept):
             arrays["irregular"] = np.concatenate(kept)
         if self.parameters.drift is not None:
@@ -234,9 +246,12 @@ class Parametric(Strategy):
         thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
         if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
             raise damaged(path, "its refits on thirds have other parameters than the model")
+        space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
         return cls(
             model=linear,
-            space=_space(schema, encoding, linear, ambiguity, read_cost(f"l{content['power']}"), typical),
+            space=space,
+            directions=_stacked(encoding, space, linear.theta.size),
+            irregular=encoding.irregular,
             parameters=ambiguity,
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
@@ -263,17 +278,11 @@ def _read_evidence(content: dict[str, Any], path: "str | Path") -> dict[str, Any
     return found
 
 
-def _space(
-    schema: FeatureSchema,
-    encoding: Encoding,
-    model: LinearModel,
-    ball: AmbiguitySet,
-    cost: Cost,
-    typical: dict[str, float],
-) -> ActionSpace:
-    return ActionSpace.build(
-        schema, encoding, model, mean=ball.mean, cov=ball.cov, drift=ball.drift, cost=cost, typical=typical
-    )
+def _stacked(encoding: Encoding, space: ActionSpace, dimension: int) -> Array:
+    """The directions of the columns of a space, one under another, (A, D)."""
+    found = {**encoding.numeric, **encoding.categorical}
+    blocks = [np.atleast_2d(found[feature.name]) for feature in space.columns]
+    return np.concatenate(blocks) if blocks else np.zeros((0, dimension))
 
 
 def _stored_encoding(schema: FeatureSchema, archive: Archive, path: "str | Path") -> tuple[Encoding, dict[str, float]]:

@@ -52,7 +52,7 @@ class Rows:
         is taken up (1), given up (-1) or neither (0). The applicant is (1, 0, ..., 0).
         """
         own, n = applicants.regions.own[self.owner], len(space.numeric)
-        points = np.zeros((len(self.owner), 1 + len(space.directions)))
+        points = np.zeros((len(self.owner), 1 + space.n_directions))
         points[:, 0] = 1.0
         units = np.array([unit_of_effort(feature) for feature in space.numeric])
         points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units

@@ -16,7 +16,7 @@ from copa.planner.strategies.linear import Linear, explain_shortfall
 from copa.planner.strategies.options import Found, write_options
 from copa.plans.request import PlanRequest
 from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
-from copa.search.problem import ActionSpace, as_levels
+from copa.search.problem import Linearisation, as_levels
 from copa.search.rows import left_entries
 
 BATCH_SIZE = 64  # applicants between two looks at the clock
@@ -61,7 +61,7 @@ class Weighted(Linear):
 
     def _minimisers(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Array:
         """Plans (N, J, D) that minimise the objective, rows or not."""
-        lower, upper = relaxed_box(self.space, applicants)
+        lower, upper = relaxed_box(self.linearisation, applicants)
         return build_plans(
             applicants.encoded,
             self.parameters.mean,
@@ -78,19 +78,20 @@ class Weighted(Linear):
         ).points
 
 
-def relaxed_box(space: ActionSpace, applicants: Applicants) -> tuple[Array, Array]:
+def relaxed_box(linear: Linearisation, applicants: Applicants) -> tuple[Array, Array]:
     """The smallest box of encoded vectors that holds every allowed row of each applicant, (N, D) both."""
-    regions = applicants.regions
+    space, regions = linear.space, applicants.regions
     lower, upper = applicants.encoded.copy(), applicants.encoded.copy()
     for f in range(len(space.numeric)):
         ends = np.stack([regions.lower[:, f], regions.upper[:, f]]) - regions.own[:, f]
         others = np.arange(len(space.numeric)) == f
-        moves = ends[:, :, None] * space.directions[f] + left_entries(space, regions, np.tile(others, (len(lower), 1)))
+        left = left_entries(linear, regions, np.tile(others, (len(lower), 1)))
+        moves = ends[:, :, None] * linear.directions[f] + left
         lower += np.minimum(moves.min(axis=0), 0.0)
         upper += np.maximum(moves.max(axis=0), 0.0)
     for f, _ in space.level_columns:
         levels = space.levels(f)
-        moves = space.directions[levels] - space.directions[as_levels(regions.own[:, f])][:, None]
+        moves = linear.directions[levels] - linear.directions[as_levels(regions.own[:, f])][:, None]
         allowed = regions.allowed[:, levels, None]
         lower += np.where(allowed, moves, 0.0).min(axis=1)
         upper += np.where(allowed, moves, 0.0).max(axis=1)
