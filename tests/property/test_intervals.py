@@ -9,8 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from copa.schema import Feature, FeatureSchema
-from copa.search.boxes import Boxes
-from copa.search.corners import grow_to_level
+from copa.search.boxes import Boxes, grow_to_level
 from copa.search.cost import L1
 from copa.search.problem import ActionSpace, Linearisation
 from copa.search.regions import read_regions

@@ -233,21 +233,21 @@ class Feature:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is numeric or integer."""
+        """Return whether it is numeric or integer."""
         return self.kind in NUMERIC_KINDS
 
     @property
     def is_categorical(self) -> bool:
-        """Whether it is ordinal, categorical or binary."""
+        """Return whether it is ordinal, categorical or binary."""
         return self.kind in CATEGORICAL_KINDS
 
     @property
     def heading(self) -> str:
-        """What people call the column: its title, or its name if it has none."""
+        """The title of the column, or its name if it has none."""
         return self.title or self.name
 
     def is_special(self, value: Any) -> bool:
-        """Whether a value is one of the `special` codes, and no amount."""
+        """Return whether a value is one of the `special` codes, and no amount."""
         if not self.special or isinstance(value, str):
             return False
         return self._codes.position(float(value) if isinstance(value, Decimal) else value) >= 0
@@ -286,7 +286,7 @@ class Feature:
 
     @cached_property
     def moves(self) -> npt.NDArray[np.bool_]:
-        """Whether an option may go from one of its values to another, (V + 1, V); the last from any other entry."""
+        """Return whether an option may go from each value to each, (V + 1, V); the last from any other entry."""
         from copa.schema.region import possible_moves
 
         moves = np.append(possible_moves(self), np.zeros((1, len(self.values or ())), dtype=np.bool_), axis=0)

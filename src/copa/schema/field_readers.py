@@ -19,7 +19,7 @@ MaxChange = float | Mapping[str, float]
 
 
 def is_absent(value: Any) -> bool:
-    """Whether nothing was said: None, an empty list or an empty mapping."""
+    """Return whether nothing was said: None, an empty list or an empty mapping."""
     return value is None or (isinstance(value, (list, tuple, dict, FrozenMap)) and len(value) == 0)
 
 

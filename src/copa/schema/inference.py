@@ -62,7 +62,7 @@ def infer_feature(
 
 
 def spread_of(feature: Feature, column: "pd.Series[Any]") -> float:
-    """What a unit of effort is in the data: see `spread_of_numbers`; an ordinal's ranks have a standard deviation."""
+    """A unit of effort in the data, see `spread_of_numbers`; an ordinal's ranks have a standard deviation."""
     if feature.kind in ("categorical", "binary"):
         return 1.0
     if feature.is_numeric:

@@ -29,7 +29,7 @@ Whole = npt.NDArray[np.int64]
 def judge_numbers(
     feature: Feature, origins: "pd.Series[Any]", options: "pd.Series[Any]", owner: Indices | None = None
 ) -> tuple[Flags, Flags] | None:
-    """Whether the numbers of a column are allowed, and whether they are changes, (M,) both.
+    """Return whether the numbers of a column are allowed, and whether they are changes, (M,) both.
 
     Those of the applicants are in the rows `owner` (M,) of `origins`, or in the same rows.
 
@@ -51,7 +51,7 @@ def judge_numbers(
 
 
 def _allowed(feature: Feature, own: Whole | Array, new: Whole | Array) -> Flags:
-    """Whether an applicant at `own` may change to `new`, (M,)."""
+    """Return whether an applicant at `own` may change to `new`, (M,)."""
     fine = np.ones(len(new), dtype=np.bool_)
     if feature.lower is not None:
         fine &= new >= feature.lower
@@ -72,7 +72,7 @@ def _allowed(feature: Feature, own: Whole | Array, new: Whole | Array) -> Flags:
 
 
 def _is_exact(feature: Feature, *, whole: bool) -> bool:
-    """Whether arithmetic of arrays says what decimals do of a column, of whole numbers or others."""
+    """Return whether arrays of floats decide as decimals do for a column, of whole numbers or others."""
     if not whole:
         return feature.step is None and feature.max_change is None
     step = 1.0 if feature.step is None else float(feature.step)

@@ -66,7 +66,7 @@ def words_of(name: str) -> list[str]:
 
 
 def counts_rows(column: "pd.Series[Any]") -> bool:
-    """Whether a column is a nameless index: its name is none, and it counts the rows from 0 or from 1."""
+    """Return whether a column is a nameless index: its name is none, and it counts the rows from 0 or from 1."""
     if not INDEX_NAME.fullmatch(str(column.name)) or column.dtype.kind != "i" or len(column) == 0:
         return False
     first = int(column.iloc[0])

@@ -1,4 +1,4 @@
-"""Where the options of each applicant may go, column by column."""
+"""Values that the options of each applicant may take, column by column."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ DOWNWARDS, UPWARDS = Context(prec=DIGITS, rounding=ROUND_FLOOR), Context(prec=DI
 
 @dataclass(frozen=True, eq=False)
 class FeasibleRegion:
-    """What the options of N applicants may be, by column; steps and rules come on top.
+    """Values that the options of N applicants may take, by column; steps and rules come on top.
 
     An option may always keep the applicant's own value, also where that lies outside the range.
 

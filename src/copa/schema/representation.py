@@ -14,7 +14,7 @@ HEAD = ("column", "title", "kind", "what may change")
 
 
 def schema_line(schema: "FeatureSchema") -> str:
-    """How many columns there are and may change, and how many rules there are."""
+    """Count the columns, those that may change, and the rules."""
     n_open = sum(not feature.immutable for feature in schema.features)
     rules = f", {counted(len(schema.rules), 'rule')}" if schema.rules else ""
     most = "" if schema.max_changes is None else f", at most {counted(schema.max_changes, 'change')}"
@@ -29,7 +29,7 @@ def schema_html(schema: "FeatureSchema") -> str:
 
 
 def limits_words(feature: Feature) -> str:
-    """How a column may change.
+    """Describe how a column may change.
 
     Examples
     --------

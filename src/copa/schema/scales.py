@@ -108,7 +108,7 @@ def _fine_step(distinct: Array, spread: float) -> float | None:
 
 
 def _is_grid(distinct: Array, step: float, *, single: bool) -> bool:
-    """Whether nearly all of some distinct numbers are multiples of a step."""
+    """Return whether nearly all of some distinct numbers are multiples of a step."""
     precision = np.float32 if single else np.float64
     on_grid = multiples(np.rint(distinct / step), step).astype(precision) == distinct.astype(precision)
     return bool(on_grid.mean() >= ON_THE_GRID)

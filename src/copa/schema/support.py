@@ -67,7 +67,7 @@ def why_withheld(feature: Feature, value: Scalar) -> str:
 
 
 def count_withheld(feature: Feature) -> Codes:
-    """How many values are not offered to an applicant for want of support alone, (V,) by the applicant's own value."""
+    """Number of values that are not offered for want of support alone, (V,) by the applicant's own value."""
     given = [value for value in feature.withheld if value not in feature.support]
     counts: Codes = (possible_moves(feature.replace(withheld=given)) & ~possible_moves(feature)).sum(axis=1)
     return counts

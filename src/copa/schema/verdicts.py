@@ -1,4 +1,4 @@
-"""Whether many options obey a schema: the verdicts of `violations`, with each distinct pair of cells judged once."""
+"""Verdicts of `violations` on many options, with each distinct pair of cells judged once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def obeying(
     options: ReadTable,
     owner: Indices | None = None,
 ) -> Flags:
-    """Whether each option (M rows) obeys the schema for its applicant, (M,).
+    """Return whether each option (M rows) obeys the schema for its applicant, (M,).
 
     That is the one in the row `owner` (M,) of `origins`, or in the same row.
     """
@@ -60,7 +60,7 @@ def violations_of_each(
     origins: ReadTable,
     options: ReadTable,
 ) -> list[list[Violation]]:
-    """What `violations_of` says of each option (M rows): only what breaks the schema is put into words."""
+    """Return what `violations_of` says of each option (M rows); only those that break the schema are put into words."""
     found: list[list[Violation]] = [[] for _ in range(len(options))]
     changed = np.zeros((len(options), len(features)), dtype=np.bool_)
     for k, feature in enumerate(features):
@@ -85,7 +85,7 @@ def violations_of_each(
 def _judge_column(
     feature: Feature, origins: ReadColumn, options: ReadColumn, owner: Indices | None = None
 ) -> tuple[Flags, Flags]:
-    """Whether the values of one column are allowed, and whether they are changes, (M,) both."""
+    """Return whether the values of one column are allowed, and whether they are changes, (M,) both."""
     of_numbers = judge_numbers(feature, origins.series, options.series, owner)
     if of_numbers is not None:
         return of_numbers
@@ -113,7 +113,7 @@ def _distinct(column: ReadColumn) -> tuple[Codes, list[Any]]:
 
 
 def _holds(rule: LinearRule, features: Mapping[str, Feature], options: ReadTable) -> Flags:
-    """Whether options obey a rule, (M,); one with a special code in a column of the rule does."""
+    """Return whether options obey a rule, (M,); one with a special code in a column of the rule does."""
     total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
     for name, coefficient in rule.coefficients.items():
         term = coefficient * _numbers(features[name], options[name])
@@ -131,7 +131,7 @@ def _holds(rule: LinearRule, features: Mapping[str, Feature], options: ReadTable
 
 
 def _is_precise(feature: Feature, dtype: Any) -> bool:
-    """Whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
+    """Return whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
     if feature.is_categorical:
         return True
     kind = getattr(dtype, "numpy_dtype", dtype)
@@ -165,7 +165,7 @@ def count_cells(features: tuple[Feature, ...], table: ReadTable) -> dict[str, di
 
 
 def _outside(feature: Feature, numbers: Array, dtype: Any) -> Flags:
-    """Whether numbers (N,) are outside the range of their column, in its own precision; not where they are NaN."""
+    """Return whether numbers (N,) are outside their column's range, in its own precision; not where they are NaN."""
     precision = np.float32 if str(dtype).lower().startswith("float32") else np.float64
     lower, upper = (
         -np.inf if feature.lower is None else feature.lower,

@@ -148,7 +148,7 @@ def _decimal(text: str) -> Fraction:
 
 
 def _position(feature: Feature, value: Any) -> int | None:
-    """Which of the feature's values it is: by value, else by text if one of the two is text."""
+    """Position of the feature's value that it is: by value, else by text if one of the two is text."""
     if _is_missing(value):
         return None
     for i, known in enumerate(feature.values or ()):
@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
 
 
 def is_unchanged(feature: Feature, own: Any, new: Any) -> bool:
-    """Whether an option leaves a value as it is: exactly, without any tolerance."""
+    """Return whether an option leaves a value as it is: exactly, without any tolerance."""
     if _is_missing(own) or _is_missing(new):
         return _is_missing(own) and _is_missing(new)
     if feature.is_categorical and _position(feature, own) is not None:

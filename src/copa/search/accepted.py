@@ -1,4 +1,4 @@
-"""Whom declined applicants are compared with: what is typical of those whom a model accepts, and accepted itself."""
+"""A typical accepted row, used as reference for reasons."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,15 +13,14 @@ from copa.uncertainty.versions import scores_of
 if TYPE_CHECKING:
     import pandas as pd
 
-FEWEST = 5  # rows of a part of the accepted ones: what is typical of fewer is too near to a person's own row
+FEWEST = 5  # rows of a part of the accepted ones: what is typical of fewer is too close to a single person's row
 
 
 def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> "pd.DataFrame | None":
-    """What is typical of the rows that a model accepts, and is itself accepted.
+    """Return a typical row among those that a model accepts, which is accepted itself.
 
-    Of columns that rarely are high together, the medians of the accepted rows may be declined. Then it is what is
-    typical of the half of them with the highest scores, of a quarter, and so on; and where that is declined too, the
-    averages of all, of a half, and so on.
+    Where columns are rarely high together, the medians of the accepted rows may be declined. Then the medians of the
+    half with the highest scores are tried, of a quarter, and so on; after them the averages of all, of a half, ...
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> 
     Returns
     -------
     DataFrame or None
-        One row; None where fewer than two rows are accepted, or nothing that is typical of them is.
+        One row; None where fewer than two rows are accepted, or none of the typical rows is.
 
     Examples
     --------
@@ -52,25 +51,25 @@ def accepted_row(model: Model, schema: FeatureSchema, table: "pd.DataFrame") -> 
         accepted = table[model.accepts(table)]
     if len(accepted) < 2:
         return None
-    found = typical_row(schema, accepted, model.columns)
-    if is_accepted(model, found):
-        return found
+    typical = typical_row(schema, accepted, model.columns)
+    if is_accepted(model, typical):
+        return typical
     best = accepted.iloc[np.argsort(-scores_of(model, accepted), kind="stable")]
     for average in (False, True):
         for size in _sizes(len(best)):
-            found = typical_row(schema, best.iloc[:size], model.columns, average=average)
-            if is_accepted(model, found):
-                return found
+            typical = typical_row(schema, best.iloc[:size], model.columns, average=average)
+            if is_accepted(model, typical):
+                return typical
     return None
 
 
 def is_accepted(model: Model, row: "pd.DataFrame") -> bool:
-    """Whether a model accepts one row, by its answer and by its score."""
+    """Return whether a model accepts one row, by its answer and by its score."""
     return bool(model.accepts(row)[0]) and bool(scores_of(model, row)[0] >= 0.0)
 
 
 def _sizes(n: int) -> Iterator[int]:
-    """All of n rows, half of them, a quarter, and so on."""
+    """Yield n, half of it, a quarter, and so on."""
     yield n
     while (n := n // 2) >= FEWEST:
         yield n

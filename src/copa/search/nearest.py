@@ -1,4 +1,4 @@
-"""Real rows nearest to encoded points: how relaxed plans and corrections become something to follow."""
+"""Real rows nearest to encoded points: the delivery of the paper's plans and of corrections."""
 
 from time import perf_counter
 

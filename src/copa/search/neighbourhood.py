@@ -1,4 +1,4 @@
-"""Rows near applicants that they could really be: drawn from what the schema allows, on the grid of the steps."""
+"""Draw allowed rows near applicants, on the grid of the steps."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How plausible a row is: whether it lies among the training rows, or where hardly anyone is."""
+"""Plausibility of a row: whether it lies among the training rows, or where hardly anyone is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -174,7 +174,7 @@ class Plausibility:
 
     @cached_property
     def _training_remoteness(self) -> Array:
-        """How far each training row is from the others, ascending, (R,)."""
+        """Distance of each training row from the others, ascending, (R,)."""
         return np.sort(_remoteness(self._neighbours.kneighbors()[0]))
 
     def _vectors(self, positions: Indices) -> tuple[Array, Array]:
@@ -216,7 +216,7 @@ def evenly_spread(n: int, most: int) -> Indices:
 
 
 def in_order(feature: Feature) -> bool:
-    """Whether the values of a column have distances: numbers, and ranks."""
+    """Return whether the values of a column have distances: numbers, and ranks."""
     return feature.is_numeric or feature.kind == "ordinal"
 
 

@@ -16,12 +16,11 @@ from copa.models.encoding import n_levels
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import ReadColumn, ReadTable
 from copa.search._kernels.arguments import Prices, Regions, SearchProblem
-from copa.search.cost import Cost, unit_of_effort
-from copa.search.level_prices import per_unit_of, prices_of
+from copa.search.cost import Cost, per_unit_of, prices_of, unit_of_effort
 from copa.search.plausibility import Plausibility
 from copa.search.ranges import (
     irregular_kinds,
-    stand_in,
+    placeholder,
     typical_value,
 )
 from copa.uncertainty.ambiguity import AmbiguitySet
@@ -110,7 +109,7 @@ class ActionSpace:
 
     @cached_property
     def prices(self) -> Prices:
-        """What changes cost."""
+        """Prices of changes."""
         return prices_of(self.cost, self.columns, self.edges)
 
     @cached_property
@@ -127,7 +126,7 @@ class ActionSpace:
 
     @cached_property
     def per_unit_in_bins(self) -> dict[str, float]:
-        """What a raw unit of each binned column costs."""
+        """Price of a raw unit of each binned column."""
         return {name: per_unit_of(self.cost, self.schema[name]) for name in self.edges}
 
     def typical_of(self, feature: Feature) -> float:
@@ -146,13 +145,13 @@ class ActionSpace:
         return np.hstack([self._steps(regions, rows), np.sqrt(levels) if self.prices.power == 2 else levels])
 
     def _steps(self, regions: Regions, rows: Array) -> Array:
-        """What changes of the numeric columns cost, (M, L)."""
+        """Prices of the changes of the numeric columns, (M, L)."""
         n = len(self.numeric)
         way = np.abs(rows[:, :n] - regions.reference) + regions.leaving
         return np.asarray(np.where(rows[:, :n] == regions.own[:, :n], 0.0, way) * self.prices.per_unit)
 
     def _level_prices(self, regions: Regions, rows: Array) -> Array:
-        """What changes of the other columns cost, to the power of the prices, (M, F - L)."""
+        """Prices of the changes of the other columns, to the power of the prices, (M, F - L)."""
         return np.take_along_axis(regions.level_prices, as_levels(rows[:, len(self.numeric) :]), axis=1)
 
     def plausibility_of(self, table: "pd.DataFrame | ReadTable") -> Array:
@@ -175,7 +174,7 @@ class ActionSpace:
 
     @cached_property
     def rule_shares(self) -> Array:
-        """What each direction takes from the slack of each rule, (R, A)."""
+        """Amount that each direction takes from the slack of each rule, (R, A)."""
         shares = np.zeros((len(self.schema.rules), self.n_directions))
         for r, rule in enumerate(self.schema.rules):
             for f, feature in enumerate(self.columns):
@@ -204,7 +203,7 @@ class ActionSpace:
         if not feature.is_numeric:
             return numbers
         here = irregular_kinds(feature, numbers) > 0
-        return np.where(here, stand_in(feature, self.typical_of(feature)), numbers)
+        return np.where(here, placeholder(feature, self.typical_of(feature)), numbers)
 
     def slack_after(self, slack: Array, own: Array, rows: Array) -> Array:
         """Slack of the rules at rows (M, F) of applicants who stand at `own` (M, F), where it is `slack` (M, R)."""
@@ -266,7 +265,7 @@ class Linearisation:
 
     @cached_property
     def problem(self) -> SearchProblem:
-        """What the compiled search is given; it never stops by itself."""
+        """Arguments of the compiled search that all applicants share; its `stop` is never set."""
         space = self.space
         return SearchProblem(
             starts=space.starts,

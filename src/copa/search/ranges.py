@@ -73,7 +73,7 @@ def read_cells(
 
 
 def irregular_kinds(feature: Feature, own: Array) -> npt.NDArray[np.int64]:
-    """Which irregular entry that may be left each of some numbers is, from 1 on; 0 for none."""
+    """Number of the irregular entry that each number is, of those that may be left, from 1 on; 0 for none."""
     kinds = np.zeros(len(own), dtype=np.int64)
     if feature.immutable:
         return kinds
@@ -111,12 +111,12 @@ def medians(schema: FeatureSchema, table: "pd.DataFrame") -> dict[str, float]:
 
 
 def read_medians(content: Mapping[str, Any]) -> dict[str, float]:
-    """What `medians` returned, from a file; a ValueError where it holds something else."""
+    """Read what `medians` returned from a file; a ValueError where it holds something else."""
     return {str(name): float(median) for name, median in content.get("typical", {}).items()}
 
 
-def stand_in(feature: Feature, typical: float) -> float:
-    """A number below the range of a column, which no option can take: what the search has for an irregular entry."""
+def placeholder(feature: Feature, typical: float) -> float:
+    """The number that stands for an irregular entry in the search: below the range, so that no option can take it."""
     unit = unit_of_effort(feature)
     return (typical - FARTHEST * unit if feature.lower is None else feature.lower) - unit
 

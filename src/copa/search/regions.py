@@ -1,4 +1,4 @@
-"""Where applicants stand and may go, as the compiled search sees it: numbers, levels, and what these cost."""
+"""Feasible regions of applicants as the compiled search sees them: numbers, levels, and what these cost."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from copa.schema.columns import Flags, ReadColumn, ReadTable
 from copa.search._kernels.arguments import Regions
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
-from copa.search.ranges import Cells, limits_in_bins, read_cells, stand_in, values_in_bins
+from copa.search.ranges import Cells, limits_in_bins, placeholder, read_cells, values_in_bins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def _fill_numbers(space: ActionSpace, f: int, cells: Cells, regions: Regions) ->
     applicant, or to none.
     """
     feature, irregular = space.columns[f], cells.kinds > 0
-    regions.own[:, f] = np.where(irregular, stand_in(feature, space.typical_of(feature)), cells.base)
+    regions.own[:, f] = np.where(irregular, placeholder(feature, space.typical_of(feature)), cells.base)
     stays = irregular & (feature.name in space.ruled)
     regions.lower[:, f] = np.where(stays, regions.own[:, f], cells.lower)
     regions.upper[:, f] = np.where(stays, regions.own[:, f], cells.upper)

@@ -1,4 +1,4 @@
-"""From the search back to the table: rows a person can follow, spelled as the applicants' own."""
+"""Write rows of the search into the table, spelled as the applicants' own cells."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ def relaxed_rows(linear: Linearisation, regions: Regions, encoded: Array, rows: 
 
 
 def left_entries(linear: Linearisation, regions: Regions, flags: npt.NDArray[np.bool_]) -> Array:
-    """What it adds to encoded rows (N, D) to put the numbers that stand for irregular entries (N, L) in their place."""
+    """Change of encoded rows (N, D) when irregular entries (N, L) are replaced by the numbers that stand for them."""
     space, added = linear.space, np.zeros((len(flags), linear.mean.size))
     for f in np.flatnonzero((flags & (regions.kinds > 0.0)).any(axis=0)):
         feature, rows = space.numeric[f], np.flatnonzero(flags[:, f] & (regions.kinds[:, f] > 0.0))

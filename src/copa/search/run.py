@@ -41,7 +41,7 @@ PRICE_SPREAD = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Goals:
-    """What the options of N applicants must reach.
+    """Goals that the options of N applicants must reach.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Goals:
         return Goals(self.ambiguity, self.levels[rows], self.floors[rows], self.margin)
 
     def arrays(self) -> GoalArrays:
-        """What the compiled search is given: coefficients of unit length, zero where no level is asked for.
+        """Arguments of the compiled search: coefficients of unit length, zero where no level is asked for.
 
         The search weighs them against rules and today's score, so their length matters.
         """
@@ -96,7 +96,7 @@ def read_coefficients(ambiguity: AmbiguitySet, level: float) -> tuple[float, flo
 
 
 def moves_spread(ambiguity: AmbiguitySet) -> bool:
-    """Whether a set moves the spread of a score as it moves the mean: its c is then sqrt(1 + b^2), not 1, or nearly.
+    """Return whether a set moves the spread of a score with its mean: its c is then about sqrt(1 + b^2), not 1.
 
     It tells the climb to the highest level which of two rows is surer; the level itself comes from the set.
     """
@@ -244,7 +244,7 @@ def _mean_effort(space: ActionSpace, regions: Regions, plans: FoundPlans) -> Arr
 def is_better(
     found: FoundPlans | FoundRows, other: FoundPlans | FoundRows, cost: Array, other_cost: Array
 ) -> npt.NDArray[np.bool_]:
-    """Whether what was found is better than another, (N,): by outcome, then a higher level, then less cost."""
+    """Return whether each result is better than another, (N,): by outcome, then a higher level, then less cost."""
     same = found.outcomes == other.outcomes
     met = same & (found.outcomes == Outcome.MET)  # then it is no matter by how much
     equal = met | (same & ~(found.highest != other.highest))

@@ -16,7 +16,7 @@ Evaluated_co = TypeVar("Evaluated_co", bound=Samples, covariant=True)
 
 
 class Evaluates(Protocol[Evaluated_co]):
-    """What is asked about rows."""
+    """Evaluates rows."""
 
     def score_today(self, rows: Rows) -> Array:
         """Return the scores of rows by the model in force."""

@@ -1,18 +1,17 @@
-"""Intervals of the options that are delivered: grown from the corners of boxes, and checked on real rows."""
+"""Intervals of the delivered options: boxes grown until a corner fails, and checked on real rows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copa._core.arrays import Array, Indices
+from copa._core.arrays import Array, Flags, Indices
 from copa.planner.strategies.base import ROUNDING
 from copa.plans.changes import differs
 from copa.plans.records import Intervals
 from copa.schema import Feature, FeatureSchema
 from copa.schema.columns import column_numbers
-from copa.search.boxes import Boxes, Flags
-from copa.search.corners import grow_to_level
+from copa.search.boxes import Boxes, grow_to_level
 from copa.search.regions import ends_of_bins
 from copa.search.rows import with_numbers
 from copa.search.run import Goals
@@ -78,7 +77,7 @@ def find_intervals(
 
 
 class _Judge:
-    """Whether options with other numbers hold: certified at their levels, accepted and allowed, as real rows."""
+    """Tells whether options with other numbers hold: certified at their levels, accepted and allowed, as real rows."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class _Judge:
         return Boxes.around(space, regions, self._own, self.changed(space.numeric))
 
     def changed(self, features: Sequence[Feature]) -> Flags:
-        """Which of some columns the options change, (M, L)."""
+        """Flags of the columns that each option changes, (M, L)."""
         flags = np.zeros((len(self._options.table), len(features)), dtype=np.bool_)
         for k, feature in enumerate(features):
             if feature.name not in self._changed:
@@ -128,7 +127,7 @@ class _Judge:
         return np.where(good[:, None], lower, values), np.where(good[:, None], upper, values)
 
     def bins_hold(self, numbers: Array, bins: Array) -> Flags:
-        """Whether the options hold with other numbers (M, L), and others in the binned columns (M, B), (M,)."""
+        """Return whether the options hold with other numbers (M, L), and others in the binned columns (M, B), (M,)."""
         everyone = np.arange(len(numbers))
         rows = with_numbers(self.strategy.space.numeric, self._options.table, everyone, numbers)
         rows = with_numbers(_binned(self.strategy), rows, everyone, bins)
@@ -137,7 +136,7 @@ class _Judge:
         return np.asarray(good & self.strategy.model.accepts(rows) & self._allowed(everyone, rows))
 
     def corners_hold(self, which: Indices, numbers: Array) -> Flags:
-        """Whether corners of boxes hold, (P,): numbers (P, L) of the options `which` (P,), side by side for each.
+        """Return whether corners hold, (P,): numbers (P, L) of the options `which` (P,), side by side for each.
 
         The one with the least score says whether today's model accepts them, and the lowest and the highest of them
         whether single columns are allowed; only rules need them all.
@@ -162,7 +161,7 @@ class _Judge:
 
 
 def _schema_of_numbers(strategy: "Strategy") -> FeatureSchema:
-    """What the schema says of the numbers and of the rules: the other cells are those of an option that obeys."""
+    """The schema of the numbers and of the rules' columns: the other cells are those of an option that obeys."""
     schema = strategy.schema
     names = {feature.name for feature in strategy.space.numeric} | set(strategy.space.edges)
     names |= {name for rule in schema.rules for name in rule.coefficients}

@@ -174,7 +174,7 @@ def _taken_back(space: ActionSpace, regions: Regions, rows: Array, holds: Judge,
 
 @dataclass(frozen=True, eq=False)
 class RowPlausibility:
-    """How plausible rows of the search are, without writing them out.
+    """Rates the plausibility of rows of the search without writing them out.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ class Rows:
         return points
 
     def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
-        """Whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed.
+        """Return whether the rows obey the rules and the cap on changes, (M,); their values are taken to be allowed.
 
         Where the slack of a rule is a matter of rounding, the rows are written out and judged as such.
         """
