@@ -1,9 +1,9 @@
 """COPA: counterfactual plans with certified lower bounds on their validity when the model is retrained."""
 
-import typing
+import typing as _typing
 from importlib import import_module as _import_module
 
-if typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from copa import datasets
     from copa.analysis import metrics
     from copa.bounds import (
@@ -17,9 +17,11 @@ if typing.TYPE_CHECKING:
     )
     from copa.corrections import mahalanobis_correction, requirement_correction
     from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
+    from copa.external import read_plans
     from copa.objective import PlanArrays, build_plans, plan_objective
     from copa.planner import CorrectedPlans, Expected, LaterModels, RecoursePlanner, Wishes
     from copa.plans import PaperObjective, Plan, PlanBatch
+    from copa.promises import Ledger, gate, keep
     from copa.schema import Feature, FeatureSchema, LinearRule
     from copa.uncertainty import (
         AmbiguitySet,
@@ -45,6 +47,7 @@ __all__ = [
     "FeatureSchema",
     "InvalidInputError",
     "LaterModels",
+    "Ledger",
     "LinearRule",
     "LocationSet",
     "MomentBall",
@@ -62,10 +65,13 @@ __all__ = [
     "bound_plans",
     "build_plans",
     "datasets",
+    "gate",
     "gelbrich_distance",
+    "keep",
     "mahalanobis_correction",
     "metrics",
     "plan_objective",
+    "read_plans",
     "requirement_correction",
     "retrained_parameters",
     "validity_bounds",
@@ -85,9 +91,11 @@ _HOMES = {
     ),
     "corrections": ("mahalanobis_correction", "requirement_correction"),
     "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
+    "external": ("read_plans",),
     "objective": ("PlanArrays", "build_plans", "plan_objective"),
     "planner": ("CorrectedPlans", "Expected", "LaterModels", "RecoursePlanner", "Wishes"),
     "plans": ("PaperObjective", "Plan", "PlanBatch"),
+    "promises": ("Ledger", "gate", "keep"),
     "schema": ("Feature", "FeatureSchema", "LinearRule"),
     "uncertainty": (
         "AmbiguitySet",
@@ -103,9 +111,7 @@ _PACKAGES = (
     "analysis",
     "datasets",
     "distributed",
-    "external",
     "models",
-    "promises",
     "report",
     "search",
     "service",
@@ -113,7 +119,7 @@ _PACKAGES = (
 )
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return _import_module(f"copa.{name}")
     if name == "metrics":
@@ -127,4 +133,4 @@ def __getattr__(name: str) -> typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

@@ -11,7 +11,6 @@ from copa._core.words import hint, shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.models.decisions import refusals
-from copa.planner.later_models import read_later_models
 from copa.promises.deciding_model import DecidingModel
 
 if TYPE_CHECKING:
@@ -118,6 +117,7 @@ def _given(models: Sequence[Any], favourable: Any, history: Sequence[Any]) -> Ne
 
 def _held_out(planner: Any, strategy: Any, favourable: Any, history: Sequence[Any] | None) -> NextModels:
     """Ask the refits that the planner held out: parameters of linear models, or black boxes."""
+    from copa.planner.later_models import read_later_models
     from copa.planner.strategies.black_box import score_all
 
     model, thirds = strategy.model, getattr(strategy, "thirds", ())

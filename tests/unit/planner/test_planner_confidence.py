@@ -1,4 +1,4 @@
-"""The rule of `radius="auto"`: today's parameters, their reliability, a confidence, and what versions have shown."""
+"""The rule of `LaterModels`: today's parameters, their reliability, a confidence, and what versions have shown."""
 
 import itertools
 import json

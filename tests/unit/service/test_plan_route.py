@@ -51,7 +51,6 @@ def test_the_answer_is_the_planners_own_plan(bank, client, declined, people):
         {"max_change": {"income": 0.2, "debt": {"down": 10}}},
         {"weights": {"debt": 0.1}},
         {"guarantee": 0.6, "guarantee_for": "any", "n_options": 1},
-        {"guarantee": 0.7, "later_models": copa.Expected()},
         {"horizon": 2},
     ],
 )

@@ -24,7 +24,7 @@ BATCH_SIZE = 64  # applicants between two looks at the clock
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Weighted(Linear):
-    """The fitted state of a linear model under objective="paper"."""
+    """The fitted state of a linear model under the paper's objective."""
 
     kind: ClassVar[str] = "weighted"
 
@@ -33,7 +33,7 @@ class Weighted(Linear):
         """The same state under the paper's objective."""
         if not isinstance(strategy, Linear):
             raise InvalidInputError(
-                "objective='paper' is for models that are linear in the columns, and this one is not; use 'level'"
+                "PaperObjective is for models that are linear in the columns, and this one is not; use objective=None"
             )
         return cls(**{part.name: getattr(strategy, part.name) for part in fields(strategy)})
 
