@@ -40,9 +40,15 @@ def test_exported_objects_are_documented(name):
     assert [n for n in module.__all__ if not getattr(module, n).__doc__] == []
 
 
-def test_the_root_exports_what_its_bounds_do():
-    assert set(copa.bounds.__all__) <= set(copa.__all__)
-    assert all(getattr(copa, name) is getattr(copa.bounds, name) for name in copa.bounds.__all__)
+def test_the_root_exports_the_objects_of_its_bounds():
+    both = set(copa.bounds.__all__) & set(copa.__all__)
+    assert {"validity_bounds", "bound_plans"} <= both
+    assert all(getattr(copa, name) is getattr(copa.bounds, name) for name in both)
+
+
+def test_the_root_lists_what_it_exports_and_nothing_else():
+    assert dir(copa) == copa.__all__
+    assert {"RecoursePlanner", "LaterModels", "Ledger", "gate", "keep", "read_plans", "datasets"} <= set(dir(copa))
 
 
 def loaded_after(code):
