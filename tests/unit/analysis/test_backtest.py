@@ -77,17 +77,16 @@ def test_as_of_each_version_only_the_versions_before_it_are_known(past, monkeypa
     fit = RecoursePlanner.fit
 
     def spy(self, X, y):
-        if self.radius == "auto":
-            seen.append((X, y, self.model, self.history, self.history_data))
+        if self.later_models.ambiguity is None:
+            seen.append((X, y, self.model, self.later_models.history))
         return fit(self, X, y)
 
     monkeypatch.setattr(RecoursePlanner, "fit", spy)
     run_backtest(planner(), past, first=1, horizon=2, **FEW)
-    assert [len(history or ()) for *_, history, _ in seen] == [0, 1, 2]
-    for k, (X, y, model, history, data) in enumerate(seen):
+    assert [len(history or ()) for *_, history in seen] == [0, 1, 2]
+    for k, (X, y, model, history) in enumerate(seen):
         assert X is past[k][0]
         assert (y == past[k][1]).all()
-        assert data is None
         assert [older is seen[j][2] for j, older in enumerate(history or ())] == [True] * k
         assert not any(older is model for older in history or ())
 
