@@ -10,8 +10,7 @@ from copa._core.kernels import kernel
 from copa._core.threads import interruption
 from copa.bounds.canonical import plan_violations
 from copa.bounds.certificate import PROOF, BallCertificate, Certificate, proof_shapes
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.score_units import Exponents, Scores
+from copa.uncertainty.ambiguity import AmbiguitySet, Exponents, Scores
 
 LOWER_BOUNDS = "copa.bounds._kernels.lower:lower_bounds"
 SUREST_MIXTURES = "copa.bounds._kernels.mixture:surest_mixtures"

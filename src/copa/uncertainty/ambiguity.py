@@ -3,9 +3,10 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from typing import Any, Self, TypeGuard, final
+from typing import Any, NamedTuple, Self, TypeGuard, final
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import LARGEST, SMALLEST, Array, as_symmetric, as_vector, covering_root, require_size
 from copa._core.reading import read_number, read_word
@@ -13,11 +14,49 @@ from copa._core.representation import short_repr
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.uncertainty.families import FAMILIES, Family
-from copa.uncertainty.score_units import Scores
 
 WIDEST_SPAN = 1e100  # of the sizes of parameters: products of theirs with options keep their digits
 
 COVARIANCE = "cov"  # as a shape: the covariance of the set, whatever it will be
+
+
+Exponents = npt.NDArray[np.int32]
+
+
+class Scores(NamedTuple):
+    """Moments of the options' scores, each option in a unit of its own, a power of two, in which it is of size one.
+
+    The bounds depend on the proportions of an option's mean, roots and reach only. In these units no square of them is
+    lost, however small the option and the parameters that it meets.
+
+    Attributes
+    ----------
+    means : ndarray of shape (..., J)
+        Nominal means.
+    roots : ndarray of shape (..., J, D)
+        Rows whose inner products are the nominal covariances.
+    reach_roots : ndarray of shape (..., J, D)
+        Rows whose lengths are the reaches.
+    exponents : ndarray of shape (..., J)
+        The units: the scores are these times 2**exponent.
+    """
+
+    means: Array
+    roots: Array
+    reach_roots: Array
+    exponents: Exponents
+
+    @property
+    def spreads(self) -> Array:
+        """Nominal standard deviations, (..., J)."""
+        lengths: Array = np.linalg.norm(self.roots, axis=-1)
+        return lengths
+
+    @property
+    def reaches(self) -> Array:
+        """How far the whole radius can move each score, (..., J)."""
+        lengths: Array = np.linalg.norm(self.reach_roots, axis=-1)
+        return lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +295,8 @@ class AmbiguitySet(ABC):
         sizes = np.maximum(np.abs(roots).max(axis=-1), np.abs(reach_roots).max(axis=-1))
         exponents = np.frexp(np.maximum(np.abs(means), sizes))[1]
         means = np.ldexp(means, -exponents)
-        return Scores(means, *(np.ldexp(rows, -exponents[..., None]) for rows in (roots, reach_roots)), exponents)
+        roots, reach_roots = (np.ldexp(rows, -exponents[..., None]) for rows in (roots, reach_roots))
+        return Scores(means, roots, reach_roots, exponents)
 
 
 @final

@@ -144,10 +144,12 @@ class DeclaredEncoder:
         shifts = []
         for j in self.filled:
             line, absent = self.lines[j], self.lines[j].missing
+            if absent is None:
+                continue
             there = inside[~absent[rows], j]
             if there.size == 0:
                 return None
-            shifts.append(FILLS[line.fill](there) - self.encoded[absent.argmax(), j])
+            shifts.append(FILLS[line.fill](there) - self.encoded[int(absent.argmax()), j])
             inside[absent[rows], j] += shifts[-1]
         low, high = inside.min(axis=0), inside.max(axis=0)
         divisors = (high > low).astype(np.float64)

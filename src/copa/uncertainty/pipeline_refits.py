@@ -1,20 +1,21 @@
 """A pipeline cloned and fitted again, encoder included, one subset of the rows at a time."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from copa._core.arrays import Array
 from copa._core.progress import stage
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.base import unfitted
+from copa.models.bins import holds_edges, inner_transformers
 from copa.models.linear import LinearModel, base_classifier, parameter_vector
 from copa.uncertainty.coordinates import Coordinates, as_dense
-from copa.uncertainty.kept_bins import kept_bins
 from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.retraining import Indices
 from copa.uncertainty.score_retraining import one_thread_no_warnings
@@ -29,6 +30,39 @@ Refitted = list[tuple[Array, bool]]  # parameters of each, and whether they are 
 
 AT_ONCE = 8  # refits that a process is sent at a time
 WORTH_PROCESSES = 2.0  # seconds of refits here before others are started, which takes about as long
+
+
+class KeptBins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted transformer whose `fit` does nothing: one that holds edges of bins.
+
+    The bins of a scorecard are a decision, which people know and plans name ("at least 6 months"): a refit that moved
+    them would be about another scorecard. What is said of the next model says that they were kept.
+
+    Parameters
+    ----------
+    transformer : object
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def __sklearn_clone__(self) -> "KeptBins":
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> "KeptBins":  # noqa: ARG002 - it is fitted already
+        """Do nothing."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """What the fitted transformer makes of rows."""
+        return self.transformer.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of its columns."""
+        return self.transformer.get_feature_names_out(input_features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +100,7 @@ class PipelineRefits:
         steps = [*model.transformers, classifier]
         pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
         pipeline.set_params(**lenient_encoders(pipeline))
-        bins = kept_bins(model.transformers)
+        bins = _kept_bins(model.transformers)
         pipeline.set_params(**bins)
         table = model.as_input(X)
         today = Coordinates(model.encode(X) if encoded is None else encoded)
@@ -194,3 +228,17 @@ def lenient_encoders(pipeline: Any) -> dict[str, str]:
         for key, part in parts.items()
         if isinstance(part, OneHotEncoder) and part.handle_unknown == "error"
     }
+
+
+def _kept_bins(transformers: Sequence[Any]) -> dict[str, KeptBins]:
+    """Settings of a pipeline with steps "step0", "step1", ... that keep the bins of these fitted transformers."""
+    parts = (part for k, step in enumerate(transformers) for part in _with_edges(step, f"step{k}"))
+    return {path: KeptBins(part) for path, part in parts}
+
+
+def _with_edges(transformer: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if holds_edges(transformer):
+        yield path, transformer
+        return
+    for name, part in inner_transformers(transformer):
+        yield from _with_edges(part, f"{path}__{name}")

@@ -11,9 +11,8 @@ from copa._core.reading import read_count
 from copa._core.representation import short_repr
 from copa.exceptions import InvalidInputError
 from copa.models.linear import LinearModel, base_classifier
-from copa.uncertainty.batched_refits import fit_together
-from copa.uncertainty.declared_encoders import DeclaredEncoder
-from copa.uncertainty.logistic import LogisticModel
+from copa.uncertainty.declared_encoders import DeclaredEncoder, Scalings
+from copa.uncertainty.logistic import Links, LogisticModel, LogisticProblem, damped_newton, refit_logistic
 from copa.uncertainty.penalty import keep_penalty_per_row
 from copa.uncertainty.pipeline_refits import PipelineRefits
 from copa.uncertainty.score_retraining import one_thread_no_warnings
@@ -143,12 +142,54 @@ def refit_parameters(
         with one_thread_no_warnings():
             scalings = encoder.scalings(subsets)
             if scalings.known.size > 0:
-                thetas[scalings.known], exact = fit_together(pipeline, logistic, encoder, subsets, scalings, target)
+                thetas[scalings.known], exact = _fit_together(pipeline, logistic, encoder, subsets, scalings, target)
         left = np.setdiff1d(left, scalings.known)
     thetas[left], also = pipeline.fit_each(subsets, left, seed=seed, n_jobs=n_jobs)
     exact = exact and also
     oriented = model.oriented(thetas)
     return Refits(oriented[:n_halves], oriented[n_halves:], exact, len(X), pipeline.keeps_bins)
+
+
+def _fit_together(
+    pipeline: PipelineRefits,
+    logistic: LogisticModel,
+    encoder: DeclaredEncoder,
+    subsets: Subsets,
+    scalings: Scalings,
+    target: Array,
+) -> tuple[Array, bool]:
+    """Refit on the subsets of which it is known what the encoder makes of the columns.
+
+    Where an encoder fitted to some rows gives offset + slope * column of every column of today's, the refit is a
+    logistic regression in today's coordinates: the intercept, which has no penalty, takes the offset, and the penalty
+    of a weight is divided by the square of the slope. An imputer that fills in another number adds a multiple of an
+    indicator of the filled entries to the column. So nothing is encoded again. Returned are parameters (K, D), and
+    whether they give the scores of the refits: with filled entries, they give the nearest ones.
+    """
+    classes = np.unique(pipeline.labels)
+    known, divisors, shifts = scalings
+
+    def weights(k: int) -> Array:
+        row, rows = np.zeros(target.size), subsets.rows(k)
+        row[rows] = logistic.row_weights(target[rows], classes)
+        return row
+
+    n_columns = divisors.shape[1]
+    share = np.array([subsets.rows(k).size / subsets.n_rows for k in known])
+    ridges = np.zeros((known.size, 1 + n_columns))
+    ridges[:, 1:] = logistic.coef_ridge * share[:, None] * divisors**2
+    ridges[:, 1:][divisors == 0.0] = 1.0  # any penalty: beside the intercept a constant column has weight 0
+    place = 1 + np.array(encoder.filled, dtype=np.int64)
+    links = Links(encoder.indicators, place, shifts) if place.size else None
+    design = pipeline.coordinates.encoded
+    today = LogisticProblem(design, target, logistic.ridge(n_columns))
+    start = damped_newton(today, logistic.row_weights(target, classes), np.zeros(1 + n_columns))
+    problem = LogisticProblem(design, target, ridges, links)
+    thetas = refit_logistic(problem, map(weights, known), start, n_refits=known.size)
+    thetas[:, 1:][divisors == 0.0] = 0.0  # up to rounding it is
+    if links is None:
+        return thetas, True
+    return thetas + (shifts * thetas[:, place]) @ pipeline.coordinates.project(links.columns).T, False
 
 
 def can_batch(model: LinearModel, X: "pd.DataFrame | None" = None, *, encoded: Array | None = None) -> bool:
