@@ -89,9 +89,10 @@ class BlackBox(Model):
         first.
         """
         table = ReadTable.of(rows)
-        if len(table) == 0:
+        n_rows = len(table)
+        if n_rows == 0:
             return np.zeros(0)
-        self.calls.count(len(table))
+        self.calls.count(n_rows)
         found = self._direct.probabilities(table)
         if found is None:
             found = np.asarray(self.estimator.predict_proba(self.as_input(table.frame)), dtype=np.float64)

@@ -13,24 +13,33 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.schema.columns import ReadColumn, ReadTable
+from copa.schema.columns import ReadTable
 
 COMPARED = 64  # rows that a pipeline and what stands for it must agree on
-NOWHERE = -1  # column of a value that is encoded by zeros
+NOWHERE, UNKNOWN = -1, -2  # columns of a value that is encoded by zeros, and of one that an encoder has not met
 Step = Callable[[Array], Array]
 
 
-def plain_numbers(column: ReadColumn) -> Array | None:
-    """Return a column of whole numbers or of double precision as floats; None for any other."""
-    plain = isinstance(column.dtype, np.dtype) and (column.dtype.kind in "iu" or column.dtype == np.float64)
-    return column.numbers if plain else None
+def plain_numbers(table: ReadTable, names: tuple[str, ...]) -> Array | None:
+    """Return columns of whole numbers or of double precision as floats, (N, C); None where one is any other."""
+    kinds = [table[name].dtype for name in names]
+    if not all(isinstance(kind, np.dtype) and (kind.kind in "iu" or kind == np.float64) for kind in kinds):
+        return None
+    return np.stack([table[name].numbers for name in names], axis=1)
 
 
-def plain_entries(column: ReadColumn) -> tuple[Indices, list[Any]] | None:
-    """Return which of a list of entries each row holds; None where one is missing, or is no text or whole number."""
-    positions, distinct = column.entries
-    plain = all(isinstance(entry, (str, int, np.integer)) for entry in distinct)
-    return (positions, distinct) if plain and not (positions < 0).any() else None
+def plain_entries(table: ReadTable, names: tuple[str, ...]) -> tuple[Indices, list[tuple[int, Any]]] | None:
+    """Return which of a list of entries, each with the place of its column, the rows hold, (N, C).
+
+    None where a cell is missing, or is no text or whole number.
+    """
+    columns = [table[name].entries for name in names]
+    cells = [(k, entry) for k, (_, distinct) in enumerate(columns) for entry in distinct]
+    if not all(issubclass(kind, (str, int, np.integer)) for kind in {type(entry) for _, entry in cells}):
+        return None
+    first = np.cumsum([0, *(len(distinct) for _, distinct in columns)])
+    positions = np.stack([own for own, _ in columns], axis=1)
+    return None if (positions < 0).any() else (positions + first[:-1], cells)
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,9 @@ class _Numbers:
     steps: tuple[Step, ...]
 
     def encode(self, table: ReadTable) -> Array | None:
-        columns = [plain_numbers(table[name]) for name in self.names]
-        found = [column for column in columns if column is not None]
-        if len(found) < len(columns):
+        rows: Array | None = table.block(plain_numbers, self.names)
+        if rows is None:
             return None
-        rows: Array = np.stack(found, axis=1)
         for step in self.steps:
             rows = step(rows)
         return rows if np.isfinite(rows).all() else None
@@ -61,14 +68,15 @@ class _OneHot:
     ignores_unknown: bool
 
     def encode(self, table: ReadTable) -> Array | None:
-        rows, everyone = np.zeros((len(table), self.width)), np.arange(len(table))
-        for name, places in zip(self.names, self.places, strict=True):
-            entries = plain_entries(table[name])
-            if entries is None or not (self.ignores_unknown or all(entry in places for entry in entries[1])):
-                return None
-            columns = np.array([places.get(entry, NOWHERE) for entry in entries[1]], dtype=np.int64)[entries[0]]
-            there = columns != NOWHERE
-            rows[everyone[there], columns[there]] = 1.0
+        found = table.block(plain_entries, self.names)
+        if found is None:
+            return None
+        positions, cells = found
+        columns = np.array([self.places[k].get(entry, UNKNOWN) for k, entry in cells], dtype=np.int64)[positions]
+        if not self.ignores_unknown and (columns == UNKNOWN).any():
+            return None
+        rows, (here, which) = np.zeros((len(columns), self.width)), np.nonzero(columns >= 0)
+        rows[here, columns[here, which]] = 1.0
         return rows
 
 

@@ -195,25 +195,28 @@ class LinearModel(Model):
 
     def encode(self, rows: "pd.DataFrame | ReadTable") -> Array:
         """Return rows as the classifier sees them, with a leading 1 for the intercept, (N, D); of a table once."""
-        return self._encoded(ReadTable.of(rows))[0]
+        table = ReadTable.of(rows)
+        encoded: Array = table.once(self, lambda: np.column_stack([np.ones(len(table)), self._encoded(table)]))
+        return encoded
 
     def accepts_directly(self, rows: "pd.DataFrame | ReadTable") -> Flags:
         """Return what `accepts` says, asking the classifier itself about rows encoded without its pipeline."""
         table = ReadTable.of(rows)
-        encoded, is_direct = self._encoded(table) if self._ends_in_classifier else (None, False)
-        if encoded is None or not is_direct:
+        direct = self._encoded_directly(table) if self._ends_in_classifier else None
+        if direct is None:
             return self.accepts(table.frame)
-        direct = self._direct.in_form(np.ascontiguousarray(encoded[:, 1:]))
-        return accepts(self.classifier, direct, self.favourable, self.threshold)
+        return accepts(self.classifier, self._direct.in_form(direct), self.favourable, self.threshold)
 
-    def _encoded(self, table: ReadTable) -> tuple[Array, bool]:
-        """Rows as the classifier sees them, and whether they were encoded without the pipeline."""
-        if self not in table.encoded:
-            direct = self._direct.encode(table)
-            rows = self._by_pipeline(table.frame) if direct is None else direct
-            table.encoded[self] = np.column_stack([np.ones(len(table)), rows]), direct is not None
-        encoded, is_direct = table.encoded[self]
-        return encoded, is_direct
+    def _encoded(self, table: ReadTable) -> Array:
+        """Rows as the classifier sees them, (N, D - 1)."""
+        direct = self._encoded_directly(table)
+        return self._by_pipeline(table.frame) if direct is None else direct
+
+    def _encoded_directly(self, table: ReadTable) -> Array | None:
+        """The same without the pipeline; None where that is left to it."""
+        if len(table) == 0:
+            return None
+        return table.once(self._direct, lambda: self._direct.encode(table))
 
     def _by_pipeline(self, frame: "pd.DataFrame") -> Array:
         """What the transformers make of rows, (N, D - 1)."""

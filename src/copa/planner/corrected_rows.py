@@ -23,12 +23,13 @@ from copa.planner.strategies.exploration import enough_for_each, level_of_each
 from copa.planner.strategies.options import Flags
 from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
+from copa.schema.columns import ReadTable
 from copa.search._kernels.arguments import FoundRows, Outcome, Regions
 from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import rows_within
 from copa.search.problem import ActionSpace
 from copa.search.regions import keeping, read_regions, standing_at
-from copa.search.rows import relaxed_rows, write_rows
+from copa.search.rows import relaxed_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,8 +271,8 @@ def _at_options(
     if no_more:
         regions = _without_new_columns(space, regions, rows)
         rows = rows_within(space, regions, rows)
-    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
-    origins = applicants.origins.iloc[owner]
+    table = ReadTable(write_rows(space, applicants.table.frame, applicants.regions, owner, rows))
+    origins = applicants.origins.take(owner)
     return Applicants(table, origins, standing_at(space, regions, rows), strategy.start(table), space.slack(table))
 
 

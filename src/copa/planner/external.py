@@ -13,13 +13,14 @@ from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
 from copa.bounds.worst_option import breaks_first
 from copa.external import ExternalPlans
 from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
-from copa.planner.plan import Delivered, Texts, assemble, deliver, read_rows, reasons_against
+from copa.planner.plan import CheckedRows, Delivered, Texts, assemble, deliver, read_rows, reasons_against
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.options import Flags, read_options
+from copa.planner.strategies.options import Flags, Options, read_options
 from copa.plans import PlanBatch, PlanRequest
 from copa.plans.wording import NOT_ASKED, WHOM
+from copa.schema.columns import ReadTable
 from copa.search._kernels.arguments import Outcome
 from copa.search.rows import make_room, overwritten, write_rows
 from copa.tables.frames import as_backend, with_columns
@@ -39,14 +40,19 @@ class ReadablePlans:
         Of applicants with a row that cannot be read, why; such options are left out.
     n_options : int
         Most options of a plan, as given.
-    encoded_applicants, encoded_options : ndarray of shape (N, k), (M, k)
-        What `Strategy.encode` says of them; NaN for applicants that cannot be read. None where it was not called.
+    applicants : CheckedRows
+        Of the table of applicants.
+    rows : ReadTable
+        The options.
+    encoded_options : ndarray of shape (M, k), optional
+        What `Strategy.encode` says of them; None where it was not called.
     """
 
     plans: ExternalPlans
     errors: dict[int, str]
     n_options: int
-    encoded_applicants: Array
+    applicants: CheckedRows
+    rows: ReadTable
     encoded_options: Array | None
 
     @classmethod
@@ -54,25 +60,30 @@ class ReadablePlans:
         """Check every row, and encode it."""
         order = np.argsort(given.owner, kind="stable")
         owner, options = given.owner[order], given.options.iloc[order].reset_index(drop=True)
-        own, messages = read_rows(strategy, given.factuals)
+        own = read_rows(strategy, given.factuals)
         # An option between the steps can be read and bounded; that the schema does not allow it is said of it alone.
         whole = [feature.name for feature in strategy.schema.features if feature.kind == "integer"]
         schema = strategy.schema.replace({name: {"kind": "numeric"} for name in whole})
-        encoded, option_messages = read_rows(strategy, options, schema)
-        errors = {i: f"the applicant's own row: {message}" for i, message in enumerate(messages) if message}
-        for i, message in zip(owner.tolist(), option_messages, strict=True):
+        read = read_rows(strategy, options, schema)
+        errors = {i: f"the applicant's own row: {message}" for i, message in enumerate(own.messages) if message}
+        for i, message in zip(owner.tolist(), read.messages, strict=True):
             if message:
                 errors.setdefault(i, f"an option cannot be read: {message}")
-        good = (option_messages == "") & (messages[owner] == "")
-        if not good.all():
-            options, owner, encoded = options[good].reset_index(drop=True), owner[good], encoded[good]
+        rows, encoded, kept = read.rows, read.encoded, own.messages[owner[read.good]] == ""
+        if not (kept.all() and len(kept) == len(options)):
+            rows, encoded, owner = (
+                rows.take(np.flatnonzero(kept), renumbered=True),
+                encoded[kept],
+                owner[read.good][kept],
+            )
         n_options = int(np.bincount(given.owner, minlength=1).max())
-        return cls(ExternalPlans(given.factuals, options, owner), errors, n_options, own, encoded)
+        return cls(ExternalPlans(given.factuals, rows.frame, owner), errors, n_options, own, rows, encoded)
 
     def with_options(self, options: "pd.DataFrame", kept: Flags | None = None) -> "ReadablePlans":
         """The same applicants with other options, that were checked; `kept` says which positions these take."""
         owner = self.plans.owner if kept is None else self.plans.owner[kept]
-        return replace(self, plans=ExternalPlans(self.plans.factuals, options, owner), encoded_options=None)
+        plans = ExternalPlans(self.plans.factuals, options, owner)
+        return replace(self, plans=plans, rows=ReadTable(options), encoded_options=None)
 
     @property
     def origins(self) -> "pd.DataFrame":
@@ -91,14 +102,14 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     """Bound and judge external plans, exactly as they are."""
     started = perf_counter()
     factuals, n = given.plans.factuals, len(given.plans.factuals)
-    owner = given.plans.owner.astype(np.int64)
-    table, n_options = given.plans.options, given.n_options
+    owner, origins = given.plans.owner.astype(np.int64), ReadTable(factuals)
+    n_options = given.n_options
     with stage("reading what the model says of the options"):
-        options = read_options(strategy, factuals, table, owner, n_options, n_jobs, given.encoded_options)
+        options = read_options(strategy, origins, given.rows, owner, n_options, n_jobs, given.encoded_options)
     sized = replace(request, n_options=n_options)
-    made = deliver(strategy, factuals, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
+    made = deliver(strategy, origins, options, sized, n_jobs, keep_refused=True)  # what is wrong is said of them
     with stage("checking the options against the schema"):
-        violations = _violations(strategy, given.origins, options.table)
+        violations = _violations(strategy, origins, options)
     status, message = _verdicts(made, violations, n, request)
     if strategy.shortage and not request.expected:
         message[status == FRAGILE] = strategy.shortage
@@ -111,11 +122,11 @@ def audit_plans(strategy: Strategy, given: ReadablePlans, request: PlanRequest, 
     return Audit(batch, options.accepted & np.array([not found for found in violations], dtype=bool))
 
 
-def _violations(strategy: Strategy, origins: "pd.DataFrame", options: "pd.DataFrame") -> list[list[str]]:
+def _violations(strategy: Strategy, origins: ReadTable, options: Options) -> list[list[str]]:
     """What the schema has against each option, in words; which have any is known sooner than the words are made."""
-    found: list[list[str]] = [[] for _ in range(len(options))]
-    wrong = np.flatnonzero(~strategy.schema.obeys(origins, options)) if len(options) else np.zeros(0, dtype=np.intp)
-    words = strategy.schema.violations(origins.iloc[wrong], options.iloc[wrong])
+    found: list[list[str]] = [[] for _ in range(len(options.owner))]
+    wrong = np.flatnonzero(~strategy.schema.obeys(origins, options.rows, options.owner))
+    words = strategy.schema.violations(origins.frame.iloc[options.owner[wrong]], options.table.iloc[wrong])
     for k, said in zip(wrong.tolist(), words, strict=True):
         found[k] = said
     return found
@@ -243,7 +254,9 @@ def correct_plans(
     before, plans = audit.batch, readable.plans
     people, owner = np.unique(plans.owner, return_inverse=True)  # those with options, whose own rows are good
     owner = owner.astype(np.int64)
-    applicants = Applicants.read(strategy, plans.factuals.iloc[people], readable.encoded_applicants[people])
+    read = readable.applicants
+    places = np.searchsorted(read.good, people)
+    applicants = Applicants.read(strategy, read.rows.take(places), read.encoded[places])
     moving = may_move(before.owner, before.option_weights, correction.n_corrections)
     if correction.method == "level":  # a plan at the guarantee stays, whatever some option has by itself
         moving &= (before.status != OK)[before.owner]
@@ -260,8 +273,8 @@ def correct_plans(
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
     with stage("writing the corrected rows"):
-        rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags])
-    good = strategy.schema.obeys(applicants.origins.iloc[owner[flags]], rows) & strategy.model.accepts(rows)
+        rows = write_rows(strategy.space, applicants.table.frame, applicants.regions, owner[flags], found.rows[flags])
+    good = strategy.schema.obeys(applicants.origins, rows, owner[flags]) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])
     result = audit_plans(strategy, corrected, request, run.n_jobs)

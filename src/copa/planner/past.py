@@ -50,7 +50,7 @@ def measured_drift(strategy: Strategy, X: "pd.DataFrame", settings: FitSettings)
     rows, points = options.table, options.points
     if len(rows) == 0:  # nothing can be promised; still, the versions may be asked about the rows as they are
         spread = np.unique(np.linspace(0, len(X) - 1, N_REFERENCES).astype(int))  # if nobody is declined
-        rows = applicants.table if len(applicants) else X.iloc[spread].reset_index(drop=True)
+        rows = applicants.table.frame if len(applicants) else X.iloc[spread].reset_index(drop=True)
         points = strategy.points(rows, np.arange(len(rows)), REQUEST.n_options, settings.n_jobs)
     scores = version_scores([*later.versions(strategy.model), strategy.model.estimator], rows, strategy.model)
     # Over all retrainings that the history shows: then another horizon needs no other fit.

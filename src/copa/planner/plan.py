@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.records import ExpectedRates, Intervals
 from copa.schema import FeatureSchema
+from copa.schema.columns import ReadTable
 from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.search._kernels.arguments import Outcome
 from copa.search.problem import as_levels
@@ -61,7 +62,7 @@ class Delivered:
 
 def deliver(
     strategy: Strategy,
-    origins: "pd.DataFrame",
+    origins: "pd.DataFrame | ReadTable",
     options: Options,
     request: PlanRequest,
     n_jobs: int | None,
@@ -73,7 +74,7 @@ def deliver(
     Parameters
     ----------
     strategy : Strategy
-    origins : DataFrame of N rows
+    origins : DataFrame or ReadTable of N rows
         The applicants, whom the constraints are about.
     options : Options
     request : PlanRequest
@@ -87,17 +88,18 @@ def deliver(
     implausible = np.full(len(origins), np.nan)
     ambiguity = strategy.ambiguity(request.n_options)
     if not keep_refused:
-        allowed = strategy.schema.obeys(origins, options.table, options.owner)
-        good = allowed & options.accepted
+        applicants = ReadTable.of(origins)
+        good = strategy.schema.obeys(applicants, options.rows, options.owner) & options.accepted
         if not good.all():
-            refused = _reasons(strategy, origins, options.take(~good))
+            refused = _reasons(strategy, applicants.frame, options.take(~good))
             options = options.take(good)
         low = options.plausibility < request.plausibility  # not where it is unknown: then nothing is asked of it
         np.fmax.at(implausible, options.owner[low], options.plausibility[low])
-        options = options.take(~low) if low.any() else options
-        if request.level is not None:
-            options = options.take(ambiguity.option_guarantees(options.points) > 0.0)  # nothing is no promise
+        options = options.take(~low)
     bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
+    if not keep_refused and request.level is not None and not (bounds.option_lower > 0.0).all():
+        options = options.take(bounds.option_lower > 0.0)  # nothing is no promise
+        bounds = bound_plans(ambiguity, options.points, options.owner, len(origins), n_jobs)
     reached = reaches(strategy, bounds, options, request, n_jobs)
     return Delivered(options, bounds, ambiguity, reached, refused, implausible)
 
@@ -263,16 +265,15 @@ def _stuck(strategy: Strategy, applicants: Applicants, i: int) -> str:
 def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, run: Execution) -> PlanBatch:
     """Plans for the applicants of a table, whatever they are: bad rows and accepted ones get a status."""
     started = perf_counter()
-    n = len(table)
-    encoded, message = read_rows(strategy, table)
+    n, read = len(table), read_rows(strategy, table)
+    message = read.messages
     status = np.where(message != "", ERROR, "").astype(object)
-    good = np.flatnonzero(status == "")
-    accepted = np.zeros(n, dtype=bool)
-    accepted[good] = strategy.model.accepts_directly(table.iloc[good])
-    valid, declined = np.flatnonzero(accepted), good[~accepted[good]]
+    accepted = strategy.model.accepts_directly(read.rows)
+    valid, declined = read.good[accepted], read.good[~accepted]
     if len(valid):
         status[valid] = ALREADY_VALID
-        points = strategy.points(table.iloc[valid], np.arange(len(valid)), 1, run.n_jobs, encoded[valid])
+        rows, encoded = read.rows.take(np.flatnonzero(accepted)), read.encoded[accepted]
+        points = strategy.points(rows, np.arange(len(valid)), 1, run.n_jobs, encoded)
         guarantees = strategy.ambiguity(1).option_guarantees(points)
         message[valid] = [
             f"accepted today as it is; {strategy.shortage}"
@@ -281,8 +282,9 @@ def plan_block(strategy: Strategy, table: "pd.DataFrame", request: PlanRequest, 
             for p in guarantees
         ]
     run.advance(n - len(declined))
-    applicants = Applicants.read(strategy, table.iloc[declined], encoded[declined])
-    searched = strategy if not request.expected else strategy.expecting()
+    rows = read.rows.take(np.flatnonzero(~accepted)) if len(valid) else read.rows
+    applicants = Applicants.read(strategy, rows, read.encoded[~accepted])
+    searched = strategy.expecting() if request.expected else strategy
     found = searched.build(applicants, request, run)
     made = deliver(strategy, applicants.origins, found.options, request, run.n_jobs)
     best = _best_delivered(searched, made, request)
@@ -306,27 +308,45 @@ def _best_delivered(searched: Strategy, made: Delivered, request: PlanRequest) -
     return best
 
 
-def read_rows(strategy: Strategy, table: "pd.DataFrame", schema: FeatureSchema | None = None) -> tuple[Array, Texts]:
-    """What the model makes of each row, (N, k), and what the schema or the pipeline has against it, "" where nothing.
+class CheckedRows(NamedTuple):
+    """Rows of a table that were checked, and encoded where they are good.
 
-    Rows that are not good are NaN. The schema is the strategy's, unless another one is given.
+    Attributes
+    ----------
+    messages : ndarray of shape (N,)
+        What the schema or the pipeline has against each row, "" where nothing.
+    good : ndarray of shape (G,)
+        Positions of the rows without a message.
+    rows : ReadTable of G rows
+        Those.
+    encoded : ndarray of shape (G, k)
+        What `Strategy.encode` says of them.
     """
-    n = len(table)
-    messages = np.array((schema or strategy.schema).check(table) if n else [], dtype=object)
+
+    messages: Texts
+    good: Indices
+    rows: ReadTable
+    encoded: Array
+
+
+def read_rows(strategy: Strategy, rows: "pd.DataFrame | ReadTable", schema: FeatureSchema | None = None) -> CheckedRows:
+    """Check and encode rows; the schema is the strategy's, unless another one is given."""
+    table, schema = ReadTable.of(rows), strategy.schema if schema is None else schema
+    messages = np.array(schema.check(table), dtype=object)
     good = np.flatnonzero(messages == "")
-    rows = table.iloc[good]
+    table = table if len(good) == len(table) else table.take(good)
     try:
-        found = strategy.encode(rows)
+        encoded = strategy.encode(table)
     except Exception:  # noqa: BLE001 - a transformer raises what it likes; the message of each row says what it was
-        found = _encode_each(strategy, rows, messages, good)
+        encoded = _encode_each(strategy, table.frame, messages, good)
     else:
-        finite = np.isfinite(found).all(axis=1)
-        messages[good[~finite]] = (
+        messages[good[~np.isfinite(encoded).all(axis=1)]] = (
             "the pipeline encodes this row with a missing or infinite number; fill it in, or impute it"
         )
-    encoded = np.full((n, found.shape[1]), np.nan)
-    encoded[good] = found
-    return encoded, messages
+    kept = messages[good] == ""
+    if not kept.all():
+        table, good, encoded = table.take(np.flatnonzero(kept)), good[kept], encoded[kept]
+    return CheckedRows(messages, good, table, encoded)
 
 
 def _encode_each(strategy: Strategy, rows: "pd.DataFrame", messages: Texts, where: Any) -> Array:

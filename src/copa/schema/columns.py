@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,35 +84,24 @@ class ReadColumn:
 
     def __init__(self, series: "pd.Series[Any]") -> None:
         self.series = series
-        self._entries: tuple[Codes, list[Any]] | None = None
-        self._numbers: tuple[Array, Flags] | None = None
+        self.dtype: Any = series.dtype
         self._codes: tuple[ValueIndex, Codes] | None = None
 
-    def __len__(self) -> int:
-        return len(self.series)
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the cells."""
-        return self.series.dtype
-
     def take(self, rows: Any, series: "pd.Series[Any]") -> "ReadColumn":
-        """Return some of the rows, which are `series`, with what was read of them."""
-        some = ReadColumn(series)
-        if self._entries is not None:
-            some._entries = self._entries[0][rows], self._entries[1]
-        if self._numbers is not None:
-            some._numbers = self._numbers[0][rows], self._numbers[1][rows]
+        """Return some of the rows, which are those of `series`, with what was read of them."""
+        some, read = ReadColumn(series), vars(self)
+        if "entries" in read:
+            some.entries = self.entries[0][rows], self.entries[1]
+        if "numbers" in read:
+            some.numbers, some.wrong = self.numbers[rows], self.wrong[rows]
         if self._codes is not None:
             some._codes = self._codes[0], self._codes[1][rows]
         return some
 
-    @property
+    @cached_property
     def entries(self) -> tuple[Codes, list[Any]]:
         """Which of a list of entries each row holds, as `distinct_entries` says; not all of them need be there."""
-        if self._entries is None:
-            self._entries = distinct_entries(self.series)
-        return self._entries
+        return distinct_entries(self.series)
 
     def codes(self, feature: Feature) -> Codes:
         """Return positions (N,) in the feature's values; -1 where missing or unknown."""
@@ -121,36 +111,18 @@ class ReadColumn:
             self._codes = feature.index, found[positions]  # a missing entry has position -1, the last
         return self._codes[1]
 
-    @property
+    @cached_property
     def numbers(self) -> Array:
         """The cells as numbers, (N,); NaN where there is none."""
-        return self._as_numbers()[0]
+        numbers, self.wrong = _numbers_of(self)
+        return numbers
 
-    @property
+    @cached_property
     def wrong(self) -> Flags:
         """Whether there is an entry that is no number, (N,); text is none, even if it looks like one."""
-        return self._as_numbers()[1]
+        return _numbers_of(self)[1]
 
-    def _as_numbers(self) -> tuple[Array, Flags]:
-        from pandas.api.types import is_complex_dtype, is_numeric_dtype
-
-        if self._numbers is not None:
-            return self._numbers
-        dtype = self.dtype
-        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            read = self.series.to_numpy().astype(np.float64)
-            wrong = np.zeros(len(read), dtype=np.bool_)
-        elif is_numeric_dtype(dtype) and not is_complex_dtype(dtype):  # true and false are numeric here
-            read = self.series.to_numpy(dtype=np.float64, na_value=np.nan)
-            wrong = np.zeros(len(read), dtype=np.bool_)
-        else:
-            positions, distinct = self.entries
-            read = np.array([*map(_as_number, distinct), np.nan])[positions]
-            wrong = np.isnan(read) & (positions >= 0)
-        self._numbers = read, wrong
-        return self._numbers
-
-    @property
+    @cached_property
     def missing(self) -> Flags:
         """Whether each cell is missing, (N,)."""
         return missing_cells(self.series)
@@ -158,13 +130,29 @@ class ReadColumn:
     def special(self, feature: Feature) -> Flags:
         """Return whether each cell is one of the feature's special codes, (N,)."""
         if not feature.special:
-            return np.zeros(len(self), dtype=np.bool_)
+            return np.zeros(len(self.series), dtype=np.bool_)
         positions, distinct = self.entries
         return np.array([*map(feature.is_special, distinct), False])[positions]
 
     def irregular(self, feature: Feature) -> Flags:
         """Return whether each cell is missing or a special code, (N,)."""
         return self.missing | self.special(feature)
+
+
+def _numbers_of(column: ReadColumn) -> tuple[Array, Flags]:
+    """A column as numbers, and which entries are none, (N,) both."""
+    from pandas.api.types import is_complex_dtype, is_numeric_dtype
+
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        read = column.series.to_numpy().astype(np.float64)
+    elif is_numeric_dtype(dtype) and not is_complex_dtype(dtype):  # true and false are numeric here
+        read = column.series.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        positions, distinct = column.entries
+        read = np.array([*map(_as_number, distinct), np.nan])[positions]
+        return read, np.isnan(read) & (positions >= 0)
+    return read, np.zeros(len(read), dtype=np.bool_)
 
 
 class ReadTable:
@@ -177,8 +165,12 @@ class ReadTable:
 
     def __init__(self, frame: "pd.DataFrame") -> None:
         self.frame = frame
-        self.encoded: dict[Any, Any] = {}  # by model: what it keeps of the rows, so that it encodes them once
+        self._start()
+
+    def _start(self) -> None:
         self._columns: dict[str, ReadColumn] = {}
+        self._facts: dict[Any, Any] = {}
+        self._blocks: dict[Any, Any] = {}
 
     @classmethod
     def of(cls, X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "ReadTable":
@@ -192,14 +184,31 @@ class ReadTable:
 
     def __getitem__(self, name: str) -> ReadColumn:
         if name not in self._columns:
-            self._columns[name] = ReadColumn(self.frame[name])
+            self._columns[name] = self._column(name)
         return self._columns[name]
 
-    def take(self, rows: Any) -> "ReadTable":
-        """Return some of the rows, by their positions, with what was read of them."""
-        some = ReadTable(self.frame.iloc[rows])
-        some.encoded = {model: (encoded[rows], how) for model, (encoded, how) in self.encoded.items()}
-        some._columns = {name: column.take(rows, some.frame[name]) for name, column in self._columns.items()}
+    def _column(self, name: str) -> ReadColumn:
+        return ReadColumn(self.frame[name])
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """Return an array with an entry for each row, or None, read the first time that it is asked for by its key."""
+        if key not in self._facts:
+            self._facts[key] = read()
+        return self._facts[key]
+
+    def block(self, read: Callable[["ReadTable", tuple[str, ...]], Any], names: tuple[str, ...]) -> Any:
+        """Return what a function reads of several columns at once: the first time, for all who ask for the same."""
+        if (read, names) not in self._blocks:
+            self._blocks[read, names] = read(self, names)
+        return self._blocks[read, names]
+
+    def take(self, rows: Any, *, renumbered: bool = False) -> "ReadTable":
+        """Return some of the rows, by their positions, with what was read of them; `renumbered` from 0."""
+        frame = self.frame.iloc[rows]
+        some = ReadTable(frame.reset_index(drop=True) if renumbered else frame)
+        some._facts = {key: fact[rows] for key, fact in self._facts.items() if fact is not None}
+        for name, column in self._columns.items():
+            some._columns[name] = column.take(rows, some.frame[name])
         return some
 
 

@@ -29,7 +29,7 @@ from copa.schema.field_readers import (
     read_title,
     read_transitions,
 )
-from copa.tables.cells import MOST_DIGITS, Scalar, ValueIndex, as_scalars, largest_exact, whole_and_digits
+from copa.tables.cells import MOST_DIGITS, Scalar, ValueIndex, as_scalars, largest_exact, text_of, whole_and_digits
 
 Kind = Literal["numeric", "integer", "ordinal", "categorical", "binary"]
 Direction = Literal["both", "increase", "decrease"]
@@ -231,12 +231,12 @@ class Feature:
                     f"got {end:.17g}; rescale the column, or make it immutable"
                 )
 
-    @property
+    @cached_property
     def is_numeric(self) -> bool:
         """Return whether it is numeric or integer."""
         return self.kind in NUMERIC_KINDS
 
-    @property
+    @cached_property
     def is_categorical(self) -> bool:
         """Return whether it is ordinal, categorical or binary."""
         return self.kind in CATEGORICAL_KINDS
@@ -283,6 +283,11 @@ class Feature:
         numbers = np.array([float(value) for value in self.values or ()])
         numbers.setflags(write=False)
         return numbers
+
+    @cached_property
+    def texts(self) -> tuple[str | None, ...]:
+        """Its values as columns of text hold them, (V,)."""
+        return tuple(text_of(value) for value in self.values or ())
 
     @cached_property
     def moves(self) -> npt.NDArray[np.bool_]:

@@ -96,6 +96,8 @@ def _judge_column(
     fine, changed = np.ones(len(pairs), dtype=np.bool_), np.zeros(len(pairs), dtype=np.bool_)
     for k, pair in enumerate(pairs.tolist()):
         own, new = owns[pair // len(news)], news[pair % len(news)]
+        if type(own) is type(new) and own == new and feature.index.position(new) >= 0:
+            continue  # one of the values, and the same cell
         fine[k] = not column_violations(feature, own, new)
         changed[k] = not is_unchanged(feature, own, new)
     return fine[which], changed[which]

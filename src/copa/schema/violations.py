@@ -243,12 +243,11 @@ def _categorical_violations(feature: Feature, own: Any, new: Any) -> Iterator[tu
     """Yield constraint, limit and what is there instead."""
     values = feature.values or ()
     here, there = _position(feature, own), _position(feature, new)
-    known = f"must be one of {_listed(feature, values)}"
     if there is None:
-        yield "values", known, shown(new)
+        yield "values", f"must be one of {_listed(feature, values)}", shown(new)
         return
     if here is None and not _is_missing(own):
-        yield "values", f"the applicant's own value {known}", shown(own)
+        yield "values", f"the applicant's own value must be one of {_listed(feature, values)}", shown(own)
         return
     if here == there:
         return

@@ -80,7 +80,9 @@ class Plausibility:
 
     def scores(self, rows: "pd.DataFrame | ReadTable") -> Array:
         """Return the plausibility of rows, (M,)."""
-        return self.shares(self.positions(rows))
+        table = ReadTable.of(rows)
+        shares: Array = table.once(self, lambda: self.shares(self.positions(table)))
+        return shares
 
     def positions(self, rows: "pd.DataFrame | ReadTable") -> Indices:
         """Rows of a table as `Plausibility.rows` has them, (M, n)."""

@@ -1,16 +1,21 @@
 """Applicants as a strategy is given them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
-from copa.schema import FeatureSchema
+from copa.models.spelling import CategoryWords
+from copa.schema import Feature, FeatureSchema
+from copa.schema.columns import ReadColumn, ReadTable
 from copa.search._kernels.arguments import Regions
+from copa.search.problem import ActionSpace
 from copa.search.regions import read_regions
 from copa.search.rows import make_room
+from copa.tables.cells import EXACT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +29,9 @@ class Applicants:
 
     Attributes
     ----------
-    table : DataFrame
+    table : ReadTable
         Where the search begins, one row each.
-    origins : DataFrame
+    origins : ReadTable
         The applicants as they are, whom the constraints are about; other rows than those of `table` where a search
         begins at an option (`search_from_options`).
     regions : Regions
@@ -36,35 +41,82 @@ class Applicants:
         Of the rules.
     """
 
-    table: "pd.DataFrame"
-    origins: "pd.DataFrame"
+    table: ReadTable
+    origins: ReadTable
     regions: Regions
     encoded: Array
     slack: Array
+    _words: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def read(cls, strategy: "Strategy", table: "pd.DataFrame", encoded: Array | None = None) -> "Applicants":
-        """Read a checked table; an error, before any search, where it has no room for what options may hold.
+    def read(cls, strategy: "Strategy", rows: "pd.DataFrame | ReadTable", encoded: Array | None = None) -> "Applicants":
+        """Read checked rows; an error, before any search, where a column has no room for what options may hold.
 
         Parameters
         ----------
         strategy : Strategy
-        table : DataFrame
+        rows : DataFrame or ReadTable
         encoded : ndarray, optional
-            What `strategy.encode` says of it.
+            What `strategy.encode` says of them.
         """
-        table = make_room(strategy.space, table)
+        table = ReadTable.of(rows, strategy.schema.names)
+        roomy = make_room(strategy.space, table.frame)
+        table = table if roomy is table.frame else ReadTable(roomy)
         regions = read_regions(strategy.space, table)
         return cls(table, table, regions, strategy.start(table, encoded), strategy.space.slack(table))
 
     def take(self, rows: Any) -> "Applicants":
-        """Some of the applicants."""
-        table = self.table.iloc[rows]
-        origins = table if self.origins is self.table else self.origins.iloc[rows]
+        """Return some of the applicants."""
+        table = self.table.take(rows)
+        origins = table if self.origins is self.table else self.origins.take(rows)
         return Applicants(table, origins, self.regions.take(rows), self.encoded[rows], self.slack[rows])
+
+    def words(self, space: ActionSpace, names: tuple[str, ...]) -> tuple[list[tuple[int, Any]], Indices] | None:
+        """Return the values that options may hold in columns, as they are spelled there, each with its column's place.
+
+        With them, where those of each column that may change begin. None where that depends on more than the column.
+        """
+        if names not in self._words:
+            self._words[names] = _words(space, self.table, names)
+        return self._words[names]
 
     def __len__(self) -> int:
         return len(self.encoded)
+
+
+def _words(
+    space: ActionSpace, table: ReadTable, names: tuple[str, ...]
+) -> tuple[list[tuple[int, Any]], Indices] | None:
+    """As `Applicants.words`."""
+    features = {feature.name: feature for feature in space.columns}
+    cells: list[tuple[int, Any]] = []
+    first = []
+    for k, name in enumerate(names):
+        if name in features:
+            spelled = _spelled(features[name], table[name])
+            if spelled is None:
+                return None
+            first.append(len(cells))
+            cells += [(k, word) for word in spelled]
+    return cells, np.array(first, dtype=np.int64)
+
+
+def _spelled(feature: Feature, column: ReadColumn) -> Sequence[Any] | None:
+    """The values of a feature as `spell_levels` writes them into a column; None where that depends on its cells."""
+    import pandas as pd
+
+    values, dtype = feature.values or (), column.dtype
+    if feature.is_numeric:
+        return None
+    if isinstance(dtype, pd.StringDtype):
+        return feature.texts
+    if isinstance(dtype, pd.CategoricalDtype):
+        words = CategoryWords(feature, dtype)
+        return [words[code] for code in range(len(values))]
+    if dtype == np.int64:
+        return values if all(type(value) is int and abs(value) < EXACT for value in values) else None
+    text = dtype == np.object_ and all(isinstance(cell, str) for cell in [*values, *column.entries[1]])
+    return values if text else None
 
 
 def reference_applicants(strategy: "Strategy", X: "pd.DataFrame", n: int) -> Applicants:

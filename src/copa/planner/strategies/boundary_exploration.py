@@ -126,7 +126,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
         """Query the model in force about rows."""
         points = rows.coordinates(self.space, self.applicants)
         with readable_rows():
-            scores = self.strategy.model.scores(rows.frame(self.space, self.applicants))
+            scores = self.strategy.model.scores(rows.table(self.space, self.applicants))
         return Samples(rows.owner, rows.values, points, scores, np.full(len(scores), np.nan))
 
     def _query_beside(self, centres: Samples, draws: Draws, reach: float = 0.5) -> Samples:
@@ -138,7 +138,7 @@ class BoundaryExploration(Exploration[ScoredByRefits]):
     def _with_refits(self, samples: Samples) -> ScoredByRefits:
         """Query the refits about rows too; the moments of their scores give each row its guarantee."""
         strategy = self.strategy
-        scores = score_all(strategy.retrained, samples.frame(self.space, self.applicants), self.run.n_jobs)
+        scores = score_all(strategy.retrained, samples.table(self.space, self.applicants), self.run.n_jobs)
         mean, spread = scores.mean(axis=0), scores.std(axis=0, ddof=1)
         lower = signed_guarantee(strategy.search_set, mean, spread, strategy.search_set.radius * spread)
         return ScoredByRefits(samples.owner, samples.values, samples.points, samples.scores, lower, scores.T)

@@ -70,7 +70,7 @@ class FeatureMap(Parametric):
         rows = Rows(owner, rows_around(self.space, applicants.regions, applicants.regions.own, draws, reach=2.0))
         good = rows.allowed(self.space, applicants)
         rows = Rows(owner[good], rows.values[good])
-        points = self.encode(rows.frame(self.space, applicants))
+        points = self.encode(rows.table(self.space, applicants))
         effort = self.space.effort(applicants.regions.take(rows.owner), rows.values)
 
         def choose(half: AmbiguitySet) -> Array:
@@ -130,7 +130,7 @@ class PhiExploration(Exploration[Samples]):
     def evaluate(self, rows: Rows) -> Samples:
         """Score rows by phi itself."""
         strategy = self.strategy
-        points = strategy.encode(rows.frame(self.space, self.applicants))
+        points = strategy.encode(rows.table(self.space, self.applicants))
         scores = (points[:, None] @ strategy.model.theta)[:, 0] - strategy.floor
         lower = signed_guarantee(strategy.parameters, *strategy.parameters.option_moments(points))
         return Samples(rows.owner, rows.values, rows.coordinates(self.space, self.applicants), scores, lower)
@@ -177,10 +177,10 @@ class PhiExploration(Exploration[Samples]):
         space, n = self.space, len(self.space.numeric)
         m, dimension = len(rows.owner), self.strategy.parameters.dimension
         directions = np.zeros((m, space.n_directions, dimension))
-        frame = rows.frame(space, self.applicants)
-        here = self.strategy.model.encode(frame)
+        table = rows.table(space, self.applicants)
+        here = self.strategy.model.encode(table)
         if n:
-            directions[:, :n] = self._slopes(rows, frame)
+            directions[:, :n] = self._slopes(rows, table.frame)
         for f, _ in space.level_columns:
             directions[:, space.levels(f)] = self._exchanged(rows, f) - here[:, None]
         own = self.applicants.regions.own[rows.owner]
@@ -218,7 +218,7 @@ class PhiExploration(Exploration[Samples]):
         values = np.repeat(rows.values, len(levels), axis=0)
         values[:, column] = np.where(allowed, levels, rows.values[:, [column]]).ravel()
         varied = Rows(np.repeat(rows.owner, len(levels)), values)
-        return self.strategy.model.encode(varied.frame(self.space, self.applicants)).reshape(m, len(levels), -1)
+        return self.strategy.model.encode(varied.table(self.space, self.applicants)).reshape(m, len(levels), -1)
 
 
 def promising(samples: Samples) -> Rows:

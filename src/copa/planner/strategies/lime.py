@@ -22,6 +22,7 @@ from copa.planner.strategies.exploration import level_of_each, search_one
 from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
+from copa.schema.columns import ReadTable
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.neighbourhood import Draws, rows_around
 from copa.search.problem import ActionSpace, Linearisation
@@ -69,9 +70,10 @@ class Lime(BlackBoxStrategy):
         encoded: Array | None = None,  # noqa: ARG002
     ) -> Array:
         """Rows as points of the ambiguity set, each by the surrogate around itself, (M, D)."""
-        start = self.start(rows)
-        applicants = Applicants(rows, rows, read_regions(self.space, rows), start, self.space.slack(rows))
-        return surrogate_points(start, np.arange(len(rows)), fit_surrogates(self, applicants), n_options)
+        table = ReadTable.of(rows)
+        start, regions = self.start(table), read_regions(self.space, table)
+        applicants = Applicants(table, table, regions, start, self.space.slack(table))
+        return surrogate_points(start, np.arange(len(table)), fit_surrogates(self, applicants), n_options)
 
     def build(self, applicants: Applicants, request: PlanRequest, run: Execution) -> Found:
         """Search plans on the surrogates; the model itself only says whether it accepts the rows delivered."""
@@ -114,7 +116,7 @@ def fit_surrogates(strategy: Lime, applicants: Applicants) -> Array:
     owner = np.repeat(np.arange(len(applicants)), PERTURBED)
     rows = Rows(owner, rows_around(space, regions, regions.own, draws))
     points = rows.coordinates(space, applicants).reshape(len(applicants), PERTURBED, -1)
-    scores = strategy.model.scores(rows.frame(space, applicants)).reshape(len(applicants), PERTURBED)
+    scores = strategy.model.scores(rows.table(space, applicants)).reshape(len(applicants), PERTURBED)
     width = WIDTH * np.sqrt(len(space.columns))
     weights = np.zeros((len(applicants), 1 + space.n_directions))
     for i in range(len(applicants)):

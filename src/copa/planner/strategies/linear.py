@@ -182,7 +182,7 @@ class Linear(Parametric):
             np.maximum.at(sought, owner[short], (sought[owner] + 2.0 * missing)[short])  # more at each attempt
             broken = np.zeros_like(refused)
             if self.schema.rules:
-                broken = ~self.schema.obeys(applicants.origins, options.table, owner)
+                broken = ~self.schema.obeys(applicants.origins, options.rows, owner)
                 spare[owner[broken]] = np.maximum(4.0 * spare[owner[broken]], RULE_SPARE)
             rows = np.unique(owner[refused | short | broken])
             if len(rows) == 0:
@@ -344,8 +344,10 @@ def find_blocking_constraints(
         outcomes[some] = found.outcomes
         met = np.flatnonzero(found.outcomes == Outcome.MET)
         here = applicants.take(some[met])
-        rows = write_rows(strategy.space, here.table, here.regions, np.arange(len(met)), found.options[met, 0])
-        for i, violations in zip(some[met].tolist(), strategy.schema.find_violations(here.table, rows), strict=True):
+        rows = write_rows(strategy.space, here.table.frame, here.regions, np.arange(len(met)), found.options[met, 0])
+        for i, violations in zip(
+            some[met].tolist(), strategy.schema.find_violations(here.table.frame, rows), strict=True
+        ):
             sentences[i] = _sentence(violations)
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 

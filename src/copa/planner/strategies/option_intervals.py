@@ -105,7 +105,7 @@ class _Judge:
         flags = np.zeros((len(self._options.table), len(features)), dtype=np.bool_)
         for k, feature in enumerate(features):
             if feature.name not in self._changed:
-                own, new = self._applicants.origins[feature.name], self._options.table[feature.name]
+                own, new = self._applicants.origins[feature.name].series, self._options.table[feature.name]
                 self._changed[feature.name] = differs(own, new, self._options.owner)
             flags[:, k] = self._changed[feature.name]
         return flags
@@ -116,7 +116,7 @@ class _Judge:
         Rules are never about such a column. Where an end does not hold as a real row, it is the value of the option.
         """
         features, table = _binned(self.strategy), self._options.table
-        origins = self._applicants.origins.iloc[self._options.owner]
+        origins = self._applicants.origins.frame.iloc[self._options.owner]
         values, changed = _numbers(features, table), self.changed(features)
         found = ends_of_bins(self.strategy.space, origins, table)
         lower, upper = (

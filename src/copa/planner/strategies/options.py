@@ -1,7 +1,6 @@
 """Options that a strategy found: rows, and what the model in force says of them."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa.models.base import Model
+from copa.schema.columns import ReadTable
 from copa.search._kernels.arguments import FoundPlans
 from copa.search.problem import ActionSpace
 from copa.search.regions import as_written, read_regions
@@ -31,8 +31,8 @@ class Options:
     ----------
     model : Model
         The one in force, which says whether it accepts the rows; nobody can say so in its place.
-    table : DataFrame
-        M rows.
+    rows : ReadTable
+        M rows, written out.
     owner : ndarray of shape (M,)
     points : ndarray of shape (M, D)
         Points of the ambiguity set.
@@ -44,32 +44,37 @@ class Options:
     """
 
     model: Model
-    table: "pd.DataFrame"
+    rows: ReadTable
     owner: Indices
     points: Array
     effort: Array
     change_effort: Array
     space: ActionSpace
 
-    @cached_property
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The rows."""
+        return self.rows.frame
+
+    @property
     def plausibility(self) -> Array:
         """Plausibility of each row, (M,); NaN where it is not known."""
-        return self.space.plausibility_of(self.table)
+        return self.space.plausibility_of(self.rows)
 
-    @cached_property
+    @property
     def accepted(self) -> Flags:
-        """Whether the model accepts each row, (M,)."""
-        return self.model.accepts(self.table)
+        """Whether the model accepts each row, (M,): its own answer about the rows as they are written."""
+        said: Flags = self.rows.once((self.model, "accepts"), lambda: self.model.accepts(self.table))
+        return said
 
     def take(self, flags: Flags) -> "Options":
-        """Some of the rows."""
+        """Return some of the rows."""
+        if flags.all():
+            return self
         names = ("owner", "points", "effort", "change_effort")
         arrays = {name: getattr(self, name)[flags] for name in names}
-        table = self.table[flags].reset_index(drop=True)
-        taken = Options(model=self.model, table=table, space=self.space, **arrays)
-        for name in {"accepted", "plausibility"} & vars(self).keys():  # known already
-            vars(taken)[name] = getattr(self, name)[flags]
-        return taken
+        rows = self.rows.take(np.flatnonzero(flags), renumbered=True)
+        return Options(model=self.model, rows=rows, space=self.space, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,29 +105,29 @@ def write_options(
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
     space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
-    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
-    effort, of_changes = space.effort(regions, rows), _in_table(space, table, space.change_efforts(regions, rows))
+    written = ReadTable(write_rows(space, applicants.table.frame, applicants.regions, owner, rows))
+    effort = space.effort(regions, rows)
+    change_effort = _in_table(space, written.frame, space.change_efforts(regions, rows))
     if points is None:
-        points = strategy.points(table, owner, plans.options.shape[1], n_jobs)
-    return Options(strategy.model, table, owner, points, effort, of_changes, space)
+        points = strategy.points(written, owner, plans.options.shape[1], n_jobs)
+    return Options(strategy.model, written, owner, points, effort, change_effort, space)
 
 
 def read_options(
     strategy: "Strategy",
-    origins: "pd.DataFrame",
-    table: "pd.DataFrame",
+    origins: "pd.DataFrame | ReadTable",
+    rows: "pd.DataFrame | ReadTable",
     owner: Indices,
     n_options: int,
     n_jobs: int | None,
     encoded: Array | None = None,
 ) -> Options:
     """Evaluate rows that someone else made for the applicants in `origins`; the others as in `Strategy.points`."""
-    space = strategy.space
-    regions = read_regions(space, origins).take(owner)
-    written = as_written(space, regions, table)
-    effort, of_changes = space.effort(*written), _in_table(space, table, space.change_efforts(*written))
+    space, table = strategy.space, ReadTable.of(rows)
+    written = as_written(space, read_regions(space, origins).take(owner), table)
+    effort, change_effort = space.effort(*written), _in_table(space, table.frame, space.change_efforts(*written))
     points = strategy.points(table, owner, n_options, n_jobs, encoded)
-    return Options(strategy.model, table, owner, points, effort, of_changes, space)
+    return Options(strategy.model, table, owner, points, effort, change_effort, space)
 
 
 def _in_table(space: ActionSpace, table: "pd.DataFrame", efforts: Array) -> Array:

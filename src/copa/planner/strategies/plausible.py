@@ -15,7 +15,6 @@ from copa._core.arrays import Array, Indices
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Flags
 from copa.plans.request import PlanRequest
-from copa.schema.columns import ReadTable
 from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
 from copa.search.neighbourhood import distinct, on_steps, rows_within
 from copa.search.plausibility import Plausibility
@@ -198,7 +197,7 @@ class RowPlausibility:
     def of(cls, space: ActionSpace, applicants: Applicants) -> "RowPlausibility":
         """Read the rows of applicants; the plausibility of rows of the space must be known."""
         assert space.plausibility is not None  # noqa: S101 - the callers have seen that it is known
-        table = ReadTable(applicants.table)
+        table = applicants.table
         precisions = tuple(precision_of(table[feature.name]) for feature in space.numeric)
         return cls(space, space.plausibility, applicants.regions, space.plausibility.positions(table), precisions)
 

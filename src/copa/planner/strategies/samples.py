@@ -1,16 +1,20 @@
 """Rows near applicants, as explorations meet them, and what is known of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.models.direct import plain_entries, plain_numbers
 from copa.planner.strategies.applicants import Applicants
+from copa.schema.columns import ReadTable
 from copa.search.cost import unit_of_effort
 from copa.search.problem import ActionSpace, as_levels
-from copa.search.rows import write_rows
+from copa.search.rows import write_rows, written_numbers
 from copa.tables.cells import snap
 from copa.uncertainty.ambiguity import AmbiguitySet
 
@@ -41,9 +45,9 @@ class Rows:
         """Some of the rows, without what is known of them."""
         return Rows(self.owner[rows], self.values[rows])
 
-    def frame(self, space: ActionSpace, applicants: Applicants) -> "pd.DataFrame":
-        """The rows as a model is given them."""
-        return write_rows(space, applicants.table, applicants.regions, self.owner, self.values)
+    def table(self, space: ActionSpace, applicants: Applicants) -> ReadTable:
+        """Return the rows as a model is given them."""
+        return UnwrittenRows(space, applicants, self.owner, self.values)
 
     def coordinates(self, space: ActionSpace, applicants: Applicants) -> Array:
         """The rows around their applicants, (M, 1 + A), in the units of effort.
@@ -56,10 +60,9 @@ class Rows:
         points[:, 0] = 1.0
         units = np.array([unit_of_effort(feature) for feature in space.numeric])
         points[:, 1 : 1 + n] = (self.values - own)[:, :n] / units
-        everyone = np.arange(len(points))
-        for f, _ in space.level_columns:
-            points[everyone, 1 + as_levels(self.values[:, f])] += 1.0
-            points[everyone, 1 + as_levels(own[:, f])] -= 1.0
+        everyone = np.arange(len(points))[:, None]  # no two columns have a level in common
+        points[everyone, 1 + as_levels(self.values[:, n:])] += 1.0
+        points[everyone, 1 + as_levels(own[:, n:])] -= 1.0
         return points
 
     def allowed(self, space: ActionSpace, applicants: Applicants) -> npt.NDArray[np.bool_]:
@@ -74,8 +77,7 @@ class Rows:
         doubtful = np.flatnonzero(good & (least < IN_DOUBT))
         if len(doubtful):
             some = Rows(self.owner[doubtful], self.values[doubtful])
-            origins = applicants.origins.iloc[some.owner]
-            good[doubtful] = space.schema.obeys(origins, some.frame(space, applicants))
+            good[doubtful] = space.schema.obeys(applicants.origins, some.table(space, applicants), some.owner)
         return good
 
     def halved(self, space: ActionSpace, applicants: Applicants) -> Array:
@@ -88,6 +90,70 @@ class Rows:
             middle = np.clip(middle, own.lower[:, f], own.upper[:, f])
             halved[:, f] = np.where(self.values[:, f] == own.own[:, f], own.own[:, f], middle)
         return halved
+
+
+class UnwrittenRows(ReadTable):
+    """Rows of the search whose cells are known by their codes and numbers: nobody is given them.
+
+    They are written out where somebody asks for other cells, such as a pipeline that reads data frames.
+    """
+
+    def __init__(self, space: ActionSpace, applicants: Applicants, owner: Indices, values: Array) -> None:
+        self._space, self._applicants, self._owner, self._values = space, applicants, owner, values
+        self._changed = values != applicants.regions.own[owner]
+        self._places = {feature.name: f for f, feature in enumerate(space.columns)}
+        self._start()
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":  # type: ignore[override]
+        """The rows, written out."""
+        applicants = self._applicants
+        return write_rows(self._space, applicants.table.frame, applicants.regions, self._owner, self._values)
+
+    def __len__(self) -> int:
+        return len(self._owner)
+
+    def block(self, read: Callable[[ReadTable, tuple[str, ...]], Any], names: tuple[str, ...]) -> Any:
+        """Return what a function reads of several columns at once, of plain columns without writing them."""
+        if (read, names) not in self._blocks:
+            known = {plain_numbers: self._plain_numbers, plain_entries: self._plain_entries}.get(read)
+            block = None if known is None else known(names)
+            self._blocks[read, names] = read(self, names) if block is None else block
+        return self._blocks[read, names]
+
+    def _plain_numbers(self, names: tuple[str, ...]) -> Array | None:
+        """The columns as numbers, (M, C); None where that takes writing them."""
+        own = self._applicants.table.block(plain_numbers, names)
+        if own is None:
+            return None
+        numbers = own[self._owner]
+        for k, name in enumerate(names):
+            f = self._places.get(name)
+            if f is not None and self._changed[:, f].any():
+                numbers[self._changed[:, f], k] = self._new_numbers(f)
+        return numbers
+
+    def _new_numbers(self, f: int) -> Array:
+        """The numbers that are written into a column, where it changes."""
+        feature, changed = self._space.columns[f], self._changed[:, f]
+        values = self._values[changed, f]
+        if feature.name in self._space.edges:
+            values = self._applicants.regions.values[self._owner[changed], as_levels(values)]
+        return written_numbers(feature.step, values)
+
+    def _plain_entries(self, names: tuple[str, ...]) -> tuple[Indices, list[tuple[int, Any]]] | None:
+        """Which of a list of entries the columns hold, (M, C); None where that takes writing them."""
+        own = self._applicants.table.block(plain_entries, names)
+        words = self._applicants.words(self._space, names)
+        if own is None or words is None:
+            return None
+        cells, first = words
+        positions = own[0][self._owner]
+        places = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
+        here, columns = [k for k, _ in places], [f for _, f in places]
+        levels = as_levels(self._values[:, columns]) + (len(own[1]) + first - self._space.starts[columns])
+        positions[:, here] = np.where(self._changed[:, columns], levels, positions[:, here])
+        return positions, [*own[1], *cells]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +182,12 @@ class Samples(Rows):
 
     def take(self, rows: npt.NDArray[np.bool_] | Indices) -> Self:
         """Some of the rows."""
-        return type(self)(*(getattr(self, f.name)[rows] for f in fields(self)))
+        return type(self)(*[getattr(self, f.name)[rows] for f in fields(self)])
 
     def joined(self, *others: Self) -> Self:
         """These rows and others."""
-        return type(self)(*(np.concatenate([getattr(part, f.name) for part in (self, *others)]) for f in fields(self)))
+        parts = [[getattr(part, f.name) for part in (self, *others)] for f in fields(self)]
+        return type(self)(*map(np.concatenate, parts))
 
 
 def signed_guarantee(ambiguity: AmbiguitySet, mean: Array, spread: Array, reach: Array) -> Array:
