@@ -29,7 +29,7 @@ from copa.search.cost import unit_of_effort
 from copa.search.neighbourhood import rows_within
 from copa.search.problem import ActionSpace
 from copa.search.regions import keeping, read_regions, standing_at
-from copa.search.rows import relaxed_rows
+from copa.search.rows import relaxed_rows, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd

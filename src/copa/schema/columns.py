@@ -184,11 +184,8 @@ class ReadTable:
 
     def __getitem__(self, name: str) -> ReadColumn:
         if name not in self._columns:
-            self._columns[name] = self._column(name)
+            self._columns[name] = ReadColumn(self.frame[name])
         return self._columns[name]
-
-    def _column(self, name: str) -> ReadColumn:
-        return ReadColumn(self.frame[name])
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
         """Return an array with an entry for each row, or None, read the first time that it is asked for by its key."""

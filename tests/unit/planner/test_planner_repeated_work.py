@@ -1,18 +1,26 @@
-"""How often the model, the schema and the delivery are called: once for each block, unless the search asks again."""
+"""How often a row is read, encoded and bounded: once, whoever asks about it, and judged as it is written."""
 
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
 from copa import FeatureSchema
 from copa.models import LinearModel
 from copa.models.black_box import BlackBox
+from copa.models.direct import DirectEncoder
 from copa.planner import external, plan
 from copa.planner.strategies import linear
 from unit.planner import loans
 
+MOST_CALLS = {"linear": 4200, "forest": 8000}  # of Python functions of the package, for one applicant
 METHODS = [
     (LinearModel, "encode"),
     (LinearModel, "accepts"),
@@ -104,3 +112,87 @@ def test_a_black_box_is_asked_for_its_verdict_once_for_the_applicants_and_once_f
     assert len(batch.options) > 0
     assert calls["accepts"] == 2  # the refits are asked for scores
     assert (calls["check"], calls["deliver"]) == (1, 1)
+
+
+@pytest.fixture(scope="module")
+def german():
+    """A planner for the German credit data, and declined applicants."""
+    data = copa.datasets.load_german()
+    levels = [feature.name for feature in data.schema.features if feature.is_categorical]
+    numbers = [feature.name for feature in data.schema.features if feature.is_numeric]
+    encoder = ColumnTransformer([("levels", OneHotEncoder(), levels), ("numbers", StandardScaler(), numbers)])
+    model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
+    settings = {"guarantee": 0.7, "n_models": 50, "random_state": 0, "progress": False}
+    planner = copa.RecoursePlanner(model, data.schema, **settings).fit(data.features, data.favourable)
+    return planner, data.features[~model.predict(data.features)], data.features[model.predict(data.features)]
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """Numbers of rows that the encoder of a linear model was given, call by call."""
+    sizes, original = [], DirectEncoder.encode
+
+    def encode(self, table):
+        sizes.append(len(table))
+        return original(self, table)
+
+    monkeypatch.setattr(DirectEncoder, "encode", encode)
+    return sizes
+
+
+def test_an_applicant_is_encoded_once_and_each_option_once(german, encoded):
+    planner, declined, _ = german
+    batch = planner.plan(declined.iloc[:1])
+    assert batch.status.tolist() == ["ok"]
+    # The corners of the boxes of the intervals are other rows.
+    assert encoded[:2] == [1, len(batch.options)]
+    assert len(encoded) <= 3
+
+
+def test_accepted_applicants_are_encoded_once(german, encoded):
+    planner, _, accepted = german
+    assert set(planner.plan(accepted.iloc[:20]).status) == {"already_valid"}
+    assert encoded == [20]
+
+
+def test_a_plan_is_bounded_once(planner, declined, monkeypatch):
+    sizes, original = [], plan.bound_plans
+
+    def bound_plans(ambiguity, points, *rest):
+        sizes.append(len(points))
+        return original(ambiguity, points, *rest)
+
+    monkeypatch.setattr(plan, "bound_plans", bound_plans)
+    batch = planner.plan(declined.iloc[:4])
+    assert sizes == [len(batch.options)]
+
+
+def count_calls(work):
+    """How many Python functions of the package a call of `work` calls."""
+    package, n_calls = str(Path(copa.__file__).parent), 0
+
+    def count(frame, event, _):
+        nonlocal n_calls
+        n_calls += event == "call" and frame.f_code.co_filename.startswith(package)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return n_calls
+
+
+def test_one_applicant_of_a_linear_model_takes_few_calls(german):
+    planner, declined, _ = german
+    planner.plan(declined.iloc[:1])  # what a planner makes once
+    assert count_calls(lambda: planner.plan(declined.iloc[1:2])) <= MOST_CALLS["linear"]
+
+
+def test_one_applicant_of_a_forest_takes_few_calls():
+    model = loans.fitted_pipeline(RandomForestClassifier(20, min_samples_leaf=5, random_state=0))
+    forest, people = loans.planner(model, n_models=12, guarantee=0.5), loans.people(60, 3)
+    declined = people[~model.predict(people).astype(bool)]
+    forest.plan(declined.iloc[:1])
+    assert count_calls(lambda: forest.plan(declined.iloc[1:2])) <= MOST_CALLS["forest"]
