@@ -216,7 +216,8 @@ class LinearModel(Model):
         """The same without the pipeline; None where that is left to it."""
         if len(table) == 0:
             return None
-        return table.once(self._direct, lambda: self._direct.encode(table))
+        direct: Array | None = table.once(self._direct, lambda: self._direct.encode(table))
+        return direct
 
     def _by_pipeline(self, frame: "pd.DataFrame") -> Array:
         """What the transformers make of rows, (N, D - 1)."""

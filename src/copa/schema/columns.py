@@ -87,6 +87,9 @@ class ReadColumn:
         self.dtype: Any = series.dtype
         self._codes: tuple[ValueIndex, Codes] | None = None
 
+    def __len__(self) -> int:
+        return len(self.series)
+
     def take(self, rows: Any, series: "pd.Series[Any]") -> "ReadColumn":
         """Return some of the rows, which are those of `series`, with what was read of them."""
         some, read = ReadColumn(series), vars(self)

@@ -18,6 +18,7 @@ from copa import Feature, FeatureSchema, InvalidInputError
 from copa.planner.plan import REFUSED_BY_MODEL
 from copa.planner.strategies import linear, weighted
 from copa.planner.strategies.options import write_options
+from copa.schema.columns import ReadTable
 from property.exact_judge import refusals
 from unit.planner import loans
 
@@ -148,8 +149,8 @@ def forbidden(*given):
     """A search gone wrong: everyone's debt becomes 61, above the range, and 7.25 is added to the income."""
     found = write_options(*given)
     rows = found.table.assign(debt=61, income=found.table["income"] + 7.25)
-    wrong = replace(found, table=rows)
-    vars(wrong)["accepted"] = np.ones(len(rows), dtype=bool)
+    wrong = replace(found, rows=ReadTable(rows))
+    wrong.rows.once((wrong.model, "accepts"), lambda: np.ones(len(rows), dtype=bool))
     return wrong
 
 
@@ -175,7 +176,7 @@ def test_what_the_model_refuses_does_not_leave_and_the_message_says_so(planner, 
 
     def refused(*given):
         found = write_options(*given)
-        vars(found)["accepted"] = np.zeros(len(found.owner), dtype=bool)
+        found.rows.once((found.model, "accepts"), lambda: np.zeros(len(found.owner), dtype=bool))
         return found
 
     monkeypatch.setattr(linear, "write_options", refused)

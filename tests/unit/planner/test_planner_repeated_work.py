@@ -123,7 +123,7 @@ def german():
     encoder = ColumnTransformer([("levels", OneHotEncoder(), levels), ("numbers", StandardScaler(), numbers)])
     model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
     settings = {"guarantee": 0.7, "n_models": 50, "random_state": 0, "progress": False}
-    planner = copa.RecoursePlanner(model, data.schema, **settings).fit(data.features, data.favourable)
+    planner = copa.RecoursePlanner(model, schema=data.schema, **settings).fit(data.features, data.favourable)
     return planner, data.features[~model.predict(data.features)], data.features[model.predict(data.features)]
 
 

@@ -43,7 +43,7 @@ class Scattered(BlackBoxStrategy):
             drawn = FoundPlans.empty(1, n_draws, len(space.columns))
             drawn.options[0], drawn.counts[0] = rows, n_draws
             options = write_options(self, here, drawn, run.n_jobs, np.zeros((n_draws, 1)))
-            good = options.accepted & self.schema.obeys(here.origins.iloc[options.owner], options.table)
+            good = options.accepted & self.schema.obeys(here.origins, options.rows, options.owner)
             chosen = np.flatnonzero(good)[: request.n_options]
             plans.outcomes[i], plans.counts[i] = (Outcome.MET if len(chosen) else Outcome.UNREACHABLE), len(chosen)
             plans.options[i, : len(chosen)] = rows[chosen]

@@ -78,7 +78,8 @@ class Applicants:
         """
         if names not in self._words:
             self._words[names] = _words(space, self.table, names)
-        return self._words[names]
+        words: tuple[list[tuple[int, Any]], Indices] | None = self._words[names]
+        return words
 
     def __len__(self) -> int:
         return len(self.encoded)

@@ -105,7 +105,7 @@ class UnwrittenRows(ReadTable):
         self._start()
 
     @cached_property
-    def frame(self) -> "pd.DataFrame":  # type: ignore[override]
+    def frame(self) -> "pd.DataFrame":
         """The rows, written out."""
         applicants = self._applicants
         return write_rows(self._space, applicants.table.frame, applicants.regions, self._owner, self._values)
@@ -116,7 +116,9 @@ class UnwrittenRows(ReadTable):
     def block(self, read: Callable[[ReadTable, tuple[str, ...]], Any], names: tuple[str, ...]) -> Any:
         """Return what a function reads of several columns at once, of plain columns without writing them."""
         if (read, names) not in self._blocks:
-            known = {plain_numbers: self._plain_numbers, plain_entries: self._plain_entries}.get(read)
+            ways: dict[Any, Callable[[tuple[str, ...]], Any]]
+            ways = {plain_numbers: self._plain_numbers, plain_entries: self._plain_entries}
+            known = ways.get(read)
             block = None if known is None else known(names)
             self._blocks[read, names] = read(self, names) if block is None else block
         return self._blocks[read, names]
@@ -126,7 +128,7 @@ class UnwrittenRows(ReadTable):
         own = self._applicants.table.block(plain_numbers, names)
         if own is None:
             return None
-        numbers = own[self._owner]
+        numbers: Array = own[self._owner]
         for k, name in enumerate(names):
             f = self._places.get(name)
             if f is not None and self._changed[:, f].any():
