@@ -1,6 +1,6 @@
 """Black boxes with surrogates fitted at the boundary: searched on these, chosen by what the refits themselves say."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -78,8 +78,6 @@ class Boundary(BlackBoxStrategy):
         Further fits, by which nothing is searched.
     reliability : float
         Share of a chosen option's score that other rows keep.
-    expects : bool
-        Whether levels are expected rates, by a normal law with the moments of the refits' scores.
     """
 
     kind: ClassVar[str] = "boundary"
@@ -87,7 +85,6 @@ class Boundary(BlackBoxStrategy):
 
     retrained: tuple[BlackBox, ...]
     held_out: tuple[BlackBox, ...]
-    expects: bool = False
 
     @classmethod
     def learn(
@@ -120,25 +117,17 @@ class Boundary(BlackBoxStrategy):
         groups = (fits[:n_models], fits[n_models:])
         with stage("judging how reliable today's model is"):
             kept = measure_reliability(model, *groups, space, X, seed=settings.seed, n_jobs=settings.n_jobs)
-        source = (
-            f"none; certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
-            f"reliability {kept:.2f}"
-        )
+        source = f"none; {_certified(n_held_out, kept)}"
         refits = {"retrained": groups[0], "held_out": groups[1]}
         return {"radius": 0.0, "radius_source": source, "reliability": kept, **refits}
 
     def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - scores of refits are the same for all plans
         """The distributions of the scores that the next model gives options."""
-        if self.expects:
-            moments = sample_moments(len(self.held_out))
-            return LocationSet.read(*moments, 0.0, family="gaussian", simultaneous=False)
         return self._certifying(self.radius)
 
     @cached_property
     def search_set(self) -> AmbiguitySet:
         """What the search goes by: the same for the scores of its own refits, with a margin."""
-        if self.expects:
-            return self.ambiguity(1)
         return self._certifying(self.radius + MARGIN)
 
     def _certifying(self, radius: float) -> RefitScores:
@@ -150,9 +139,9 @@ class Boundary(BlackBoxStrategy):
         """Nothing: the reliability limits what the held-out refits certify (`RefitScores.highest`)."""
         return ""
 
-    def expecting(self) -> Self:
+    def expecting(self) -> "ExpectedBoundary":
         """The same state with a normal law of the next score."""
-        return replace(self, expects=True)
+        return ExpectedBoundary(**{part.name: getattr(self, part.name) for part in fields(self)})
 
     def spreads(self, points: Array) -> Array:
         """Standard deviations of the refits' scores."""
@@ -168,8 +157,8 @@ class Boundary(BlackBoxStrategy):
         decides = f"drift, {radius:.3g} standard deviations of retraining" if radius > 0.0 else "none"
         moved = f"past versions moved by up to {drift.largest_in_words(horizon)}"
         source = f"{decides}: where 95 % of refits stay within {ALIKE:g}, {moved}"
-        certified = self.radius_source.removeprefix("none; ")
-        return self.with_radius(radius, f"{source}; {certified}")
+        assert self.reliability is not None  # noqa: S101 - `learn` has measured it
+        return self.with_radius(radius, f"{source}; {_certified(len(self.held_out), self.reliability)}")
 
     def points(
         self,
@@ -226,8 +215,6 @@ class Boundary(BlackBoxStrategy):
     ) -> list[str]:
         """Say for each applicant why there is no plan that reaches the level."""
         found = super().explain(applicants, plans, levels, request, run)
-        if self.expects:
-            return found
         ambiguity, n = self._certifying(self.radius), len(self.held_out)
         if request.guarantee > n / (n + 1.0):
             why = f"{n} held-out refits support at most {rounded_down(n / (n + 1.0))}; raise n_refits"
@@ -266,3 +253,32 @@ class Boundary(BlackBoxStrategy):
         if not is_number(kept) or not 0.0 < kept <= 1.0:
             raise damaged(path, f"its reliability is {kept!r}")
         return refits | {"reliability": float(kept)}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ExpectedBoundary(Boundary):
+    """The same black box, whose levels are expected rates: by a normal law with the moments of the refits' scores."""
+
+    def ambiguity(self, n_options: int) -> AmbiguitySet:  # noqa: ARG002 - as in `Boundary`
+        """The one law that is expected of the scores that the next model gives options."""
+        moments = sample_moments(len(self.held_out))
+        return LocationSet.read(*moments, 0.0, family="gaussian", simultaneous=False)
+
+    @cached_property
+    def search_set(self) -> AmbiguitySet:
+        """What the search goes by: the same law."""
+        return self.ambiguity(1)
+
+    def explain(
+        self, applicants: Applicants, plans: FoundPlans, levels: Array, request: PlanRequest, run: Execution
+    ) -> list[str]:
+        """Say for each applicant why there is no plan that reaches the level."""
+        return BlackBoxStrategy.explain(self, applicants, plans, levels, request, run)
+
+
+def _certified(n_held_out: int, reliability: float) -> str:
+    """Say what the guarantees of a black box rest on."""
+    return (
+        f"certified by {n_held_out} refits on thirds of the rows that the search did not go by, "
+        f"reliability {reliability:.2f}"
+    )
