@@ -14,16 +14,17 @@ from copa.exceptions import InvalidInputError
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.obstacles import obstacles
 from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.records import ExpectedRates, Intervals
+from copa.plans.wording import OBSTACLE
 from copa.schema import FeatureSchema
 from copa.schema.columns import ReadTable
 from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.search._kernels.arguments import Outcome
 from copa.search.problem import as_levels
 from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.uncertainty.refit_scores import RefitScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,8 +183,8 @@ def status_of_each(
         message[blocked] = strategy.explain(applicants.take(blocked), plans.take(blocked), levels, request, run)
         fragile = blocked[(status[blocked] == FRAGILE) & (counts[blocked] > 0)]
         message[fragile] += [_less_sure(best[i], plans.highest[i], made.refused.get(i)) for i in fragile.tolist()]
-    if not request.expected:
-        _name_obstacles(strategy, found, made, request, status == FRAGILE, message)
+    if not request.expected and not strategy.shortage and (status == FRAGILE).any():
+        _name_obstacles(made.ambiguity, found.options, request, status == FRAGILE, message)
     for i in np.flatnonzero(unreachable).tolist():
         message[i] = _stuck(strategy, applicants, i) + message[i] + _refusals(made.refused.get(i))
     remedy = how_to_offer(strategy.schema.features)
@@ -205,15 +206,28 @@ def _less_sure(best: float, highest: float, refused: list[str] | None) -> str:
 
 
 def _name_obstacles(
-    strategy: Strategy, found: Found, made: Delivered, request: PlanRequest, fragile: Flags, message: Texts
+    ambiguity: AmbiguitySet, options: Options, request: PlanRequest, fragile: Flags, message: Texts
 ) -> None:
-    """Add to the messages of fragile plans what keeps them from the level, where that is not the person's row."""
-    if strategy.shortage or not fragile.any():
-        return
-    words = obstacles(made.ambiguity, found.options, len(message), request)
-    for i in np.flatnonzero(fragile).tolist():
-        if words[i]:
-            message[i] = f"{message[i]}. {words[i]}"
+    """Add to messages of fragile plans whether the radius or the family keeps the surest option from the level."""
+    others = {}
+    if ambiguity.radius > 0.0:
+        others[f"the radius of {ambiguity.radius:.3g}: at radius 0"] = replace(ambiguity, radius=0.0)
+    if not isinstance(ambiguity, RefitScores) and ambiguity.family != "gaussian":
+        others[f"the family {ambiguity.family!r}: with family='gaussian'"] = replace(ambiguity, family="gaussian")
+    # Where one option reaches the level already, its radius is not what is in the way.
+    concerned = fragile & (_best_of_each(ambiguity, options, len(message)) < request.guarantee)
+    best = {what: _best_of_each(other, options, len(message)) for what, other in others.items()}
+    for i in np.flatnonzero(concerned).tolist():
+        reached = [what for what in others if best[what][i] >= request.guarantee]
+        words = "; and ".join(f"{what} an option would have {rounded_down(best[what][i])}" for what in reached)
+        message[i] += f". {OBSTACLE} {words}" if words else ""
+
+
+def _best_of_each(ambiguity: AmbiguitySet, options: Options, n_applicants: int) -> Array:
+    """Highest guarantee of each applicant's options, (N,); 0 without any."""
+    best = np.zeros(n_applicants)
+    np.maximum.at(best, options.owner, ambiguity.option_guarantees(options.points))
+    return best
 
 
 def _count_withheld(strategy: Strategy, rows: Array) -> list[int]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa._core.words import counted
+from copa._core.words import counted, rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
-from copa.planner.strategies.obstacles import out_of_reach
 from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
+from copa.plans.wording import WHOM
 from copa.schema import FeatureSchema
 from copa.search._kernels.arguments import FoundPlans, FoundRows
 from copa.search.problem import ActionSpace, Linearisation
@@ -387,3 +387,17 @@ class Strategy(ABC):
     def schema(self) -> FeatureSchema:
         """The schema, with the spreads that it was fitted with."""
         return self.space.schema
+
+
+def out_of_reach(request: PlanRequest, highest: float) -> str:
+    """Say that no option was found at the level asked for, and the highest level that was."""
+    what = "an expected rate" if request.expected else "a guarantee"
+    if highest <= 0.0:
+        return (
+            f"{what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: there are rows that "
+            "today's model accepts, but none with any guarantee was found"
+        )
+    return (
+        f"accepted today, but {what} of {request.guarantee:g} for {WHOM[request.guarantee_for]} is out of reach: "
+        f"the highest that was found for an option is {rounded_down(highest)}"
+    )

@@ -13,10 +13,9 @@ from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.base import ROUNDING
+from copa.planner.strategies.base import ROUNDING, out_of_reach
 from copa.planner.strategies.feature_map import FeatureMap
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.obstacles import out_of_reach
 from copa.planner.strategies.option_intervals import find_intervals
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
