@@ -90,7 +90,8 @@ def deliver(
     ambiguity = strategy.ambiguity(request.n_options)
     if not keep_refused:
         applicants = ReadTable.of(origins)
-        good = strategy.schema.obeys(applicants, options.rows, options.owner) & options.accepted
+        allowed = strategy.schema.obeys(applicants, options.rows, options.owner)
+        good = allowed & options.accepted
         if not good.all():
             refused = _reasons(strategy, applicants.frame, options.take(~good))
             options = options.take(good)
