@@ -122,7 +122,8 @@ def german():
     numbers = [feature.name for feature in data.schema.features if feature.is_numeric]
     encoder = ColumnTransformer([("levels", OneHotEncoder(), levels), ("numbers", StandardScaler(), numbers)])
     model = make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
-    settings = {"guarantee": 0.7, "n_models": 50, "random_state": 0, "progress": False}
+    later = copa.LaterModels(n_refits=50)
+    settings = {"guarantee": 0.7, "later_models": later, "random_state": 0, "progress": False}
     planner = copa.RecoursePlanner(model, schema=data.schema, **settings).fit(data.features, data.favourable)
     return planner, data.features[~model.predict(data.features)], data.features[model.predict(data.features)]
 
@@ -190,7 +191,8 @@ def test_one_applicant_of_a_linear_model_takes_few_calls(german):
 
 def test_one_applicant_of_a_forest_takes_few_calls():
     model = loans.fitted_pipeline(RandomForestClassifier(20, min_samples_leaf=5, random_state=0))
-    forest, people = loans.planner(model, n_models=12, guarantee=0.5), loans.people(60, 3)
+    later = copa.LaterModels(n_refits=12)
+    forest, people = loans.planner(model, later_models=later, guarantee=0.5), loans.people(60, 3)
     declined = people[~model.predict(people).astype(bool)]
     forest.plan(declined.iloc[:1])
     assert count_calls(lambda: forest.plan(declined.iloc[1:2])) <= MOST_CALLS["forest"]
