@@ -1,4 +1,4 @@
-"""How likely a plan is to hold under every distribution in the ball: bounds and the proof of it."""
+"""Bounds on the probability that plans hold under every distribution of an ambiguity set, and their certificates."""
 
 from copa.bounds.certificate import BallCertificate, Certificate, Verification
 from copa.bounds.validity import Certificates, ValidityBounds, bound_plans, validity_bounds

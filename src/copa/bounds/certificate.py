@@ -41,7 +41,7 @@ ROOT_ERROR = 2**18 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Verification:
-    """What a certificate proves, recomputed from its data with plain linear algebra.
+    """Bounds that a certificate proves, recomputed from its data with plain linear algebra.
 
     The lower bounds and `all_upper` hold for the covariance and drift as they are given, and for all within rounding of
     them. `upper`, the other side of L*, is that of moments with every variance raised by rounding (docs/theory.md,
@@ -150,11 +150,11 @@ class Certificate:
         InvalidInputError
             If the set is of a class that files do not know.
         """
-        told = set_to_json(self.ambiguity)
+        described = set_to_json(self.ambiguity)
         if is_exact(self.ambiguity):
-            version, about = VERSION, told
+            version, about = VERSION, described
         else:
-            version, about = OTHER_SETS, {"set": told}
+            version, about = OTHER_SETS, {"set": described}
         proof = {name: np.asarray(numbers).tolist() for name, numbers in self.proof().items()}
         return json.dumps({"format": FORMAT, "version": version, "points": self.points.tolist()} | about | proof)
 
@@ -189,8 +189,8 @@ class Certificate:
                 f"certificate version {version!r} cannot be read, only {VERSION} and {OTHER_SETS}; update COPA"
             )
         try:
-            told = {name: content.get(name) for name in MOMENTS if name in content}
-            ambiguity = set_from_json(told if version == VERSION else content["set"])
+            moments = {name: content.get(name) for name in MOMENTS if name in content}
+            ambiguity = set_from_json(moments if version == VERSION else content["set"])
             return Certificate.from_numbers(content, ambiguity)
         except KeyError as error:
             raise CertificateError(f"the certificate misses the field {error}") from error
@@ -220,7 +220,7 @@ class Certificate:
             raise CertificateError(f"the certificate proves nothing: {error}") from error
 
     def _by_options(self) -> Verification:
-        """What the guarantees of the single options prove."""
+        """Return what the guarantees of the single options prove."""
         means, roots, reaches, _ = score_moments(self.points, self.ambiguity)
         moments = (means, np.linalg.norm(roots, axis=1), reaches)
         each = self.ambiguity.guarantee(*moments)

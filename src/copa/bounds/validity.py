@@ -1,4 +1,4 @@
-"""Bounds of plans: how likely their options are to hold, whatever distribution of the ambiguity set comes true."""
+"""Bounds on the probability that the options of plans hold, over all distributions of an ambiguity set."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class Certificates(Sequence[Certificate | None]):
 
 @dataclass(frozen=True, eq=False)
 class ValidityBounds:
-    """How likely plans are to hold, whatever distribution of the ambiguity set the next parameters come from.
+    """Bounds on the probability that plans hold, whatever distribution of the set the next parameters come from.
 
     For one plan the numbers have the shapes given. For a batch of N plans each has a leading N, and `bounds[i]` is plan
     i; where plans have different numbers of options (`bound_plans`), `option_lower` and `weights` have shape (M,), the
@@ -139,7 +139,7 @@ class ValidityBounds:
 
     @property
     def status(self) -> npt.NDArray[np.str_]:
-        """Whether the bounds are "tight" (gap up to 1e-6), "loose" (proven, but with a larger gap) or "invalid".
+        """State of the bounds: "tight" (gap up to 1e-6), "loose" (proven, but with a larger gap) or "invalid".
 
         A plan of a batch that is none is invalid; its bounds are the vacuous 0 and 1.
         """
@@ -270,16 +270,16 @@ def validity_bounds(
 
     If the scores have one mode, and only the mean of the parameters is unknown:
 
-    >>> known = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
-    >>> copa.validity_bounds(plans, ambiguity=known).lower.round(3)
+    >>> location = copa.LocationSet.read([-0.5, 1.0], cov, radius=0.05, family="unimodal")
+    >>> copa.validity_bounds(plans, ambiguity=location).lower.round(3)
     array([0.84, 0.  ])
     """
-    known = read_set(mean, cov, radius, drift, family, ambiguity)
-    array = read_points(points, known.dimension)
+    ambiguity = read_set(mean, cov, radius, drift, family, ambiguity)
+    array = read_points(points, ambiguity.dimension)
     if array.ndim == 2:
         require_plan(array)
-        return bound_batch(known, array[None], n_jobs=1)[0]
-    return _bound_readable(known, array, n_jobs)
+        return bound_batch(ambiguity, array[None], n_jobs=1)[0]
+    return _bound_readable(ambiguity, array, n_jobs)
 
 
 def bound_plans(

@@ -447,22 +447,22 @@ def mahalanobis_correction(  # noqa: PLR0913 - all but three by keyword
     >>> print(f"{before:.3f} {after:.3f}")
     0.305 0.501
     """
-    known = read_set(mean, cov, radius, drift, family, ambiguity)
-    plans, single = read_plans(points, known.dimension)
+    ambiguity = read_set(mean, cov, radius, drift, family, ambiguity)
+    plans, single = read_plans(points, ambiguity.dimension)
     budget = read_number(budget, "budget")
-    limits = Box.read(len(plans), known.dimension, fixed, lower, upper, of_plans=True)
+    limits = Box.read(len(plans), ambiguity.dimension, fixed, lower, upper, of_plans=True)
     limits.require_inside(plans, single=single)
     if n_jobs is not None:
         count_threads(n_jobs)
     worst_case = read_word(moments, MOMENTS, "moments") == "worst_case"
     moving = np.ones(plans.shape[:2], dtype=bool)
     if worst_case or n_corrections is not None:
-        bounds = bound_batch(known, plans, n_jobs)
+        bounds = bound_batch(ambiguity, plans, n_jobs)
         moving = heaviest(bounds.weights, n_corrections)
     if worst_case:
         corrected = _raise_worst_ratios(plans, moving, bounds.certificates, limits, budget, n_jobs)
     else:
-        corrected = raise_ratios(plans, moving, Moments.of_set(known), limits, budget, n_jobs)
+        corrected = raise_ratios(plans, moving, Moments.of_set(ambiguity), limits, budget, n_jobs)
     return corrected[0] if single else corrected
 
 

@@ -201,7 +201,7 @@ def _serve(applicants: Array, search: PlanSearch, box: Box, n_jobs: int | None) 
 
 
 def _wrong_row(row: Array) -> str:
-    """What is wrong with an applicant's row (D,); empty if nothing is."""
+    """Say what is wrong with an applicant's row (D,); empty if nothing is."""
     unusable = np.flatnonzero(~(np.abs(row) <= LARGEST))
     if unusable.size:
         i = int(unusable[0])

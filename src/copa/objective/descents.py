@@ -7,13 +7,13 @@ from copa._core.arrays import Array, Indices
 from copa._core.kernels import kernel, load_kernels
 from copa._core.threads import interruption
 from copa.objective._kernels.arguments import Problems
-from copa.objective.objective import PLAN_VALUES, Objective
+from copa.objective.objective import Objective
 
 READ_APPLICANTS = "copa.objective._kernels.moves:read_applicants"
 DELIVER_OPTIONS = "copa.objective._kernels.moves:deliver_options"
 LBFGS_DESCENTS = "copa.objective._kernels.lbfgs_descent:lbfgs_descents"
 INTERIOR_POINT_DESCENTS = "copa.objective._kernels.interior_point:interior_point_descents"
-KERNELS = (READ_APPLICANTS, DELIVER_OPTIONS, LBFGS_DESCENTS, INTERIOR_POINT_DESCENTS, PLAN_VALUES)
+KERNELS = (READ_APPLICANTS, DELIVER_OPTIONS, LBFGS_DESCENTS, INTERIOR_POINT_DESCENTS)
 
 SIZES = (1.0, 1.5, 0.75, 1.0)  # of the starts, in turn, relative to the best simplex without validity and margin
 ROWS = 4  # one start in so many is a row
@@ -117,7 +117,7 @@ def flat_axes(rng: np.random.Generator, n_axes: int, gain: Array, curvature: Arr
 
 
 def single_precision(numbers: Array) -> Array:
-    """Numbers rounded to single precision, still as doubles."""
+    """Round to single precision, still as doubles."""
     rounded: Array = numbers.astype(np.float32).astype(np.float64)
     return rounded
 
@@ -215,7 +215,7 @@ class PlanSearch:
         return np.where((value < least - EQUAL * np.abs(least))[:, None, None], best, equal)
 
     def _descend(self, problems: Problems, starts: Array) -> tuple[Array, Array]:
-        """Where the most promising of the starts (N, S, J, n) lead, and the objectives there: (N, R, J, n), (N, R)."""
+        """Descend from starts (N, S, J, n); return the most promising ends (N, R, J, n) and their objectives (N, R)."""
         lbfgs_descents, interior_point_descents = kernel(LBFGS_DESCENTS), kernel(INTERIOR_POINT_DESCENTS)
         n_applicants, n_starts, n_options, n = starts.shape
         values = np.empty((n_applicants, n_starts))

@@ -1,4 +1,4 @@
-"""What a plan is judged by: proximity, validity and diversity (paper, Section 4)."""
+"""The paper's objective of a plan: proximity, validity and diversity (paper, Section 4)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +15,9 @@ from copa._core.arrays import (
     require_size,
     semidefinite_root,
 )
-from copa._core.kernels import kernel
 from copa._core.reading import read_number, read_word
 from copa.exceptions import InvalidInputError
 
-PLAN_VALUES = "copa.objective._kernels.objective:plan_values"
 COSTS = ("l2", "l1")
 HEAVIEST, LIGHTEST = 1e12, 1e-12  # weights beyond these differ by more than double precision holds
 
@@ -72,14 +70,23 @@ class Objective:
         return self.mean.size
 
     def of(self, plans: Array, origins: Array) -> Array:
-        """Objective of plans (N, J, D) for applicants (N, D)."""
-        plan_values = kernel(PLAN_VALUES)
-        values = np.empty(len(plans))
-        # The kernels take arrays that can be written to.
-        points, applicants = (np.require(array, requirements=["C", "W"]) for array in (plans, origins))
-        weights = (self.cost_weights, self.validity_weight, self.diversity_weight, self.manhattan)
-        plan_values(points, applicants, self.mean, self.cov, *weights, values)
+        """Return the objective of plans (N, J, D) for applicants (N, D); a term of weight zero is not looked at."""
+        values: Array = self._costs(plans - origins[:, None]).mean(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # scores without deviation, and plans with NaN
+            if self.validity_weight > 0.0:
+                variances = ((plans @ self.cov) * plans).sum(axis=2)
+                ratios = (plans @ self.mean) / np.sqrt(np.maximum(variances, 0.0))
+                values = values - self.validity_weight * ratios.min(axis=1)
+            if self.diversity_weight > 0.0:
+                similarities = 1.0 / (1.0 + self._costs(plans[:, :, None] - plans[:, None]))
+                values = values - self.diversity_weight * np.linalg.det(similarities)
         return values
+
+    def _costs(self, changes: Array) -> Array:
+        """Costs of changes (..., D)."""
+        weighted = np.abs(changes * self.cost_weights)
+        costs: Array = weighted.sum(axis=-1) if self.manhattan else np.sqrt((weighted**2).sum(axis=-1))
+        return costs
 
 
 def plan_objective(

@@ -308,16 +308,19 @@ TOO_LITTLE = """
 import resource
 import numpy as np
 from copa._core.kernels import kernel
-plan_values = kernel("copa.objective._kernels.objective:plan_values")
-one, n_options = np.zeros((1, 1)), 4000  # the similarities of which need 128 MB
-arguments = (np.zeros((1, n_options, 1)), one, one[0], one, one[0], 0.0, 0.0, False, np.zeros(1))
+lower_bounds = kernel("copa.bounds._kernels.lower:lower_bounds")
+one, n = np.ones((1, 1)), 200  # coordinates: the Newton system has 20,101 unknowns, and needs 3 GB
+matrices = np.zeros((1, n, n))
+directions, blocks = np.zeros((1, 1, n)), np.zeros((1, 1, n, n))
+proof = (directions, one.copy(), matrices, np.zeros(1), blocks, one.copy(), np.zeros(1), np.zeros(1))
+arguments = (np.ones((1, 1, n)), one, one, 1e-9, np.zeros(1, np.int64), *proof)
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 50_000_000, -1))
 try:
-    plan_values(*arguments)
+    lower_bounds(*arguments)
 except MemoryError as error:
-    print("MemoryError", "plan_values" in str(error))
+    print("MemoryError", "lower_bounds" in str(error))
 """
 
 
