@@ -154,9 +154,9 @@ def test_inner_functions_make_no_array_and_return_none(kernels):
 
 def test_every_kind_of_kernel_is_found(kernels):
     kinds = [kind_of(function) for function in kernels.functions.values()]
-    assert kinds.count("inner") >= 100
-    assert kinds.count("allocating") >= 15
-    assert kinds.count("entry_point") >= 14
+    assert kinds.count("inner") >= 80
+    assert kinds.count("allocating") >= 10
+    assert kinds.count("entry_point") >= 8
 
 
 HEAD = """
