@@ -120,8 +120,9 @@ def standing_at(space: ActionSpace, regions: Regions, rows: Array) -> Regions:
     )
 
 
-def as_written(space: ActionSpace, regions: Regions, table: ReadTable) -> tuple[Regions, Array]:
+def as_written(space: ActionSpace, regions: Regions, written: "pd.DataFrame | ReadTable") -> tuple[Regions, Array]:
     """Rows of a table as the search has them, (M, F), and the regions with bins priced at the numbers written there."""
+    table = ReadTable.of(written)
     rows, prices = read_regions(space, table).own, regions.level_prices.copy()
     everyone = np.arange(len(rows))
     for f, feature in space.level_columns:
