@@ -220,7 +220,7 @@ def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):
     planner(model).fit(*past[3]).save(tmp_path / "planner.zip")
     loaded = RecoursePlanner.load(tmp_path / "planner.zip", model)
     start = run_backtest(loaded, past, first=3, horizon=1, **FEW).starts.loc[0]
-    assert start.radius != loaded.radius
+    assert start.radius != loaded.radius_
     assert "2 older versions" in start.radius_source
 
 
@@ -284,5 +284,8 @@ def test_a_version_that_refuses_options_is_named():
     tables[1] = tables[1][tables[1]["job"] != "nurse"]
     data = [(table, loans.outcomes(table)) for table in tables]
     model = loans.fitted_pipeline()
+    set_of_radius = copa.LaterModels(ambiguity=copa.MomentBall(radius=0.1), n_refits=64)
     with pytest.raises(InvalidInputError, match=r"version 2 of the model refuses options .* Found unknown categories"):
-        run_backtest(planner(model, schema=loans.SCHEMA, radius=0.1), data, **FEW | {"n_applicants": 30})
+        run_backtest(
+            planner(model, schema=loans.SCHEMA, later_models=set_of_radius), data, **FEW | {"n_applicants": 30}
+        )
