@@ -98,7 +98,7 @@ def test_a_level_that_the_refits_cannot_support_is_named(model, declined):
     batch = planner.plan(declined.iloc[:3])
     assert set(batch.status) == {"fragile"}
     assert (batch.option_lower <= 0.9).all()
-    assert all("9 held-out refits support at most 0.900; raise n_models" in message for message in batch.message)
+    assert all("9 held-out refits support at most 0.900; raise n_refits" in message for message in batch.message)
 
 
 def test_an_option_marked_ok_reaches_the_level(batch):
@@ -252,12 +252,12 @@ class WithoutProbabilities(ClassifierMixin, BaseEstimator):
         ({"objective": copa.PaperObjective()}, "linear"),
         ({"favourable": "yes"}, "favourable must be a label"),
         ({"threshold": 1.5}, "threshold is a probability"),
-        ({"moments": copa.WeightMoments(np.zeros(3), np.eye(3))}, "moments"),
+        ({"later_models": copa.MomentBall(np.zeros(3), np.eye(3))}, "moments"),
         (
             {"later_models": copa.MomentBall(radius=0.5)},
-            "radius is for linear models .* rest on its held-out refits. Leave radius out",
+            "fixed set is for linear models .* rest on its held-out refits. Leave it out",
         ),
-        ({"later_models": copa.LocationSet()}, "ambiguity is for linear models .* rest on its held-out refits"),
+        ({"later_models": copa.LocationSet()}, "fixed set is for linear models .* rest on its held-out refits"),
     ],
 )
 def test_what_cannot_be_used_is_refused_at_once(model, declined, change, words):

@@ -123,7 +123,7 @@ def test_a_known_class_is_saved_by_its_word(tmp_path):
 
 
 def test_a_surrogate_without_a_radius_of_its_own_needs_a_number(model):
-    with pytest.raises(InvalidInputError, match=r"Scattered needs a number for radius"):
+    with pytest.raises(InvalidInputError, match=r"Scattered needs a fixed set"):
         loans.planner(model, surrogate=Scattered)
 
 

@@ -193,7 +193,7 @@ class Strategy(ABC):
 
         Its levels are expected rates, averaged over training data, and no guarantees.
         """
-        raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; ask for a number")
+        raise InvalidInputError(f"an expected rate cannot be planned for with {type(self).__name__}; use LaterModels")
 
     @property
     def linearisation(self) -> Linearisation:
