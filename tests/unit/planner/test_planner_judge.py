@@ -154,7 +154,7 @@ def forbidden(*given):
     return wrong
 
 
-@pytest.mark.parametrize("objective", ["level", "paper"])
+@pytest.mark.parametrize("objective", [None, copa.PaperObjective()], ids=["level", "paper"])
 def test_what_a_broken_search_proposes_does_not_leave_and_the_message_says_so(
     planner, model, declined, monkeypatch, objective
 ):
