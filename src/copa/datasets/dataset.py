@@ -14,6 +14,7 @@ from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,38 @@ class Dataset:
     def described(cls, features: "pd.DataFrame", favourable: "pd.Series[bool]", source: str, schema: str) -> "Dataset":
         """Return a table with the schema that is bundled in a file, the spreads being those of the table."""
         return cls(features, favourable.rename("favourable"), source, bundled_schema(schema).with_spreads(features))
+
+
+def example_model(data: Dataset) -> "Pipeline":
+    """Fit the model that the documentation plans with: logistic regression on one-hot codes and scaled numbers.
+
+    Parameters
+    ----------
+    data : Dataset
+        One of the bundled data sets, or any other.
+
+    Returns
+    -------
+    Pipeline
+        A `ColumnTransformer` and a `LogisticRegression` with `C=0.1`, fitted to all rows.
+
+    Examples
+    --------
+    >>> from copa.datasets import example_model, load_german
+    >>> data = load_german()
+    >>> model = example_model(data)
+    >>> round(model.score(data.features, data.favourable), 2)
+    0.79
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = data.features.select_dtypes("number").columns
+    codes = OneHotEncoder(handle_unknown="ignore")
+    encoder = make_column_transformer((codes, data.features.columns.difference(numbers)), (StandardScaler(), numbers))
+    return make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
 
 
 def published_bytes(file: str, sha256: str) -> bytes:

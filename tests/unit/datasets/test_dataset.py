@@ -4,7 +4,7 @@ import hashlib
 import pytest
 
 import copa
-from copa.datasets import dataset, load_german, load_south_german, load_student
+from copa.datasets import dataset, example_model, load_german, load_south_german, load_student
 
 LOADERS = [load_german, load_south_german, load_student]
 
@@ -124,3 +124,16 @@ def test_lenders_advise_nobody_to_overdraw_an_account_or_to_lose_a_job():
     work = south.schema.limits(south.features).categorical["employment_duration"]
     own = south.schema.codes(south.features, "employment_duration")
     assert all(mask[:code].sum() == 0 and mask[code + 2 :].sum() == 0 for mask, code in zip(work, own, strict=True))
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_the_example_model_reads_every_column_and_leaves_some_people_declined(load):
+    data = load()
+    model = example_model(data)
+    assert model[:-1].feature_names_in_.tolist() == data.features.columns.tolist()
+    assert 0.0 < model.predict(data.features).mean() < 1.0
+    assert model.score(data.features, data.favourable) > max(data.favourable.mean(), 1.0 - data.favourable.mean())
+    unseen = data.features.head(1).astype(object)
+    text = data.features.select_dtypes(exclude="number").columns[0]
+    unseen[text] = "a level that nobody has"
+    assert model.predict(unseen.astype(data.features.dtypes.drop(text))).shape == (1,)
