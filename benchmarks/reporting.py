@@ -1,4 +1,4 @@
-"""What a benchmark says: rows, tables on the terminal, and the generated page docs/performance.md."""
+"""Rows of a benchmark, tables on the terminal, benchmarks/PERFORMANCE.md, and its short table in docs/evidence.md."""
 
 import inspect
 import os
@@ -10,7 +10,9 @@ from pathlib import Path
 
 from benchmarks import ROOT
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "benchmarks" / "PERFORMANCE.md"
+EVIDENCE = ROOT / "docs" / "evidence.md"
+BEGIN, END = "<!-- begin: python -m benchmarks -->", "<!-- end of benchmarks -->"
 README = ROOT / "README.md"
 PACKAGES = ("copa-recourse", "numpy", "scipy", "numba", "scikit-learn", "cvxpy", "clarabel")
 HEADINGS = ("what", "size", "COPA", "baseline", "baseline took", "measured", "target", "met", "status", "accuracy")
@@ -122,7 +124,7 @@ def surroundings(load: str) -> str:
 
 
 def write_page(sections: list[Section], load: str) -> None:
-    """Write sections into docs/performance.md, in place of those of the same name; the others stay as they are."""
+    """Write sections into benchmarks/PERFORMANCE.md in place of their namesakes, and all targets into docs/evidence.md."""
     stamp = f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {load} before the run."
     parts = _known_parts() | {section.name: f"{section.as_markdown()}\n{stamp}\n" for section in sections}
     yes, no = (sum(part.count(f"| {word} |") for part in parts.values()) for word in ("yes", "NO"))
@@ -139,10 +141,27 @@ def write_page(sections: list[Section], load: str) -> None:
         "",
     ]
     PAGE.write_text("\n".join(head) + "\n" + "\n".join(parts.values()), encoding="utf-8")
+    before, rest = EVIDENCE.read_text(encoding="utf-8").split(BEGIN)
+    EVIDENCE.write_text(f"{before}{BEGIN}\n{targets_table(parts)}{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def targets_table(parts: dict[str, str]) -> str:
+    """Rows of all sections that have a target, in short."""
+    columns = ("what", "size", "baseline", "measured", "target")
+    lines = ["| benchmark | " + " | ".join(columns) + " |", "|" + "---|" * (1 + len(columns))]
+    for name, part in parts.items():
+        table = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+        rows = [dict(zip(table[0], cells, strict=False)) for cells in table[1:]]
+        lines += [
+            f"| {name} | " + " | ".join(row.get(column, "") for column in columns) + " |"
+            for row in rows
+            if row.get("target")
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _known_parts() -> dict[str, str]:
-    """The sections of the page as it is, by name."""
+    """Sections of the page as it is, by name."""
     if not PAGE.exists():
         return {}
     _, *parts = PAGE.read_text(encoding="utf-8").split("\n## ")
@@ -181,7 +200,7 @@ def write_first_calls(seconds: dict[str, float]) -> None:
         f"{before}<!-- written by `make bench` -->\n"
         f"The kernels are compiled when the package is built: the first `fit` and `plan` above take {plan:.1f} s, "
         f"a bound {bound * 1e3:.1f} ms.\nWhere they cannot be, Numba compiles them on first use "
-        f"({fallback:.0f} s, once per installation). See [performance](docs/performance.md).\n<!-- end -->\n"
+        f"({fallback:.0f} s, once per installation). See [performance](docs/evidence.md#performance).\n<!-- end -->\n"
         f"{after}",
         encoding="utf-8",
     )

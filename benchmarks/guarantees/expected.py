@@ -2,7 +2,7 @@
 
 Plans are made for expected rates (`later_models=Expected()`) on 35 % of the rows of the bundled data; the later models
 are those of `benchmarks.guarantees.bundled`. `python -m benchmarks.guarantees.expected [--seeds N] [--picture]` prints
-the mean of both for each data set and level, and draws the picture of docs/guarantees.md.
+the mean of both for each data set and level, and draws the picture of docs/evidence.md.
 """
 
 import argparse

@@ -6,7 +6,7 @@ at least the level's share of the judges accept it; only options of plans with t
 
 `python -m benchmarks.guarantees.promised` measures and appends to a file of JSON lines, one per training set, so that a
 run can be stopped and resumed; `--tables` prints what is in it, and `--write` writes the table that ships with the
-package and docs/guarantees.md from it (see `tables`).
+package and docs/evidence.md from it (see `tables`).
 """
 
 import argparse

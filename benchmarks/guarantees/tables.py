@@ -29,7 +29,8 @@ from copa.uncertainty.reliability import LEAST_RELIABILITY
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "src" / "copa" / "uncertainty" / "tested.json"
-PAGE = ROOT / "docs" / "guarantees.md"
+PAGE = ROOT / "benchmarks" / "GUARANTEES.md"
+EVIDENCE = ROOT / "docs" / "evidence.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.guarantees.promised --write -->", "<!-- end -->"
 
 
@@ -232,10 +233,26 @@ def printed_table(table: list[dict[str, Any]]) -> str:
     return markdown(heading, lines)
 
 
+def summary(rows: list[Row]) -> str:
+    """What was measured, the pooled table, and that of the populations that were held back: the part in the docs."""
+    sets, small = len(rows), sum(not enough(row) for row in rows)
+    parts = [
+        (
+            f"{sets} training sets of {len({row['population'] for row in rows})} populations, each judged by "
+            f"{min(row['judges'] for row in rows)} models on fresh data; {small} of them were too small "
+            f"(reliability below {LEAST_RELIABILITY:g}), and every plan made with them is `fragile`."
+        ),
+        "### All populations",
+        pooled_table(rows),
+        "### The held-back populations alone",
+        pooled_table([row for row in rows if row["population"] in {make().name for make in HELD_BACK}]),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts)
+
+
 def generated(rows: list[Row], development: list[Row], former: list[Row]) -> str:
     """The part of the page that is made of numbers."""
     table = rules(rows)
-    sets, small = len(rows), sum(not enough(row) for row in rows)
     asked = (
         "Asked for: a mean of .97 at confidence 0.95; .95 of the options kept in at least the confidence minus 3 "
         "points of the sets; no population below .90."
@@ -244,20 +261,11 @@ def generated(rows: list[Row], development: list[Row], former: list[Row]) -> str
         f"What the normal quantile of the confidence itself kept as the radius, on {len(former)} training sets of "
         f"other seeds ({sum(not enough(row) for row in former)} too small)."
     )
-    summary = (
-        f"{sets} training sets of {len({row['population'] for row in rows})} populations, each judged by "
-        f"{min(row['judges'] for row in rows)} models on fresh data; {small} of them were too small "
-        f"(reliability below {LEAST_RELIABILITY:g}), and every plan made with them is `fragile`."
-    )
     parts = [
-        summary,
-        "### All populations",
-        pooled_table(rows),
+        summary(rows),
         "### Asked for, and measured",
         asked,
         target_table(rows),
-        "### The held-back populations alone",
-        pooled_table([row for row in rows if row["population"] in {make().name for make in HELD_BACK}]),
         "### By population and size",
         "Mean share of options kept, at level / confidence; the last three columns are at 0.9 / 0.95.",
         population_table(rows),
@@ -277,12 +285,12 @@ def generated(rows: list[Row], development: list[Row], former: list[Row]) -> str
 
 
 def write(rows: list[Row], development: list[Row], former: list[Row]) -> str:
-    """Write the table that ships and the generated part of the page; returns what was written, in words."""
+    """Write the table that ships, the page and the summary in the docs; returns what was written, in words."""
     made_by = "python -m benchmarks.guarantees.promised --write"
     content = {"made_by": made_by, "levels": list(LEVELS), "rules": rules(rows)}
     SHIPPED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END, 1)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{generated(rows, development, former)}\n\n{END}{after}", encoding="utf-8")
-    return f"wrote {SHIPPED} and {PAGE}\n"
+    for page, numbers in ((PAGE, generated(rows, development, former)), (EVIDENCE, summary(rows))):
+        before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+        after = rest.split(END, 1)[1]
+        page.write_text(f"{before}{BEGIN}\n\n{numbers}\n\n{END}{after}", encoding="utf-8")
+    return f"wrote {SHIPPED}, {PAGE} and {EVIDENCE}\n"

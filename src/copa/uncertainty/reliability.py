@@ -49,7 +49,7 @@ def confidence_radius(confidence: float, b: float) -> float:
     Today's data are one sample: with this confidence they put a score off by no more than the normal quantile of
     (1 + confidence) / 2, in either direction, times the root of the reliability. One direction alone would do for one
     option; training samples fail with many options at once, and with this quantile the share of samples that keep
-    theirs is about the confidence (docs/guarantees.md). The number of refits plays no part.
+    theirs is about the confidence (docs/evidence.md). The number of refits plays no part.
 
     Parameters
     ----------

@@ -133,7 +133,9 @@ def test_the_example_model_reads_every_column_and_leaves_some_people_declined(lo
     assert model[:-1].feature_names_in_.tolist() == data.features.columns.tolist()
     assert 0.0 < model.predict(data.features).mean() < 1.0
     assert model.score(data.features, data.favourable) > max(data.favourable.mean(), 1.0 - data.favourable.mean())
-    unseen = data.features.head(1).astype(object)
-    text = data.features.select_dtypes(exclude="number").columns[0]
-    unseen[text] = "a level that nobody has"
-    assert model.predict(unseen.astype(data.features.dtypes.drop(text))).shape == (1,)
+
+
+def test_the_example_model_reads_levels_that_it_has_not_seen():
+    data = load_german()
+    unseen = data.features.head(3).assign(housing="a boat")
+    assert example_model(data).predict(unseen).shape == (3,)
