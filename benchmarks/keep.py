@@ -27,7 +27,7 @@ from copa.promises.constrained_logistic import solve
 sys.path.insert(0, str(ROOT / "tests"))
 from oracle.constrained_programs import by_clarabel, by_slsqp, instance, random_instance
 
-PAGE = ROOT / "docs" / "keeping.md"
+PAGE = ROOT / "benchmarks" / "PROMISES.md"
 MARKS = "<!-- {} -->\n"
 ROUNDS = 5
 N_APPLICANTS = 60

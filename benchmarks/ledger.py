@@ -25,7 +25,7 @@ from benchmarks.reporting import load_average, surroundings
 from copa.plans import PlanBatch
 from copa.promises import Ledger
 
-PAGE = ROOT / "docs" / "ledger.md"
+PAGE = ROOT / "benchmarks" / "PROMISES.md"
 BEGIN, END = "<!-- benchmark -->", "<!-- end -->"
 TERMS = {"model_version": "2026-01", "valid_for": "12 months", "made": "2026-01-15", "recorded_by": "benchmark"}
 AS_OF = "2026-06-30"

@@ -4,7 +4,7 @@
 logistic regression is fitted, and options for declined applicants are promised; `portfolio_risk` forecasts the share
 that the next model breaks. The model of the other half, its encoder included, is the next one. Options of a low level
 are promised on purpose (an expected rate of 0.8), so that there is something to break. `--write` puts the table into
-docs/promises.md.
+benchmarks/PROMISES.md.
 """
 
 import argparse
@@ -30,7 +30,7 @@ DATA = {
 PENALTIES = (1.0, 0.1)
 N_APPLICANTS, N_OPTIONS, LEVEL, N_REFITS = 40, 3, 0.8, 400
 LEAST_UNDER = 12 / 14  # of the splits, what must hold
-PAGE = ROOT / "docs" / "promises.md"
+PAGE = ROOT / "benchmarks" / "PROMISES.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.portfolio --write -->", "<!-- end -->"
 
 
@@ -117,7 +117,7 @@ def main() -> int:
     """Run the splits, print their table, and say by the exit code whether enough of them are under the quantile."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.portfolio", description=__doc__)
     parser.add_argument("--splits", type=int, default=3, help="splits of each data set at each penalty")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/promises.md")
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/PROMISES.md")
     arguments = parser.parse_args()
     splits = []
     with warnings.catch_warnings():
