@@ -124,7 +124,7 @@ def surroundings(load: str) -> str:
 
 
 def write_page(sections: list[Section], load: str) -> None:
-    """Write sections into benchmarks/PERFORMANCE.md in place of their namesakes, and all targets into docs/evidence.md."""
+    """Write sections into benchmarks/PERFORMANCE.md in place of their namesakes, and targets into docs/evidence.md."""
     stamp = f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {load} before the run."
     parts = _known_parts() | {section.name: f"{section.as_markdown()}\n{stamp}\n" for section in sections}
     yes, no = (sum(part.count(f"| {word} |") for part in parts.values()) for word in ("yes", "NO"))
