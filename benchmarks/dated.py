@@ -25,7 +25,7 @@ from benchmarks.reporting import Row
 from benchmarks.timing import timed
 from copa.analysis.backtest import Backtest
 from copa.analysis.backtest_plans import Version, plan_as_of, read_versions
-from copa.datasets import DatedLoans, make_dated
+from copa.data.datasets import DatedLoans, make_dated
 
 N_QUARTERS, BREAK_AT, FIRST, HORIZON = 16, 12, 5, 4
 N_ROWS, N_APPLICANTS, N_FRESH = 1500, 25, 40

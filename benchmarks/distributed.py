@@ -21,7 +21,7 @@ import psutil
 from benchmarks import ROOT
 from benchmarks.progress import shaken_loans
 from benchmarks.reporting import Row, Section, load_average, machine
-from copa.datasets import load_german
+from copa.data.datasets import load_german
 from copa.planner.bundle import load_bundle
 
 PAGE = ROOT / "docs" / "production.md"

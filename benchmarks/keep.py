@@ -20,7 +20,7 @@ import pandas as pd
 
 from benchmarks import ROOT
 from copa import LaterModels, MomentBall, RecoursePlanner
-from copa.datasets import load_german, load_student
+from copa.data.datasets import load_german, load_student
 from copa.promises import KeptModel, keep
 from copa.promises.constrained_logistic import solve
 

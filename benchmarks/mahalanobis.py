@@ -18,7 +18,7 @@ from benchmarks.plans import draw_points, questions
 from benchmarks.reporting import Row
 from benchmarks.timing import taking_turns
 from copa._core.arrays import Array
-from copa.corrections import mahalanobis_correction
+from copa.theory.corrections import mahalanobis_correction
 from oracle.correction_programs import mahalanobis_program
 
 N_OPTIONS, DIMENSION, BUDGET = 5, 16, 0.1

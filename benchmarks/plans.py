@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from copa._core.arrays import Array
-from copa.bounds._kernels.lower import lower_bounds
-from copa.bounds._kernels.mixture import surest_mixtures
-from copa.bounds.validity import TOLERANCE
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.bounds._kernels.lower import lower_bounds
+from copa.theory.bounds._kernels.mixture import surest_mixtures
+from copa.theory.bounds.validity import TOLERANCE
+from copa.theory.sets.ambiguity import MomentBall
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 INTERESTING = (0.05, 0.95)  # a bound near 0 or 1 is easier than one between

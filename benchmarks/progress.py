@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import ROOT
-from copa.datasets import load_german
+from copa.data.datasets import load_german
 
 PAGE = ROOT / "docs" / "command_line.md"
 TABLE = re.compile(r"(<!-- progress -->\n).*?(?=<!-- end -->)", re.DOTALL)

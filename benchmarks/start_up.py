@@ -33,7 +33,7 @@ def processor():
 BOUND = """
 import numpy as np
 import copa
-import copa.bounds.validity
+import copa.theory.bounds.validity
 rng = np.random.default_rng(0)
 mean = rng.standard_normal(15)
 points = 0.3 * rng.standard_normal((5, 15)) + mean

@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import copa
-from copa.datasets import load_german
+from copa.data.datasets import load_german
 from copa.report import bounds_table
 
 FEATURES = ["duration", "amount", "installment_rate", "age"]

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
-from copa.datasets import load_german
+from copa.data.datasets import load_german
 from copa.report import write_report
 
 data = load_german()

@@ -33,10 +33,10 @@ from benchmarks.guarantees.former_rule import resampling_radius
 from benchmarks.guarantees.populations import HELD_BACK, POPULATIONS, Array, Population, generator, level_names
 from benchmarks.guarantees.summary import CONFIDENCES, LEVELS, SIZES
 from copa.models import LinearModel
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.next_parameters import shrunk
-from copa.uncertainty.location_set import LocationSet
-from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.theory.sets.location_set import LocationSet
 
 CACHE = Path(__file__).with_name("cache")
 N_SETS, N_JUDGES, N_APPLICANTS = 14, 200, 15

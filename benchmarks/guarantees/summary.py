@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.reliability import LEAST_RELIABILITY, confidence_radius
+from copa.models.refits.reliability import LEAST_RELIABILITY, confidence_radius
+from copa.theory.sets.families import FAMILIES
 
 MOST = 0.95  # share of its options that a good training set keeps
 FEWEST = 10  # options from which on a training set can be the worst

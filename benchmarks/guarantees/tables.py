@@ -25,7 +25,7 @@ from benchmarks.guarantees.summary import (
     whatever,
     worst,
 )
-from copa.uncertainty.reliability import LEAST_RELIABILITY
+from copa.models.refits.reliability import LEAST_RELIABILITY
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "src" / "copa" / "uncertainty" / "tested.json"

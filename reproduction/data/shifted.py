@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa import DataError, FeatureSchema
-from copa.datasets import load_german, load_south_german, load_student
+from copa.data.datasets import load_german, load_south_german, load_student
 from reproduction.settings import require_known
 
 if TYPE_CHECKING:

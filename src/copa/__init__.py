@@ -6,7 +6,14 @@ from importlib import import_module as _import_module
 if _typing.TYPE_CHECKING:
     from copa import datasets
     from copa.analysis import metrics
-    from copa.bounds import (
+    from copa.data.schema import Feature, FeatureSchema, LinearRule
+    from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
+    from copa.models.refits import retrained_parameters
+    from copa.planner import CorrectedPlans, Expected, LaterModels, RecoursePlanner, Wishes
+    from copa.plans import PaperObjective, Plan, PlanBatch
+    from copa.plans.external import read_plans
+    from copa.promises import Ledger, gate, keep
+    from copa.theory.bounds import (
         BallCertificate,
         Certificate,
         ValidityBounds,
@@ -15,22 +22,9 @@ if _typing.TYPE_CHECKING:
         bound_plans,
         validity_bounds,
     )
-    from copa.corrections import mahalanobis_correction, requirement_correction
-    from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
-    from copa.external import read_plans
-    from copa.objective import PlanArrays, build_plans, plan_objective
-    from copa.planner import CorrectedPlans, Expected, LaterModels, RecoursePlanner, Wishes
-    from copa.plans import PaperObjective, Plan, PlanBatch
-    from copa.promises import Ledger, gate, keep
-    from copa.schema import Feature, FeatureSchema, LinearRule
-    from copa.uncertainty import (
-        AmbiguitySet,
-        LocationSet,
-        MomentBall,
-        WeightMoments,
-        gelbrich_distance,
-        retrained_parameters,
-    )
+    from copa.theory.corrections import mahalanobis_correction, requirement_correction
+    from copa.theory.objective import PlanArrays, build_plans, plan_objective
+    from copa.theory.sets import AmbiguitySet, LocationSet, MomentBall, WeightMoments, gelbrich_distance
 
 __version__ = "0.5.0"
 
@@ -80,7 +74,7 @@ __all__ = [
 # Where the names come from. Each is imported when it is asked for: a command says that it is alive before it loads
 # NumPy, and the planner is a scikit-learn estimator, which takes longer to import than all the rest.
 _HOMES = {
-    "bounds": (
+    "theory.bounds": (
         "BallCertificate",
         "Certificate",
         "ValidityBounds",
@@ -89,41 +83,32 @@ _HOMES = {
         "bound_plans",
         "validity_bounds",
     ),
-    "corrections": ("mahalanobis_correction", "requirement_correction"),
+    "theory.corrections": ("mahalanobis_correction", "requirement_correction"),
     "exceptions": ("CertificateError", "CopaError", "DataError", "InvalidInputError", "RetrainingError"),
-    "external": ("read_plans",),
-    "objective": ("PlanArrays", "build_plans", "plan_objective"),
+    "plans.external": ("read_plans",),
+    "theory.objective": ("PlanArrays", "build_plans", "plan_objective"),
     "planner": ("CorrectedPlans", "Expected", "LaterModels", "RecoursePlanner", "Wishes"),
     "plans": ("PaperObjective", "Plan", "PlanBatch"),
     "promises": ("Ledger", "gate", "keep"),
-    "schema": ("Feature", "FeatureSchema", "LinearRule"),
-    "uncertainty": (
+    "data.schema": ("Feature", "FeatureSchema", "LinearRule"),
+    "theory.sets": (
         "AmbiguitySet",
         "LocationSet",
         "MomentBall",
         "WeightMoments",
         "gelbrich_distance",
-        "retrained_parameters",
     ),
+    "models.refits": ("retrained_parameters",),
 }
-_PACKAGES = (
-    *_HOMES,
-    "analysis",
-    "datasets",
-    "distributed",
-    "models",
-    "report",
-    "search",
-    "service",
-    "tables",
-)
+_MODULES = {"datasets": "copa.data.datasets", "metrics": "copa.analysis.metrics"}
+_ROOMS = ("analysis", "data", "models", "plans", "planner", "promises", "report", "service", "theory")
 
 
 def __getattr__(name: str) -> object:
-    if name in _PACKAGES:
+    if name in _ROOMS:
         return _import_module(f"copa.{name}")
-    if name == "metrics":
-        return _import_module("copa.analysis.metrics")
+    if name in _MODULES:
+        return _import_module(_MODULES[name])
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(_import_module(f"copa.{home}"), name)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copa.datasets import make_dated
+from copa.data.datasets import make_dated
 from e2e.command_runs import SEARCH, copa, json_of, refused
 
 QUICK = (

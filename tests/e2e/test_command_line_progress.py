@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from benchmarks import progress
-from copa.datasets import load_german
+from copa.data.datasets import load_german
 
 SOON, OFTEN = "FIRST_LINE = progress.FIRST_DRAWING = 0.01", "EVERY = progress.REDRAW = 0.02"
 HASTY = f"import sys; from copa._core import progress; progress.{SOON}; progress.{OFTEN}"

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
-from copa.external import read_plans
+from copa.plans.external import read_plans
 
 # dice-ml calls pandas in ways that pandas has announced to change. What it warns of is not ours.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning")

@@ -23,11 +23,11 @@ import copa
 from copa import PlanBatch
 from copa._core import archive
 from copa._core.formats import digest_of
+from copa.data.tables.casting import template_of
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.storage import pack_estimator, unpack_estimator
 from copa.planner.bundle import load_bundle, save_bundle
 from copa.plans.writers import plans_into
-from copa.tables.casting import template_of
 
 ZEROS = bytes(64 * archive.MEGABYTE)
 

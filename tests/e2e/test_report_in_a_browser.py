@@ -14,13 +14,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import copa
 from copa._core.words import STATUSES, rounded_down, rounded_up
+from copa.data.schema import FeatureSchema
+from copa.data.tables.cells import cells_of
 from copa.plans.card import STATUS_SIGNS, plan_view
 from copa.plans.units import heading, value_text
 from copa.plans.wording import MEANINGS, percent, ranges_words, rates_words, rounded_radius
 from copa.report import write_report
 from copa.report.builder import list_order
-from copa.schema import FeatureSchema
-from copa.tables.cells import cells_of
 from e2e.browser_pages import CHROMIUM, DESK, DRIVER, HAND, NO_BROWSER, accessibility_findings, enter, find, opened
 from waiting import wait_until
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import copa
-from copa.distributed import PlanMapper
 from copa.planner.bundle import save_bundle
+from copa.planner.distributed import PlanMapper
 from copa.plans.writers import typed_table
 from e2e.page_blocks import blocks_under
 from unit.planner import loans

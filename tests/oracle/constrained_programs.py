@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from copa.models.refits.logistic import LogisticProblem
 from copa.promises.constrained_logistic import ConstrainedLogistic
-from copa.uncertainty.logistic import LogisticProblem
 
 TOLERANCES = (1e-10, 1e-9, 1e-8)  # the tightest that the conic solver reaches
 

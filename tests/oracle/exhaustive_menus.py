@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from copa.schema import Feature, FeatureSchema
-from copa.search.cost import CHANGE_PENALTY
-from copa.search.problem import ALIKE
+from copa.data.schema import Feature, FeatureSchema
+from copa.planner.search.problem import ALIKE
+from copa.plans.cost import CHANGE_PENALTY
 from oracle.tiny_problems import TinyProblem
 
 Array = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.reliability import confidence_radius, reliability
+from copa.models.refits.reliability import confidence_radius, reliability
+from copa.theory.sets.families import FAMILIES
 
 D, N_PROBLEMS, LEVEL = 6, 4000, 0.6
 NOISE = np.diag(np.linspace(0.5, 2.0, D))  # covariance V of a fit to all rows

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from copa import validity_bounds
-from copa.corrections import mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
+from copa.theory.corrections import mahalanobis_correction, requirement_correction
 from oracle.correction_programs import Correction, paper_mahalanobis, paper_requirement
 
 Array = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import copa
-from copa.schema import Feature, FeatureSchema
+from copa.data.schema import Feature, FeatureSchema
 from oracle.exhaustive_menus import Reach, Rows, best_menu, everything_in_reach, menu_values
 from oracle.tiny_problems import TinyProblem, tiny_problems
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from copa.bounds import validity_bounds
-from copa.bounds.worst_option import worst_of_option
-from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.location_set import LocationSet
+from copa.theory.bounds import validity_bounds
+from copa.theory.bounds.worst_option import worst_of_option
+from copa.theory.sets.ambiguity import MomentBall
+from copa.theory.sets.families import FAMILIES
+from copa.theory.sets.location_set import LocationSet
 from oracle.score_laws import least_over_disc, least_probability
 
 RATIOS = [0.3, 0.7, 1.0, 1.29, 1.4, 1.856, 2.4, 3.0]

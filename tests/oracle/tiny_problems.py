@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import copa
-from copa.schema import Feature, FeatureSchema
+from copa.data.schema import Feature, FeatureSchema
 
 KINDS = ("integer", "integer", "numeric", "ordinal", "categorical", "binary")
 

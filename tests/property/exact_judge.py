@@ -1,4 +1,4 @@
-"""Whether an option is allowed, by exact arithmetic on what is printed: written anew, with nothing of `copa.schema`.
+"""Whether an option is allowed, by exact arithmetic on what is printed: nothing of `copa.data.schema` is used.
 
 It reads the fields of a schema, and knows none of the code that judges or searches by them.
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from copa.schema import Feature, FeatureSchema
+from copa.data.schema import Feature, FeatureSchema
 
 # Text that a file format may take for something else, beside any other text.
 TRICKY = [

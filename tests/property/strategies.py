@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from copa.bounds import ValidityBounds, validity_bounds
+from copa.theory.bounds import ValidityBounds, validity_bounds
 
 Array = npt.NDArray[np.float64]
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from copa.bounds import validity_bounds
-from copa.uncertainty.families import FAMILIES
-from unit.bounds.pairs import BUILT_IN, EVERY
+from copa.theory.bounds import validity_bounds
+from copa.theory.sets.families import FAMILIES
+from unit.theory.bounds.pairs import BUILT_IN, EVERY
 
 COEFFICIENT_ROUNDING = 1e-9  # of the score's size; the slack of a level that is reached exactly
 

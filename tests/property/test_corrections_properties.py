@@ -7,8 +7,8 @@ import numpy.typing as npt
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from copa.corrections import mahalanobis_correction, requirement_correction
 from copa.exceptions import InvalidInputError
+from copa.theory.corrections import mahalanobis_correction, requirement_correction
 from property.strategies import MAX_OPTIONS, Array, Case, cases, scales
 
 # Ratios are quotients of rounded sums; between two descriptions of one option they differ by as much. Where a spread

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from copa import InvalidInputError, WeightMoments
 from copa._core.arrays import as_symmetric, semidefinite_root
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.sets.ambiguity import MomentBall
 
 seeds = st.integers(0, 2**32 - 1)
 orders = st.integers(2, 12)

@@ -8,14 +8,14 @@ import pandas as pd
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from copa.schema import Feature, FeatureSchema
-from copa.search.boxes import Boxes, grow_to_level
-from copa.search.cost import L1
-from copa.search.problem import ActionSpace, Linearisation
-from copa.search.regions import read_regions
-from copa.search.run import Goals
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from copa.uncertainty.location_set import LocationSet
+from copa.data.schema import Feature, FeatureSchema
+from copa.planner.search.boxes import Boxes, grow_to_level
+from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.regions import read_regions
+from copa.planner.search.run import Goals
+from copa.plans.cost import L1
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
+from copa.theory.sets.location_set import LocationSet
 from property.strategies import semidefinite, vectors
 
 LAST = 12  # of every column's range, which begins at 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import copa
-from copa.schema import FeatureSchema
+from copa.data.schema import FeatureSchema
 from property.irregular_worlds import CODES, PIPELINES, make_irregular_world
 from property.test_judged_applicants import Tally, planner_of
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from copa._core.html import environment
 from copa._core.records import reduce_segments, segment_rows
 from copa._core.words import rounded_down, rounded_up
+from copa.data.tables.cells import as_json, as_text
+from copa.data.tables.packing import pack_entries, pack_values, unpack_entry, unpack_values
 from copa.plans.card import bar_width
-from copa.tables.cells import as_json, as_text
-from copa.tables.packing import pack_entries, pack_values, unpack_entry, unpack_values
 
 probabilities = st.floats(0.0, 1.0)
 plain_values = st.one_of(

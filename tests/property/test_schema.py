@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from copa.schema import Feature, FeatureSchema, LinearRule
-from copa.tables.cells import multiples, snap
+from copa.data.schema import Feature, FeatureSchema, LinearRule
+from copa.data.tables.cells import multiples, snap
 from property.exact_judge import refusals
 from property.schema_strategies import quarters, recodings, schemas, tables, texts, worded
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from unit.bounds.unimodal import UnimodalMeanSet
 from unit.planner import loans
 from unit.plans.plan_batches import german_batch
+from unit.theory.bounds.unimodal import UnimodalMeanSet
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ def public_names(module):
 
 
 def test_the_root_and_the_packages_of_the_data_export():
-    assert {"copa", "copa.bounds", "copa.uncertainty"} <= set(EXPORTING)
+    assert {"copa", "copa.theory.bounds", "copa.theory.sets"} <= set(EXPORTING)
 
 
 @pytest.mark.parametrize("name", EXPORTING)
@@ -41,9 +41,9 @@ def test_exported_objects_are_documented(name):
 
 
 def test_the_root_exports_the_objects_of_its_bounds():
-    both = set(copa.bounds.__all__) & set(copa.__all__)
+    both = set(copa.theory.bounds.__all__) & set(copa.__all__)
     assert {"validity_bounds", "bound_plans"} <= both
-    assert all(getattr(copa, name) is getattr(copa.bounds, name) for name in both)
+    assert all(getattr(copa, name) is getattr(copa.theory.bounds, name) for name in both)
 
 
 def test_the_root_lists_what_it_exports_and_nothing_else():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import copa
-from copa.bounds.validity import CHUNK
+from copa.theory.bounds.validity import CHUNK
 
 D, J = 6, 5
 MEAN = np.array([-0.4, 1.0, -0.5, 0.3, 0.0, 0.7])

@@ -84,7 +84,7 @@ class KernelLibrary:
             raise UnfitLibraryError(f"the library could not be loaded: {error}") from None
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of a name as in `copa.bounds._kernels.lower:lower_bounds`."""
+        """The kernel of a name as in `copa.theory.bounds._kernels.lower:lower_bounds`."""
         return self._kernels[name]
 
     def _bind(self, symbol: str, arguments: Sequence[str]) -> Kernel:

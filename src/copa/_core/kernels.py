@@ -1,6 +1,6 @@
 """Compiled kernels by name: from the library that came with the package, or compiled by Numba on first use.
 
-Python code asks for a kernel by its place, `kernel("copa.bounds._kernels.lower:lower_bounds")`, and calls what it gets.
+Python code asks for a kernel by its place, `kernel("copa.theory.bounds._kernels.lower:lower_bounds")`, and calls it.
 With the library nothing of Numba is loaded, and no module of kernels is imported.
 """
 
@@ -50,7 +50,7 @@ def find_library() -> "tuple[KernelLibrary | None, str]":
 
 @cache
 def kernel(name: str) -> Any:
-    """The compiled kernel of a module and a name, as in `copa.bounds._kernels.lower:lower_bounds`."""
+    """The compiled kernel of a module and a name, as in `copa.theory.bounds._kernels.lower:lower_bounds`."""
     library, _ = find_library()
     if library is not None:
         return library.kernel(name)

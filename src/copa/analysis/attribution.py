@@ -10,16 +10,16 @@ import numpy as np
 from copa._core.arrays import Array, Flags
 from copa._core.representation import short_repr
 from copa._core.words import rounded_up
-from copa.bounds.worst_option import worst_of_option
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.tables.cells import cells_of, is_missing, plain
 from copa.models.bins import bin_of
 from copa.plans import Plan
 from copa.plans.units import amount_text, name_and_unit, value_text
-from copa.schema import Feature, FeatureSchema
-from copa.tables.cells import cells_of, is_missing, plain
+from copa.theory.bounds.worst_option import worst_of_option
 
 if TYPE_CHECKING:
+    from copa.planner.search.problem import Linearisation
     from copa.planner.strategies.base import Strategy
-    from copa.search.problem import Linearisation
 
 GENERAL = "the model's general level"
 SHARED = "several columns together"

@@ -14,9 +14,9 @@ from copa.analysis.backtest_plans import Promises, Version, only_data, plan_as_o
 from copa.analysis.backtest_record import SPLITS, VERSIONS, Backtest
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.base import Model
+from copa.models.refits.versions import read_version, require_list, scores_of
 from copa.planner.labels import weakness_of
 from copa.planner.later_models import read_later_models
-from copa.uncertainty.versions import read_version, require_list, scores_of
 
 __all__ = ["Backtest", "run_backtest"]
 

@@ -11,10 +11,10 @@ from copa._core.progress import counting
 from copa._core.words import listed
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import Model, best_of
+from copa.models.refits.retraining import draw_with_both_classes, refit
+from copa.models.refits.versions import read_dated, refit_versions, require_list
 from copa.planner.later_models import Expected, LaterModels, read_later_models
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from copa.uncertainty.retraining import draw_with_both_classes, refit
-from copa.uncertainty.versions import read_dated, refit_versions, require_list
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def read_versions(
 
 def split_versions(planner: Any, data: tuple[Any, Any], n_splits: int) -> list[Version]:
     """Random halves of the data, two after another: the one to plan on, and the one to ask."""
-    from copa.uncertainty.refits import keep_penalty_per_row
+    from copa.models.refits.refits import keep_penalty_per_row
 
     X, y = data
     rng = np.random.default_rng([planner.random_state or 0, 3])

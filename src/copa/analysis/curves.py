@@ -7,10 +7,10 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.records import segments_by_size
 from copa._core.representation import short_repr
-from copa.bounds import ValidityBounds, bound_plans
 from copa.plans import Plan, PlanBatch
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from copa.uncertainty.location_set import LocationSet
+from copa.theory.bounds import ValidityBounds, bound_plans
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
+from copa.theory.sets.location_set import LocationSet
 
 N_RADII = 61
 FARTHEST = 4.0  # times the radius assumed; curves go on, but who would draw them
@@ -197,7 +197,7 @@ def shelf_lives(plan: Plan, curves: RadiusCurves, level: float) -> dict[str, She
     >>> from copa.analysis.curves import radius_curves, radius_grid, shelf_lives
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from copa.uncertainty.ambiguity import MomentBall
+    >>> from copa.theory.sets.ambiguity import MomentBall
     >>> ball = MomentBall.read(np.array([1.0, 1.0]), 0.01 * np.eye(2), 0.1)
     >>> plan = SimpleNamespace(points=np.array([[1.0, 0.2], [1.0, 0.6]]), ambiguity=ball)  # of a planner, `batch[0]`
     >>> curves = radius_curves(plan.points[None], ball, radius_grid(ball, plan.points))[0]

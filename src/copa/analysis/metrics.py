@@ -13,16 +13,16 @@ from copa._core.arrays import Array, as_floats, as_vector, require_finite
 from copa._core.reading import read_word
 from copa._core.records import Positions, reduce_segments, segments_by_size
 from copa._core.representation import short_repr
+from copa.data.schema.columns import column_codes, column_numbers, read_table
 from copa.exceptions import InvalidInputError
 from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
-from copa.schema.columns import column_codes, column_numbers, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from copa.data.schema import FeatureSchema
     from copa.plans import PlanBatch
-    from copa.schema import FeatureSchema
 
 COSTS = ("l1", "l2")
 CHUNK = 2**22  # scores held at once: 32 megabytes
@@ -313,7 +313,7 @@ def _validity_columns(batch: "PlanBatch", thetas: Any) -> dict[str, Array]:
 
 def _effort_diversity(batch: "PlanBatch") -> Array:
     """Diversity of each plan, with the efforts between its options as distances, (N,)."""
-    from copa.search.cost import COSTS
+    from copa.plans.cost import COSTS
 
     found = np.full(len(batch), np.nan)
     if batch.request.cost not in COSTS:
@@ -329,7 +329,7 @@ def _efforts_between(table: "pd.DataFrame", shape: tuple[int, ...], schema: "Fea
 
     NaN where an option holds a value that the schema does not know.
     """
-    from copa.search.cost import read_cost
+    from copa.plans.cost import read_cost
 
     known = [feature for feature in schema.features if not feature.immutable and feature.name in table.columns]
     columns = sorted(known, key=lambda feature: feature.is_categorical)  # numeric ones first, as prices have them

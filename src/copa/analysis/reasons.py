@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.data.schema import FeatureSchema
+from copa.data.schema.recognition import why_protected
+from copa.data.schema.typical import typical_row
+from copa.data.tables.cells import cells_of
 from copa.exceptions import InvalidInputError
-from copa.schema import FeatureSchema
-from copa.schema.recognition import why_protected
-from copa.schema.typical import typical_row
-from copa.search.accepted import FEWEST, is_accepted
-from copa.tables.cells import cells_of
-from copa.uncertainty.versions import scores_of
+from copa.models.refits.versions import scores_of
+from copa.planner.search.accepted import FEWEST, is_accepted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from copa.planner.search.plausibility import Plausibility
     from copa.planner.strategies.base import Strategy
-    from copa.search.plausibility import Plausibility
 
 MOST_REASONS = 4
 LEAST_SHARE = 0.02  # of what the applicant lacks to the reference; what contributes less is no principal reason

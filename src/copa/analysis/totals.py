@@ -11,6 +11,8 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.records import reduce_segments
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, counted, require_known
+from copa.data.schema import FeatureSchema
+from copa.data.tables.cells import as_text, cells_of, is_missing, plain
 from copa.models.base import Model
 from copa.plans import PlanBatch
 from copa.plans.card import SUMMARY_COLUMNS
@@ -18,8 +20,6 @@ from copa.plans.changes import changed_cells
 from copa.plans.frames import summary_table
 from copa.plans.units import value_text
 from copa.plans.wording import NOT_ASKED, WHOM
-from copa.schema import FeatureSchema
-from copa.tables.cells import as_text, cells_of, is_missing, plain
 
 if TYPE_CHECKING:
     import pandas as pd

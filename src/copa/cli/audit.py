@@ -32,13 +32,13 @@ from copa.cli.options import (
     require_outputs,
     require_report,
 )
+from copa.data.tables.cells import as_json, as_text
+from copa.data.tables.files import read_applicants, read_json_file, read_options
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import FORMAT, require_document
 from copa.plans.wording import as_asked, assumption, guarantees_words, sentence
 from copa.plans.writers import BATCH_FILES, PAGES, plans_into
-from copa.tables.cells import as_json, as_text
-from copa.tables.files import read_applicants, read_json_file, read_options
 
 if TYPE_CHECKING:
     import pandas as pd

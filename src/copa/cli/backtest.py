@@ -33,11 +33,11 @@ from copa.cli.options import (
     require_outputs,
     set_up,
 )
+from copa.data.schema import FeatureSchema
+from copa.data.tables.cells import as_text, text_of
 from copa.exceptions import DataError
 from copa.models.encoders import encoder_categories
 from copa.plans.writers import PAGES
-from copa.schema import FeatureSchema
-from copa.tables.cells import as_text, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

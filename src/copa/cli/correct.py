@@ -25,7 +25,7 @@ from copa.cli.options import (
     TotalsOnly,
     Whom,
 )
-from copa.tables.cells import as_text
+from copa.data.tables.cells import as_text
 
 if TYPE_CHECKING:
     from copa.planner import CorrectedPlans

@@ -10,8 +10,8 @@ from copa._core.words import counted, rounded_down
 from copa.cli.letter import say_left_out, say_protected
 from copa.cli.messages import show, show_json, show_table
 from copa.cli.options import AsJson, NJobs, NRefits
+from copa.data.tables.cells import as_text
 from copa.plans.writers import plans_into
-from copa.tables.cells import as_text
 
 N_APPLICANTS = 10
 
@@ -69,7 +69,7 @@ def _prepare(n_refits: int | None, n_jobs: int | None) -> tuple[Any, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    from copa.datasets import load_german
+    from copa.data.datasets import load_german
     from copa.planner import LaterModels, RecoursePlanner
 
     data = load_german()

@@ -37,13 +37,13 @@ from copa.cli.options import (
     require_outputs,
     set_up,
 )
+from copa.data.schema import FeatureSchema
+from copa.data.schema.support import withheld_in_words
+from copa.data.tables.casting import kinds_of
+from copa.data.tables.cells import text_of
+from copa.data.tables.files import TableFile
 from copa.exceptions import BlackBoxWarning, DataError, WeakModelWarning
 from copa.models.encoders import encoder_categories
-from copa.schema import FeatureSchema
-from copa.schema.support import withheld_in_words
-from copa.tables.casting import kinds_of
-from copa.tables.cells import text_of
-from copa.tables.files import TableFile
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -116,8 +116,8 @@ def _load(path: Path, what: str) -> Any:
 
 def _open_current(path: Path, candidate: Any) -> tuple[Any, dict[str, str]]:
     """Read the model in force, or the planner of a bundle, and the kinds of columns that it and the candidate know."""
+    from copa.data.tables.casting import TEXT, TRUTH, kinds_of
     from copa.planner.training_data import model_kinds
-    from copa.tables.casting import TEXT, TRUTH, kinds_of
 
     if path.suffix.lower() == ".skops":
         model = _load(path, "the model in force")
@@ -129,9 +129,9 @@ def _open_current(path: Path, candidate: Any) -> tuple[Any, dict[str, str]]:
 
 def _read(path: Path, delimiter: str, kinds: Mapping[str, str]) -> "pd.DataFrame":
     """Read rows, or what `copa promises list` wrote, of which ids, names and versions are text."""
+    from copa.data.tables.casting import TEXT
+    from copa.data.tables.files import read_table
     from copa.promises.promised_rows import text_facts
-    from copa.tables.casting import TEXT
-    from copa.tables.files import read_table
 
     table = open_data(path, delimiter)
     table.require_distinct()

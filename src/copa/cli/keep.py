@@ -23,7 +23,7 @@ from copa.cli.options import (
     require_outputs,
 )
 from copa.cli.promise_source import MAX_BROKEN, ModelVersion, OtherLedger, PromisesFile, open_promises
-from copa.tables.cells import text_of
+from copa.data.tables.cells import text_of
 
 if TYPE_CHECKING:
     from copa.promises import KeptModel
@@ -56,11 +56,11 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: AsJson = False,
 ) -> int:
     """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
+    from copa.data.tables.files import read_options
     from copa.planner.bundle import pack_model
     from copa.planner.training_data import as_classes, read_training_data
     from copa.promises import keep as keep_promises
     from copa.promises.limit import Limit
-    from copa.tables.files import read_options
 
     require_outputs({"--output": (output, (".skops",))}, model, data, promises)
     if target is None:

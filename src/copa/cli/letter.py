@@ -31,8 +31,8 @@ from copa.cli.options import (
 )
 from copa.cli.plan import BLOCK, made_from, plan_blocks, stopped_words
 from copa.cli.runs import Shards
+from copa.data.tables.files import read_applicants
 from copa.plans import PlanBatch
-from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
     from copa.planner.bundle import Bundle

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from copa._core.progress import aside, showing
 from copa._core.words import visible
+from copa.data.tables.cells import as_json as as_json_value
 from copa.exceptions import CopaError, InvalidInputError
-from copa.tables.cells import as_json as as_json_value
 
 ENDING = ("SIGTERM", "SIGHUP")  # as far as the system has them; Ctrl-C is Python's own
 

@@ -12,10 +12,10 @@ import typer
 from copa._core.progress import stage
 from copa._core.words import GUARANTEE_FOR, METHODS, hint, shown
 from copa.cli.messages import MisuseError, misuse, say
-from copa.schema import FeatureSchema
-from copa.search.cost import COSTS
-from copa.tables.files import TableFile, open_table
-from copa.uncertainty.families import FAMILIES
+from copa.data.schema import FeatureSchema
+from copa.data.tables.files import TableFile, open_table
+from copa.plans.cost import COSTS
+from copa.theory.sets.families import FAMILIES
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner, Wishes

@@ -13,13 +13,13 @@ from copa._core.progress import stage
 from copa._core.words import counted
 from copa.cli.messages import MisuseError, exit_code, misuse, say
 from copa.cli.options import open_data
+from copa.data.tables.files import read_applicants
 from copa.plans.writers import PLAN_FILES, require_free_names
-from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
-    from copa.distributed.folder import PlanFolder
-    from copa.distributed.sources import CutTable, ParquetFolder
     from copa.planner.bundle import Bundle
+    from copa.planner.distributed.folder import PlanFolder
+    from copa.planner.distributed.sources import CutTable, ParquetFolder
 
 
 class EngineName(StrEnum):
@@ -90,11 +90,11 @@ def plan_partitions(
     opened: "Bundle", applicants: Path, output: Path, cluster: Cluster, made_from: dict[str, Any], **reading: Any
 ) -> "PlanFolder | int":
     """Plan for all partitions; returns what is in the folder, or the exit code after an interruption."""
-    from copa.distributed.engines import DaskWorkers, Engine, ThisProcess, dask_client
-    from copa.distributed.folder import PartFolder
-    from copa.distributed.run import fill_folder
-    from copa.distributed.sources import PARTITION_ROWS
-    from copa.distributed.work import PackedPlanner
+    from copa.planner.distributed.engines import DaskWorkers, Engine, ThisProcess, dask_client
+    from copa.planner.distributed.folder import PartFolder
+    from copa.planner.distributed.run import fill_folder
+    from copa.planner.distributed.sources import PARTITION_ROWS
+    from copa.planner.distributed.work import PackedPlanner
 
     rows = PARTITION_ROWS if cluster.partition_rows is None else cluster.partition_rows
     source = _open_source(opened, applicants, rows, **reading)
@@ -130,7 +130,7 @@ def _open_source(
     delimiter: str,
 ) -> "ParquetFolder | CutTable":
     """Applicants by what a path leads to: a folder of Parquet files, one such file, or a CSV file."""
-    from copa.distributed.sources import PARQUET, CutTable, ParquetFolder, Reading, parquet_files
+    from copa.planner.distributed.sources import PARQUET, CutTable, ParquetFolder, Reading, parquet_files
 
     with misuse():
         first = parquet_files(applicants)[0] if applicants.is_dir() else applicants

@@ -52,9 +52,9 @@ from copa.cli.partitions import (
     require_folder,
 )
 from copa.cli.runs import Shards
+from copa.data.tables.files import read_applicants
 from copa.plans import PlanBatch
 from copa.plans.writers import PAGES, PLAN_FILES, PROOF_FILES, TABLES, plans_into, require_free_names
-from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
     import pandas as pd

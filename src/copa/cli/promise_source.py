@@ -10,7 +10,7 @@ import typer
 
 from copa._core.progress import stage
 from copa.cli.messages import MisuseError, misuse
-from copa.tables.files import unquoted_table
+from copa.data.tables.files import unquoted_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from copa.cli.flags import Command, Group
 from copa.cli.messages import FAILED, FINE, MisuseError, guarded, misuse, say, show, show_json, show_table
 from copa.cli.options import AsJson, Delimiter, IncludeFragile, RawCells, require_outputs
 from copa.cli.promise_source import AsOf, By, Create, LedgerUrl, ModelVersion, open_ledger, unquoted_promises
+from copa.data.tables.files import quoted_table, read_options
 from copa.plans import PlanBatch
 from copa.plans.storage import in_parts, read_parts
-from copa.tables.files import quoted_table, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

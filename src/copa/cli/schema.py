@@ -22,12 +22,12 @@ from copa.cli.options import (
     require_columns,
     require_outputs,
 )
+from copa.data.schema import FeatureSchema
+from copa.data.schema.recognition import counts_rows
+from copa.data.schema.support import withheld_in_words
+from copa.data.tables.casting import INTEGER, NUMBER
+from copa.data.tables.files import read_table
 from copa.models.encoders import encoder_categories
-from copa.schema import FeatureSchema
-from copa.schema.recognition import counts_rows
-from copa.schema.support import withheld_in_words
-from copa.tables.casting import INTEGER, NUMBER
-from copa.tables.files import read_table
 
 SHOWN = 5  # bad rows
 CELLS = ("missing", "special", "outside")

@@ -16,8 +16,8 @@ from copa._core.progress import show_no_more
 from copa.cli.messages import FINE, MisuseError, misuse, say
 from copa.cli.options import BundleArgument, Delimiter, Id, open_bundle, open_data
 from copa.cli.promise_source import VARIABLE, Create
+from copa.data.tables.files import read_applicants
 from copa.exceptions import DataError
-from copa.tables.files import read_applicants
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -8,6 +8,7 @@ import typer
 from copa._core.words import counted
 from copa.cli.messages import FAILED, FINE, MisuseError, say, show, show_json
 from copa.cli.options import AsJson, open_bundle
+from copa.data.tables.files import read_json_file
 from copa.exceptions import DataError
 from copa.plans import PlanBatch
 from copa.plans.document import (
@@ -19,7 +20,6 @@ from copa.plans.document import (
     claims_of_batch,
 )
 from copa.plans.storage import in_parts, read_parts
-from copa.tables.files import read_json_file
 
 if TYPE_CHECKING:
     from copa.planner.bundle import Bundle

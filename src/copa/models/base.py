@@ -12,9 +12,9 @@ import numpy.typing as npt
 from copa._core.arrays import Flags, require_unmasked
 from copa._core.reading import is_number
 from copa._core.words import hint, require_text, shown
+from copa.data.schema.columns import ReadTable
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.decisions import accepts
-from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ import numpy as np
 
 from copa._core.arrays import Array, Flags
 from copa._core.representation import short_repr
+from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.direct_classifier import DirectClassifier
-from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Flags
 from copa._core.words import listed, shown
+from copa.data.tables.cells import text_of
 from copa.exceptions import CopaError, InvalidInputError
-from copa.tables.cells import text_of
 
 THE_MODEL = "the model"
 LONGEST = 300  # characters of what a model raised: some put whole tables into it

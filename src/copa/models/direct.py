@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
-from copa.schema.columns import ReadTable
+from copa.data.schema.columns import ReadTable
 
 COMPARED = 64  # rows that a pipeline and what stands for it must agree on
 NOWHERE, UNKNOWN = -1, -2  # columns of a value that is encoded by zeros, and of one that an encoder has not met

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array
+from copa.data.schema.columns import ReadTable
 from copa.models.direct import COMPARED, DirectPipeline
-from copa.schema.columns import ReadTable
 
 LARGEST = float(np.finfo(np.float32).max)  # forests read rows in single precision
 

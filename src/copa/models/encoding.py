@@ -25,7 +25,7 @@ from copa.models.probes import CrookedError, NotLinearError, Probe, probes_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.schema import Feature, FeatureSchema
+    from copa.data.schema import Feature, FeatureSchema
 
 __all__ = ["Encoding", "NotLinearError", "n_irregular", "n_levels"]
 

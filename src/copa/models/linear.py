@@ -9,11 +9,11 @@ import numpy as np
 
 from copa._core.arrays import Array, Flags, as_floats, as_vector
 from copa._core.representation import short_repr
+from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model, best_of, read_classes, read_columns, read_threshold, thawed
 from copa.models.decisions import accepts
 from copa.models.direct import DirectPipeline
-from copa.schema.columns import ReadTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from copa.models.spelling import spell_levels, spell_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.schema import Feature, FeatureSchema
+    from copa.data.schema import Feature, FeatureSchema
 
 BASES = 3  # rows at which each column is varied: their answers must agree
 SLACK = 1e-8  # relative to the largest encoded entry

@@ -12,13 +12,13 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import shown
+from copa.data.tables.cells import text_of
 from copa.exceptions import InvalidInputError
-from copa.tables.cells import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.schema import Feature
+    from copa.data.schema import Feature
 
 
 def spell_like(feature: "Feature", code: int, own: Any) -> Any:

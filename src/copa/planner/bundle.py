@@ -18,6 +18,8 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, made_with, require_known_entries
 from copa._core.words import listed
+from copa.data.tables.casting import KINDS, kinds_of, template_of
+from copa.data.tables.cells import as_text
 from copa.exceptions import CopaError, DataError, InvalidInputError
 from copa.models.storage import UntrustedTypesError, pack_estimator, unpack_estimator, untrusted_types
 from copa.planner.persistence import ForeignTypeError, pack_planner
@@ -27,8 +29,6 @@ from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Options, read_options
 from copa.plans import PlanBatch
 from copa.plans.frames import option_numbers
-from copa.tables.casting import KINDS, kinds_of, template_of
-from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     import pandas as pd

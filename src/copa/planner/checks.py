@@ -10,11 +10,11 @@ from copa._core.threads import count_threads
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.planner.later_models import LaterModels, read_later_models
+from copa.planner.search.plausibility import Plausibility
 from copa.planner.settings import read_time_limit
 from copa.planner.strategies import read_surrogate
+from copa.plans.cost import COSTS, read_cost
 from copa.plans.request import CONSTRAINTS, PaperObjective
-from copa.search.cost import COSTS, read_cost
-from copa.search.plausibility import Plausibility
 
 AT_FIT = ("model", "schema", "threshold", "favourable", "cost", "surrogate", "later_models")
 PLAIN = (str, int, float, bool, np.generic)

@@ -14,8 +14,13 @@ from copa._core.arrays import Array, Indices
 from copa._core.progress import stage
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.words import METHODS
-from copa.corrections import mahalanobis_correction, requirement_correction
+from copa.data.schema.columns import ReadTable
 from copa.planner.plan import deliver
+from copa.planner.search._kernels.arguments import FoundRows, Outcome, Regions
+from copa.planner.search.neighbourhood import rows_within
+from copa.planner.search.problem import ActionSpace
+from copa.planner.search.regions import keeping, read_regions, standing_at
+from copa.planner.search.rows import relaxed_rows, write_rows
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
@@ -23,13 +28,8 @@ from copa.planner.strategies.exploration import enough_for_each, level_of_each
 from copa.planner.strategies.options import Flags
 from copa.planner.strategies.weighted import relaxed_box
 from copa.plans import PlanRequest
-from copa.schema.columns import ReadTable
-from copa.search._kernels.arguments import FoundRows, Outcome, Regions
-from copa.search.cost import unit_of_effort
-from copa.search.neighbourhood import rows_within
-from copa.search.problem import ActionSpace
-from copa.search.regions import keeping, read_regions, standing_at
-from copa.search.rows import relaxed_rows, write_rows
+from copa.plans.cost import unit_of_effort
+from copa.theory.corrections import mahalanobis_correction, requirement_correction
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,20 +10,20 @@ from copa._core.arrays import Array, Indices
 from copa._core.progress import stage
 from copa._core.representation import short_repr
 from copa._core.words import ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT
-from copa.bounds.worst_option import breaks_first
-from copa.external import ExternalPlans
+from copa.data.schema.columns import ReadTable
+from copa.data.tables.frames import as_backend, with_columns
 from copa.planner.corrected_rows import Correction, PointCorrection, search_from_options
 from copa.planner.plan import CheckedRows, Delivered, Texts, assemble, deliver, read_rows, reasons_against
+from copa.planner.search._kernels.arguments import Outcome
+from copa.planner.search.rows import make_room, overwritten, write_rows
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.options import Flags, Options, read_options
 from copa.plans import PlanBatch, PlanRequest
+from copa.plans.external import ExternalPlans
 from copa.plans.wording import NOT_ASKED, WHOM
-from copa.schema.columns import ReadTable
-from copa.search._kernels.arguments import Outcome
-from copa.search.rows import make_room, overwritten, write_rows
-from copa.tables.frames import as_backend, with_columns
+from copa.theory.bounds.worst_option import breaks_first
 
 if TYPE_CHECKING:
     import pandas as pd

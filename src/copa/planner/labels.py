@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import listed, shown
+from copa.data.tables.cells import Scalar
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.base import TRAINING_ROWS, Model, best_of, reading_rows
 from copa.models.decisions import match_label
-from copa.tables.cells import Scalar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.schema import FeatureSchema
+    from copa.data.schema import FeatureSchema
 
 STANDARD_ERRORS = 2.0  # by which the mean of the two recalls must exceed a half to count as better than chance
 

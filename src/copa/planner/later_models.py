@@ -9,9 +9,9 @@ from copa._core.representation import short_repr
 from copa._core.words import shown
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.versions import refit_versions
+from copa.models.refits.versions import refit_versions
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
+from copa.theory.sets.families import FAMILIES
 
 OF_FIXED_SETS = ("ambiguity", "n_refits")  # all that is taken from a `LaterModels` with a fixed set
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copa.models.refits.history import Drift, Past, measure_drift, version_scores
+from copa.planner.search.run import price_multipliers
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import reference_applicants
 from copa.planner.strategies.base import Strategy
 from copa.plans.request import PlanRequest
-from copa.search.run import price_multipliers
-from copa.uncertainty.history import Drift, Past, measure_drift, version_scores
 
 if TYPE_CHECKING:
     import pandas as pd

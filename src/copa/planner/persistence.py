@@ -10,19 +10,19 @@ import numpy as np
 from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, require_known_entries
+from copa.data.schema import FeatureSchema
+from copa.data.schema.yaml_files import with_text_keys
+from copa.data.tables.packing import pack_frame, unpack_frame
 from copa.exceptions import DataError, InvalidInputError
+from copa.models.refits.history import Past
 from copa.planner.later_models import LaterModels, read_later_models
+from copa.planner.search.plausibility import ARRAYS, Plausibility
 from copa.planner.strategies import STORED, SURROGATES, read_surrogate, stored_strategy
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.storage import FORMAT, damaged, require_parts
+from copa.plans.cost import COSTS, read_cost
 from copa.plans.request import PaperObjective
-from copa.schema import FeatureSchema
-from copa.schema.yaml_files import with_text_keys
-from copa.search.cost import COSTS, read_cost
-from copa.search.plausibility import ARRAYS, Plausibility
-from copa.tables.packing import pack_frame, unpack_frame
-from copa.uncertainty.history import Past
-from copa.uncertainty.set_files import KINDS
+from copa.theory.sets.set_files import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,12 @@ import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import ALREADY_VALID, ERROR, FRAGILE, INFEASIBLE, OK, TIME_LIMIT, counted, rounded_down, shown
-from copa.bounds import ValidityBounds, bound_plans
+from copa.data.schema import FeatureSchema
+from copa.data.schema.columns import ReadTable
+from copa.data.schema.support import LEAST_ROWS, count_withheld, how_to_offer
 from copa.exceptions import InvalidInputError
+from copa.planner.search._kernels.arguments import Outcome
+from copa.planner.search.problem import as_levels
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
@@ -18,13 +22,9 @@ from copa.planner.strategies.options import Flags, Found, Options
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
 from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.wording import OBSTACLE
-from copa.schema import FeatureSchema
-from copa.schema.columns import ReadTable
-from copa.schema.support import LEAST_ROWS, count_withheld, how_to_offer
-from copa.search._kernels.arguments import Outcome
-from copa.search.problem import as_levels
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.refit_scores import RefitScores
+from copa.theory.bounds import ValidityBounds, bound_plans
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.refit_scores import RefitScores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,10 @@ from copa._core.compilation import compiled_meanwhile
 from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
-from copa.bounds.ball_problem import KERNELS as BOUNDING
+from copa.data.schema import FeatureSchema
+from copa.data.schema.columns import read_table, with_named_columns
+from copa.data.tables.frames import PANDAS, backend_of
 from copa.exceptions import BlackBoxWarning
-from copa.external import ExternalPlans, read_plans
 from copa.models.base import refuse_own_threshold
 from copa.models.black_box import BlackBox
 from copa.models.fingerprint import Fingerprint
@@ -30,21 +31,20 @@ from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.representation import planner_html, planner_line
+from copa.planner.search.accepted import accepted_row
+from copa.planner.search.plausibility import Plausibility
+from copa.planner.search.run import KERNELS as SEARCHING
 from copa.planner.strategies import read_surrogate
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
+from copa.plans.external import ExternalPlans, read_plans
 from copa.plans.request import PaperObjective
-from copa.schema import FeatureSchema
-from copa.schema.columns import read_table, with_named_columns
-from copa.search.accepted import accepted_row
-from copa.search.plausibility import Plausibility
-from copa.search.run import KERNELS as SEARCHING
-from copa.tables.frames import PANDAS, backend_of
-from copa.uncertainty import WeightMoments
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.theory.bounds.ball_problem import KERNELS as BOUNDING
+from copa.theory.sets import WeightMoments
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from copa._core.archive import Budget
     from copa.analysis.backtest import Backtest
-    from copa.search.cost import Cost
+    from copa.plans.cost import Cost
 
 KERNELS = (*BOUNDING, *SEARCHING)  # that plans need
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from copa._core.html import facts_html
 from copa._core.words import counted, shown
+from copa.data.schema import FeatureSchema
 from copa.plans.wording import WHOM
-from copa.schema import FeatureSchema
 
 if TYPE_CHECKING:
     from copa.planner.recourse_planner import RecoursePlanner

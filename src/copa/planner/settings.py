@@ -10,13 +10,13 @@ import numpy as np
 from copa._core.arrays import Array
 from copa._core.reading import is_number
 from copa._core.words import shown
+from copa.data.schema import FeatureSchema
+from copa.data.schema.field_readers import is_absent
 from copa.exceptions import InvalidInputError
 from copa.models.encoders import encoder_categories
 from copa.planner.later_models import LaterModels, read_later_models
-from copa.schema import FeatureSchema
-from copa.schema.field_readers import is_absent
-from copa.search.cost import Cost, read_cost
-from copa.search.run import price_multipliers
+from copa.planner.search.run import price_multipliers
+from copa.plans.cost import Cost, read_cost
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,15 +6,15 @@ import numpy as np
 
 from copa._core.progress import stage
 from copa._core.words import counted, listed, shown
+from copa.data.schema import FeatureSchema
+from copa.data.schema.recognition import counts_rows
+from copa.data.tables.casting import NUMBER, TEXT, TRUTH, template_of
+from copa.data.tables.cells import is_missing, text_of
+from copa.data.tables.files import TableFile, read_table
+from copa.data.tables.frames import with_columns
 from copa.exceptions import DataError, InvalidInputError
 from copa.models.encoders import encoder_categories
 from copa.models.spelling import spell_levels
-from copa.schema import FeatureSchema
-from copa.schema.recognition import counts_rows
-from copa.tables.casting import NUMBER, TEXT, TRUTH, template_of
-from copa.tables.cells import is_missing, text_of
-from copa.tables.files import TableFile, read_table
-from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from copa._core.reading import is_number, read_count
 from copa._core.records import FrozenMap
 from copa._core.words import hint, shown
+from copa.data.schema.field_readers import SIDES, MaxChange, is_absent
+from copa.data.tables.cells import plain
 from copa.exceptions import InvalidInputError
 from copa.plans.request import CONSTRAINTS
-from copa.schema.field_readers import SIDES, MaxChange, is_absent
-from copa.tables.cells import plain
 
 if TYPE_CHECKING:
-    from copa.schema import Feature, FeatureSchema
+    from copa.data.schema import Feature, FeatureSchema
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
 NOTHING: FrozenMap[str, Any] = FrozenMap({})

@@ -8,13 +8,13 @@ import numpy as np
 
 from copa._core.files import write_atomically
 from copa._core.words import rounded_down
+from copa.data.tables.cells import as_text
+from copa.data.tables.frames import PANDAS, as_backend
 from copa.plans import document, storage
 from copa.plans import frames as tables
 from copa.plans.card import batch_html, plan_html
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.wording import explain
-from copa.tables.cells import as_text
-from copa.tables.frames import PANDAS, as_backend
 
 
 class Plan(PlanRecord):

@@ -6,6 +6,7 @@ import numpy as np
 
 from copa._core.html import render
 from copa._core.words import STATUSES, counted, rounded_down, rounded_up
+from copa.data.tables.cells import as_text
 from copa.plans.frames import summary_table
 from copa.plans.wording import (
     WHOM,
@@ -19,7 +20,6 @@ from copa.plans.wording import (
     status_notes,
     unusual_words,
 )
-from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     from copa.plans.records import BatchRecord, PlanRecord

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from copa._core.arrays import Indices
 from copa._core.words import visible
-from copa.schema import Feature
-from copa.tables.cells import alone, as_text
+from copa.data.schema import Feature
+from copa.data.tables.cells import alone, as_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,14 +13,14 @@ from copa._core.formats import Digest
 from copa._core.progress import counting
 from copa._core.threads import stop_if_interrupted
 from copa._core.words import STATUSES, shown
-from copa.bounds.certificate import Certificate, Verification
+from copa.data.tables.cells import as_json, as_text, cells_of
 from copa.exceptions import CopaError, DataError
 from copa.plans.changes import as_number
 from copa.plans.frames import option_numbers
 from copa.plans.wording import GUARANTEES_MEAN, assumption
-from copa.tables.cells import as_json, as_text, cells_of
-from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
-from copa.uncertainty.set_files import describe_set, set_from_json, set_to_json
+from copa.theory.bounds.certificate import Certificate, Verification
+from copa.theory.sets.ambiguity import AmbiguitySet, is_exact
+from copa.theory.sets.set_files import describe_set, set_from_json, set_to_json
 
 if TYPE_CHECKING:
     import pandas as pd

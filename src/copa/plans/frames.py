@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.records import Positions, reduce_segments
-from copa.tables.cells import cells_of
+from copa.data.tables.cells import cells_of
 
 if TYPE_CHECKING:
     import pandas as pd

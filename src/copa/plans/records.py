@@ -17,16 +17,16 @@ from copa._core.arrays import Array
 from copa._core.reading import is_whole, read_count
 from copa._core.records import Positions, segment_rows
 from copa._core.words import listed, shown
-from copa.bounds import Certificate, Certificates
-from copa.bounds.worst_option import breaks_first
+from copa.data.tables.cells import cells_of
+from copa.data.tables.frames import PANDAS
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
 from copa.plans.columns import Columns, per_applicant, per_option
 from copa.plans.request import PlanBasis, PlanRequest
-from copa.tables.cells import cells_of
-from copa.tables.frames import PANDAS
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.theory.bounds import Certificate, Certificates
+from copa.theory.bounds.worst_option import breaks_first
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ from copa._core.reading import is_number, is_whole, read_count, read_flag, read_
 from copa._core.representation import short_repr
 from copa._core.solve_time import require_few_options
 from copa._core.words import GUARANTEE_FOR, shown
+from copa.data.schema import FeatureSchema
+from copa.data.schema.yaml_files import with_text_keys
+from copa.data.tables.cells import plain
 from copa.exceptions import InvalidInputError
-from copa.schema import FeatureSchema
-from copa.schema.yaml_files import with_text_keys
-from copa.tables.cells import plain
 
 OBJECTIVES = ("level", "paper")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
@@ -187,7 +187,7 @@ class PlanBasis:
     n_rows, n_columns : int, optional
         Size of the training data: rows, and columns as the model encodes them.
     tested : bool
-        Whether the benchmark behind `copa.uncertainty.tested` covers this kind of model, data and constraints.
+        Whether the benchmark behind `copa.plans.tested` covers this kind of model, data and constraints.
 
     Examples
     --------

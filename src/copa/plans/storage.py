@@ -11,11 +11,11 @@ from copa._core.archive import Budget
 from copa._core.files import write_atomically
 from copa._core.formats import Archive, Format, require_known_entries
 from copa._core.progress import counting
+from copa.data.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
 from copa.plans.columns import APPLICANT, OPTION, read_statuses
 from copa.plans.records import BatchRecord, PlanRecord
 from copa.plans.request import PlanBasis, PlanRequest
-from copa.tables.packing import pack_frame, pack_values, unpack_frame, unpack_values
-from copa.uncertainty.set_files import pack_set, unpack_set
+from copa.theory.sets.set_files import pack_set, unpack_set
 
 Batch = TypeVar("Batch", bound=BatchRecord[PlanRecord])
 

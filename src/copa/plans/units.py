@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from copa.schema import Feature, FeatureSchema
-from copa.search.cost import Cost
-from copa.tables.cells import alone, plain
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.tables.cells import alone, plain
+from copa.plans.cost import Cost
 
 N_EXAMPLES = 2  # amounts in an example of what effort means
 
@@ -82,7 +82,7 @@ def effort_words(schema: FeatureSchema, columns: Sequence[Any], cost: Cost) -> s
     --------
     >>> from copa import Feature, FeatureSchema
     >>> from copa.plans.units import effort_words
-    >>> from copa.search.cost import L1
+    >>> from copa.plans.cost import L1
     >>> schema = FeatureSchema(
     ...     [
     ...         Feature("amount", "integer", title="credit amount (DM)", spread=4316.0),

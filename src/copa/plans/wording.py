@@ -8,12 +8,12 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import counted, rounded_down, rounded_up, visible
+from copa.data.tables.cells import as_text, is_missing, plain
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.plans.changes import Change
 from copa.plans.request import PlanBasis, PlanRequest
-from copa.tables.cells import as_text, is_missing, plain
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.reliability import LEAST_RELIABILITY
-from copa.uncertainty.tested import TESTED_LEVELS, is_tested, tested_rule
+from copa.plans.tested import TESTED_LEVELS, is_tested, tested_rule
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     from copa.plans.records import PlanRecord

@@ -10,12 +10,12 @@ import numpy as np
 
 from copa._core.files import whole_file
 from copa._core.words import listed
+from copa.data.tables.files import quoted_table
 from copa.exceptions import DataError
 from copa.plans.changes import range_words
 from copa.plans.document import DocumentWriter
 from copa.plans.frames import changes_table, option_numbers
 from copa.plans.storage import PartsWriter
-from copa.tables.files import quoted_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.representation import short_repr
+from copa.data.tables.cells import as_json
+from copa.data.tables.frames import with_columns
 from copa.promises.deciding_model import DecidingModel
-from copa.tables.cells import as_json
-from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.representation import short_repr
 from copa.exceptions import RetrainingError
-from copa.uncertainty.logistic import LogisticProblem, damped_newton
+from copa.models.refits.logistic import LogisticProblem, damped_newton
 
 MAX_STEPS = 100
 MAX_HALVINGS = 30
@@ -50,7 +50,7 @@ class ConstrainedLogistic:
     --------
     >>> import numpy as np
     >>> from copa.promises.constrained_logistic import ConstrainedLogistic, solve
-    >>> from copa.uncertainty.logistic import LogisticProblem
+    >>> from copa.models.refits.logistic import LogisticProblem
     >>> rng = np.random.default_rng(0)
     >>> design = np.column_stack([np.ones(200), rng.normal(size=(200, 2))])
     >>> target = (design @ [0.0, 1.0, -1.0] + rng.logistic(size=200) > 0.0).astype(float)

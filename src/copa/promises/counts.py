@@ -9,8 +9,8 @@ import numpy as np
 
 from copa._core.representation import short_repr
 from copa._core.words import counted
+from copa.data.tables.cells import alone
 from copa.promises.days import days_of
-from copa.tables.cells import alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,9 @@ from copa._core.words import listed
 from copa.exceptions import RetrainingError
 from copa.models.decisions import accepts
 from copa.models.linear import at_chosen_penalty
+from copa.models.refits.logistic import LogisticModel, LogisticProblem, damped_newton
 from copa.promises.constrained_logistic import ConstrainedLogistic, Solution, solve
 from copa.promises.plain_refit import REFIT, PlainRefit, as_matrix
-from copa.uncertainty.logistic import LogisticModel, LogisticProblem, damped_newton
 
 MOST_SOLVES = 25  # on the way to the promises that may be broken; beyond, several are released at once
 SHORT = 1e-7  # share of the margin by which a promise that cannot be kept falls short

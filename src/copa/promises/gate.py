@@ -7,6 +7,7 @@ import numpy as np
 
 from copa._core.progress import showing, stage
 from copa._core.words import hint, shown
+from copa.data.tables.frames import as_pandas
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.promises.column_effects import Cause, find_causes, typical_row
@@ -18,7 +19,6 @@ from copa.promises.limit import Limit
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows
 from copa.promises.share_interval import share_interval
-from copa.tables.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from copa._core.arrays import Array, Flags
 from copa._core.reading import read_number
 from copa._core.words import hint, listed, shown
+from copa.data.tables.casting import cast_like
+from copa.data.tables.frames import as_pandas, is_table, with_columns
 from copa.exceptions import CopaError, InvalidInputError
 from copa.models.base import best_of, labels_of_rows, read_classes, read_threshold
 from copa.models.decisions import accepts, match_label
@@ -17,8 +19,6 @@ from copa.promises.exact_refit import ExactRefit, exact_model
 from copa.promises.outstanding import Outstanding
 from copa.promises.plain_refit import REFIT, PlainRefit
 from copa.promises.weighted_refit import WeightedRefit
-from copa.tables.casting import cast_like
-from copa.tables.frames import as_pandas, is_table, with_columns
 
 if TYPE_CHECKING:
     import pandas as pd

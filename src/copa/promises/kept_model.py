@@ -10,9 +10,9 @@ import numpy.typing as npt
 from copa._core.arrays import Array
 from copa._core.html import facts_html
 from copa._core.words import counted
+from copa.data.tables.cells import as_json
 from copa.models.base import best_of, unfitted
 from copa.promises.constrained_logistic import Solution
-from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +189,7 @@ def splits(labels: npt.NDArray[Any]) -> Iterator[Split]:
 
 def lenient(estimator: Any) -> Any:
     """Return a copy whose one-hot encoders read the levels that a fold lacks."""
-    from copa.uncertainty.pipeline_refits import lenient_encoders  # it imports scikit-learn
+    from copa.models.refits.pipeline_refits import lenient_encoders  # it imports scikit-learn
 
     copy = unfitted(best_of(estimator))
     return copy.set_params(**lenient_encoders(copy))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from copa._core.reading import read_count, read_word
 from copa._core.words import counted
+from copa.data.tables.packing import unpack_entry
 from copa.exceptions import FragilePlanWarning, InvalidInputError, MissingPackageError
 from copa.plans import PlanBatch
 from copa.promises.days import read_day, read_past_day
@@ -25,7 +26,6 @@ from copa.promises.redeem import (
     read_reference,
     read_row,
 )
-from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -193,8 +193,8 @@ def _stated(promises: Any, as_of: date, model_version: str | None) -> Stated:
 
 def _of_ledger(database: Any, as_of: date, model_version: str | None) -> Stated:
     """Return what the terms of the promises say that are outstanding in a ledger."""
+    from copa.data.tables.packing import unpack_entry
     from copa.promises._storage.queries import open_terms, read_layout
-    from copa.tables.packing import unpack_entry
 
     with database.reading() as connection:
         terms = open_terms(connection, as_of, model_version)

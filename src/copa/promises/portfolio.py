@@ -8,13 +8,13 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import counted
+from copa.data.tables.frames import with_columns
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
 from copa.promises.days import read_day
 from copa.promises.next_models import NextModels, next_models
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows
-from copa.tables.frames import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd

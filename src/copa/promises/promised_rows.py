@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import shown
+from copa.data.tables.cells import alone
+from copa.data.tables.frames import as_pandas, is_table
 from copa.exceptions import InvalidInputError
 from copa.plans import PlanBatch
 from copa.plans.frames import labels, option_numbers
 from copa.promises.days import days_of
-from copa.tables.cells import alone
-from copa.tables.frames import as_pandas, is_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

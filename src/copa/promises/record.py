@@ -11,6 +11,9 @@ from copa._core.arrays import Array
 from copa._core.formats import Digest
 from copa._core.reading import is_whole
 from copa._core.words import hint, listed, shown, visible
+from copa.data.schema.yaml_files import with_text_keys
+from copa.data.tables.cells import alone, plain
+from copa.data.tables.packing import pack_entry
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
 from copa.models.storage import pack_estimator
@@ -20,11 +23,8 @@ from copa.promises._storage.layouts import pack_cells, pack_layout
 from copa.promises.days import read_day, read_end
 from copa.promises.deciding_model import model_and_threshold
 from copa.promises.promised_rows import require_free_names
-from copa.schema.yaml_files import with_text_keys
-from copa.tables.cells import alone, plain
-from copa.tables.packing import pack_entry
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.set_files import pack_set
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.set_files import pack_set
 
 OK, FRAGILE = "ok", "fragile"  # statuses of plans whose options are promised: always, and when asked to
 LONGEST_TEXT = 200

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import hint, listed, shown
+from copa.data.tables.casting import cast_like
+from copa.data.tables.cells import as_text, is_missing, plain
+from copa.data.tables.frames import as_pandas, is_table
+from copa.data.tables.packing import unpack_entry
 from copa.exceptions import InvalidInputError, MissingPackageError
 from copa.models.base import best_of
 from copa.plans.changes import changed_cells
 from copa.promises._storage.layouts import unpack_cells
 from copa.promises.deciding_model import DecidingModel, model_and_threshold
 from copa.promises.record import fingerprint, read_columns, read_text
-from copa.tables.casting import cast_like
-from copa.tables.cells import as_text, is_missing, plain
-from copa.tables.frames import as_pandas, is_table
-from copa.tables.packing import unpack_entry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.words import STATUSES, rounded_down, rounded_up, visible
+from copa.data.tables.cells import as_text, cells_of
 from copa.plans.card import AT_LEAST, AT_MOST, BAR_WORDS, CALM, NOTHING, STATUS_SIGNS
 from copa.plans.changes import Change
 from copa.plans.units import heading, value_text
 from copa.plans.wording import as_asked, obstacle_words, ranges_words, rates_words, status_notes, unusual_words
-from copa.tables.cells import as_text, cells_of
 
 if TYPE_CHECKING:
     from copa.plans.records import BatchRecord, PlanRecord

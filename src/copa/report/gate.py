@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import counted
+from copa.data.tables.cells import as_text
 from copa.report import figures
 from copa.report.page import page
 from copa.report.portfolio import portfolio_view
-from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     from copa.promises.counts import Part, SwapSet

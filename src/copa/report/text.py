@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from copa._core.words import rounded_down, rounded_up, visible
-from copa.bounds import ValidityBounds
-from copa.bounds.worst_option import breaks_first
 from copa.exceptions import InvalidInputError
+from copa.theory.bounds import ValidityBounds
+from copa.theory.bounds.worst_option import breaks_first
 
 BAR_WIDTH = 20
 

@@ -11,11 +11,11 @@ from copa._core.words import rounded_down, rounded_up
 from copa.analysis.attribution import Attribution, Attributor
 from copa.analysis.curves import RadiusCurves, ShelfLife, batch_curves, shelf_lives
 from copa.analysis.frontier import Frontier
+from copa.data.tables.cells import as_text
 from copa.plans import Plan, PlanBasis, PlanBatch, PlanRequest
 from copa.plans.wording import WHOM, around_radius, condition, expectation, rounded_radius
 from copa.report import figures
-from copa.tables.cells import as_text
-from copa.uncertainty.ambiguity import AmbiguitySet, is_exact
+from copa.theory.sets.ambiguity import AmbiguitySet, is_exact
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner

@@ -8,15 +8,15 @@ from copa._core.words import ALREADY_VALID, STATUSES, counted, rounded_down
 from copa.analysis.curves import KINDS
 from copa.analysis.frontier import Frontier
 from copa.analysis.totals import LEAST_GROUP, Corrections, Totals, compare_groups
+from copa.data.schema import FeatureSchema
+from copa.data.tables.cells import cells_of
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.plans import Plan, PlanBatch, PlanRequest
 from copa.plans.card import LEAST_SHOWN, STATUS_SIGNS, plan_view
+from copa.plans.cost import COSTS, Cost
 from copa.plans.units import effort_words, heading, value_text
 from copa.plans.wording import MEANINGS, WHOM, as_asked, favourable, percent, request_fact, request_words
 from copa.report import figures
-from copa.schema import FeatureSchema
-from copa.search.cost import COSTS, Cost
-from copa.tables.cells import cells_of
-from copa.uncertainty.reliability import LEAST_RELIABILITY
 
 if TYPE_CHECKING:
     import pandas as pd

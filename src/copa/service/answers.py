@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from copa.data.tables.cells import as_json
 from copa.plans.document import BOUNDS, plan_entries, table_columns
-from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     from copa.plans import PlanBatch

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 
-from copa.schema.field_readers import SIDES
+from copa.data.schema.field_readers import SIDES
+from copa.data.tables.cells import as_json
 from copa.service.problems import BY_STATUS, KINDS, MEDIA_TYPE, Problem
-from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from copa.schema import Feature
+    from copa.data.schema import Feature
     from copa.service.state import Service
 
 ANY_METHOD = ("get", "post")

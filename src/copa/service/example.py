@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa.schema import Feature, FeatureSchema
-from copa.tables.cells import as_json, cells_of, snap
-from copa.tables.frames import with_columns
-from copa.uncertainty.versions import scores_of
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.tables.cells import as_json, cells_of, snap
+from copa.data.tables.frames import with_columns
+from copa.models.refits.versions import scores_of
 
 if TYPE_CHECKING:
     import pandas as pd

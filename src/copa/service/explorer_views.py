@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from copa._core.words import counted, visible
 from copa.analysis.backtest_record import Backtest
 from copa.analysis.totals import Totals
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.tables.cells import alone, as_text
 from copa.planner.representation import model_words
 from copa.plans import PlanBatch
 from copa.plans.units import amount_text, heading
@@ -14,8 +16,6 @@ from copa.plans.wording import WHOM
 from copa.report.backtest import CAPTIONS, backtest_tables
 from copa.report.validators import assumption_sentences
 from copa.report.views import groups
-from copa.schema import Feature, FeatureSchema
-from copa.tables.cells import alone, as_text
 
 if TYPE_CHECKING:
     from copa.planner.bundle import Bundle

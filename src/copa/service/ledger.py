@@ -5,13 +5,13 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from copa.data.tables.cells import as_json
 from copa.plans.document import table_columns
 from copa.plans.frames import option_numbers
 from copa.promises import Ledger, portfolio_risk
 from copa.promises.promised_rows import split_facts
 from copa.promises.record import chosen_options, read_text
 from copa.service.problems import ProblemError, invalid
-from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.words import hint, shown
-from copa.tables.casting import INTEGER, NUMBER, TEXT, TRUTH, kinds_of, read_cell, template_of
+from copa.data.tables.casting import INTEGER, NUMBER, TEXT, TRUTH, kinds_of, read_cell, template_of
 
 if TYPE_CHECKING:
     import pandas as pd

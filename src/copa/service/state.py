@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copa._core.threads import Stoppable, stop_if_interrupted
+from copa.data.tables.cells import alone
 from copa.exceptions import InvalidInputError
 from copa.planner import RecoursePlanner, Wishes
 from copa.planner.bundle import Bundle, load_bundle
@@ -21,7 +22,6 @@ from copa.service.answers import PlanAnswer, card_of, encoded, entries_of, error
 from copa.service.problems import invalid
 from copa.service.rows import RowReader, template_for
 from copa.service.settings import ServiceSettings
-from copa.tables.cells import alone
 
 if TYPE_CHECKING:
     from copa.plans import PlanBatch

@@ -23,7 +23,7 @@ PACKAGE = Path(copa.__file__).parent
 # What lies where only root may read is imported before: the interpreter itself may.
 BECOME_NOBODY = """
 import os, pwd
-import numba, numpy, copa.bounds
+import numba, numpy, copa.theory.bounds
 numba.njit(lambda rows: rows[0].sum())(numpy.ones((2, 2)))
 nobody = pwd.getpwnam("nobody")
 os.setgroups([])

@@ -308,7 +308,7 @@ TOO_LITTLE = """
 import resource
 import numpy as np
 from copa._core.kernels import kernel
-lower_bounds = kernel("copa.bounds._kernels.lower:lower_bounds")
+lower_bounds = kernel("copa.theory.bounds._kernels.lower:lower_bounds")
 one, n = np.ones((1, 1)), 200  # coordinates: the Newton system has 20,101 unknowns, and needs 3 GB
 matrices = np.zeros((1, n, n))
 directions, blocks = np.zeros((1, 1, n)), np.zeros((1, 1, n, n))

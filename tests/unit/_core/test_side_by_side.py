@@ -14,10 +14,10 @@ def test_modules_with_machine_code_are_known(monkeypatch, tmp_path):
     monkeypatch.setattr(side_by_side, "PACKAGE", tmp_path)
     cache = tmp_path / "bounds" / "_kernels" / "__pycache__"
     cache.mkdir(parents=True)
-    assert not side_by_side.is_compiled("copa.bounds._kernels.lower:lower_bounds")
+    assert not side_by_side.is_compiled("copa.theory.bounds._kernels.lower:lower_bounds")
     (cache / "lower.lower_bounds-115.py311.nbi").touch()
-    assert side_by_side.is_compiled("copa.bounds._kernels.lower:lower_bounds")
-    assert not side_by_side.is_compiled("copa.bounds._kernels.low:lower_bounds")
+    assert side_by_side.is_compiled("copa.theory.bounds._kernels.lower:lower_bounds")
+    assert not side_by_side.is_compiled("copa.theory.bounds._kernels.low:lower_bounds")
 
 
 def test_missing_modules_are_compiled_beside_the_work_and_waited_for(monkeypatch):
@@ -57,7 +57,7 @@ def test_nothing_is_compiled_where_there_is_a_library(monkeypatch):
 def test_all_kernels_that_python_calls_are_known():
     names = side_by_side.entry_points()
     assert len(names) == len(set(names)) >= 14
-    assert "copa.bounds._kernels.lower:lower_bounds" in names
+    assert "copa.theory.bounds._kernels.lower:lower_bounds" in names
 
 
 def test_nothing_is_lost_where_no_process_can_be_started(monkeypatch):

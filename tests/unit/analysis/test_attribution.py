@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import copa
 from copa._core.words import rounded_up
 from copa.analysis.attribution import GENERAL, WHOLE, Attributor, attribute
-from copa.search.plausibility import Plausibility
+from copa.planner.search.plausibility import Plausibility
 from unit.planner import loans
 
 

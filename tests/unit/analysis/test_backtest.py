@@ -14,8 +14,8 @@ from copa.analysis.backtest import _ask, _disjoint_pairs, _held, run_backtest
 from copa.analysis.backtest_plans import Promises, Version, split_versions
 from copa.exceptions import InvalidInputError, WeakModelWarning
 from copa.models.linear import LinearModel
+from copa.models.refits.history import refit_versions
 from copa.planner import RecoursePlanner
-from copa.uncertainty.history import refit_versions
 from unit.planner import loans
 
 COLUMNS = ["income", "debt", "grade"]

@@ -5,9 +5,9 @@ import pytest
 
 import copa
 from copa.analysis.curves import batch_curves, radius_curves, radius_grid, shelf_lives
-from copa.bounds import validity_bounds
-from copa.uncertainty.ambiguity import MomentBall
-from unit.bounds.pairs import BUILT_IN
+from copa.theory.bounds import validity_bounds
+from copa.theory.sets.ambiguity import MomentBall
+from unit.theory.bounds.pairs import BUILT_IN
 
 
 def mean_and_spread(plan, j):

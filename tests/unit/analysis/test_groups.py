@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from copa.analysis.totals import MOST, compare_groups
-from copa.schema import Feature, FeatureSchema
+from copa.data.schema import Feature, FeatureSchema
 
 SCHEMA = FeatureSchema(
     [

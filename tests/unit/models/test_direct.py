@@ -19,11 +19,11 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
 from copa.models.direct import DirectEncoder, DirectPipeline
 from copa.models.direct_classifier import DirectClassifier, forest_probabilities
 from copa.models.linear import LinearModel
-from copa.schema.columns import ReadTable
 
 NUMBERS, CODES = ["income", "debt"], ["home", "branch"]
 COLUMNS = (*NUMBERS, *CODES)

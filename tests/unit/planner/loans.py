@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 import copa
 from copa import Feature, FeatureSchema
 from copa.planner.later_models import read_later_models
-from copa.uncertainty import AmbiguitySet
+from copa.theory.sets import AmbiguitySet
 
 NUMBERS = ["income", "debt", "age"]
 JOBS = ["clerk", "driver", "nurse"]

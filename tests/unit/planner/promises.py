@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 import copa
-from copa.uncertainty import LocationSet, MomentBall
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.theory.sets import LocationSet, MomentBall
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 # A bound computed twice, in a batch and alone, differs by rounding only.
 ROUNDING = 1e-9

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from copa.plans import PlanBatch
-from copa.search.cost import L1, Cost
+from copa.plans.cost import L1, Cost
 from unit.planner import loans
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from copa import InvalidInputError
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from unit.bounds.unimodal import UnimodalMeanSet
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 from unit.planner import loans
+from unit.theory.bounds.unimodal import UnimodalMeanSet
 
 
 class OwnSet(AmbiguitySet):

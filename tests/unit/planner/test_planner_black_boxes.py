@@ -15,7 +15,7 @@ from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models.black_box import BlackBox
 from copa.planner import recourse_planner
 from copa.planner.strategies import black_box, boundary
-from copa.uncertainty.score_retraining import standard_ball, standard_points
+from copa.theory.sets.standard_ball import standard_ball, standard_points
 from unit.planner import loans
 from unit.planner.promises import finite_cantelli
 

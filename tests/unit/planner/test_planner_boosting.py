@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import copa
 from copa.models.linear import is_linear
-from copa.uncertainty.score_retraining import stopped_early
+from copa.models.refits.score_retraining import stopped_early
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
 LIBRARIES = ("xgboost", "lightgbm")

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 import copa
 from copa.plans.document import claims_of_batch, claims_of_document
-from copa.uncertainty import LocationSet
+from copa.theory.sets import LocationSet
 from unit.planner import loans
 from unit.planner.promises import Judge
 

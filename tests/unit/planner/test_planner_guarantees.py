@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import copa
 from copa import Feature, FeatureSchema
-from copa.search.cost import CHANGE_PENALTY
+from copa.plans.cost import CHANGE_PENALTY
 from unit.planner import loans
 from unit.planner.promises import Judge, broken_promises
 

@@ -15,10 +15,10 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTrans
 
 import copa
 from copa import Feature, FeatureSchema, InvalidInputError
+from copa.data.schema.columns import ReadTable
 from copa.planner.plan import REFUSED_BY_MODEL
 from copa.planner.strategies import linear, weighted
 from copa.planner.strategies.options import write_options
-from copa.schema.columns import ReadTable
 from property.exact_judge import refusals
 from unit.planner import loans
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 import copa
 from copa import Feature, FeatureSchema
 from copa.planner.strategies.black_box import fewest_values, local_space
-from copa.search.cost import L1
+from copa.plans.cost import L1
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"income": RNG.normal(size=240).round(2), "home": RNG.choice(["own", "rent"], 240)})

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from copa.analysis.attribution import attribute
-from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.location_set import LocationSet
+from copa.theory.sets.ambiguity import MomentBall
+from copa.theory.sets.location_set import LocationSet
 from unit.planner import loans
 
 

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 import copa
 from copa import FeatureSchema
-from copa.search.regions import read_regions
+from copa.planner.search.regions import read_regions
 from unit.planner import loans
 
 # Nobody is a pilot, few are actors, and the model likes both.

@@ -10,13 +10,13 @@ from sklearn.ensemble import RandomForestClassifier
 import copa
 from copa import InvalidInputError
 from copa._core.words import rounded_down
+from copa.planner.search._kernels.arguments import FoundPlans, Outcome
+from copa.planner.search.neighbourhood import Draws, rows_around
 from copa.planner.strategies.black_box import BlackBoxStrategy
 from copa.planner.strategies.lime import Lime
 from copa.planner.strategies.options import Found, write_options
-from copa.search._kernels.arguments import FoundPlans, Outcome
-from copa.search.neighbourhood import Draws, rows_around
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.score_retraining import standard_points
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.standard_ball import standard_points
 from property.exact_judge import refusals
 from unit.planner import loans
 

@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import copa
+from copa.data.tables.files import open_table
 from copa.planner.training_data import as_classes, fit_default_model, read_target, read_training_data
-from copa.tables.files import open_table
 from unit.planner import loans
 
 

@@ -10,7 +10,7 @@ from copa.planner.strategies.black_box import score_all
 from copa.planner.strategies.exploration import _size_and_level, candidates, lightest
 from copa.planner.strategies.samples import Samples, signed_guarantee
 from copa.plans import PlanRequest
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.sets.ambiguity import MomentBall
 from unit.planner import loans
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from copa.exceptions import BlackBoxWarning
 from copa.models.linear import LinearModel, at_chosen_penalty, is_linear, why_black_box
-from copa.uncertainty.refits import can_batch, refit_parameters
+from copa.models.refits.refits import can_batch, refit_parameters
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(

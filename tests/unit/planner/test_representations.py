@@ -9,9 +9,9 @@ from sklearn.base import clone
 import copa
 from copa import Feature, FeatureSchema
 from copa.analysis.attribution import attribute
-from copa.external import read_plans
-from copa.uncertainty import LocationSet, MomentBall
-from copa.uncertainty.refit_scores import RefitScores
+from copa.plans.external import read_plans
+from copa.theory.sets import LocationSet, MomentBall
+from copa.theory.sets.refit_scores import RefitScores
 from unit.planner import loans
 
 LONGEST = 300
@@ -26,7 +26,7 @@ def things(bank, loan_plans):
         *(loan_plans, loan_plans[0], loan_plans.ambiguity, loan_plans.basis, loan_plans.request),
         loan_plans.certificates,
         *(bounds, bounds.certificate, bounds.certificate.worst_case(), bounds.certificate.verify()),
-        copa.bounds.bound_plans(loan_plans.ambiguity, loan_plans.points, loan_plans.owner, len(loan_plans)),
+        copa.theory.bounds.bound_plans(loan_plans.ambiguity, loan_plans.points, loan_plans.owner, len(loan_plans)),
         attribute(loan_plans[0], bank.fitted_),
         read_plans(loan_plans, list(loan_plans.applicants.columns)),
         *(german, german.schema, *german.schema.features, copa.datasets.make_dated()),

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 import copa
+from copa.data.schema import Feature, FeatureSchema
 from copa.plans import PlanBasis, PlanBatch, PlanRequest
-from copa.schema import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.sets.ambiguity import MomentBall
 
 MEAN = np.array([1.5, -0.7, -0.5, -0.2, 0.4, 0.5])
 COV = np.diag([0.04, 0.02, 0.02, 0.01, 0.02, 0.03])

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import copa
+from copa.data.schema import Feature, FeatureSchema
 from copa.plans import Plan, PlanBatch
-from copa.schema import Feature, FeatureSchema
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.sets.ambiguity import MomentBall
 from unit.plans.plan_batches import german_batch, terms, wild_batch
 
 

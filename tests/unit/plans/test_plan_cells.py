@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import copa
+from copa.data.tables.cells import as_json, as_text, cells_of
+from copa.data.tables.packing import pack_entries, pack_entry, unpack_entry
 from copa.plans.changes import changed_cells
-from copa.tables.cells import as_json, as_text, cells_of
-from copa.tables.packing import pack_entries, pack_entry, unpack_entry
 
 
 @pytest.mark.parametrize(

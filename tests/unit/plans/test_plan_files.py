@@ -11,9 +11,9 @@ import pytest
 import copa
 from copa._core.files import write_atomically
 from copa._core.formats import digest_of
-from copa.bounds import Certificates
+from copa.data.tables.packing import pack_values, unpack_values
 from copa.plans import PlanBatch
-from copa.tables.packing import pack_values, unpack_values
+from copa.theory.bounds import Certificates
 from unit.plans.plan_batches import every_dtype, german_batch, wild_batch
 
 ARRAYS = (

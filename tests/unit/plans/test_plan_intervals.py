@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copa.data.schema import Feature
 from copa.exceptions import InvalidInputError
 from copa.plans import Change, PlanBatch
 from copa.plans.wording import change_words, ranges_words
 from copa.plans.writers import written_table
-from copa.schema import Feature
 from unit.plans.plan_batches import german_batch
 
 NAN = np.nan

@@ -18,10 +18,10 @@ from copa.plans.document import (
 )
 from copa.plans.storage import PLANS, pack
 from copa.plans.wording import around_radius, condition
-from copa.uncertainty.ambiguity import MomentBall
-from copa.uncertainty.location_set import LocationSet
-from unit.bounds.pairs import BUILT_IN
+from copa.theory.sets.ambiguity import MomentBall
+from copa.theory.sets.location_set import LocationSet
 from unit.plans.plan_batches import german_batch
+from unit.theory.bounds.pairs import BUILT_IN
 
 OTHERS = [name for name in BUILT_IN if name != "ball-any"]
 

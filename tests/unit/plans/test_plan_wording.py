@@ -3,10 +3,10 @@ import pytest
 
 from copa.analysis.totals import AuditTotals
 from copa.cli.audit import VERDICTS
+from copa.data.schema import Feature, FeatureSchema
 from copa.plans import Change, PlanBatch
 from copa.plans.card import STATUS_SIGNS
 from copa.plans.wording import MEANINGS, WITH_OPTIONS, as_asked, change_words
-from copa.schema import Feature, FeatureSchema
 from unit.plans.plan_batches import SOURCE, german_batch
 
 SCHEMA = FeatureSchema(

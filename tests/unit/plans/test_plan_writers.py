@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import copa
+from copa.data.tables.files import begins_formula, read_options
 from copa.plans import PlanBatch
 from copa.plans.writers import OWN_COLUMNS, CsvWriter, plans_into, require_free_names, written_table
-from copa.tables.files import begins_formula, read_options
 from unit.plans.plan_batches import german_batch
 
 

@@ -9,12 +9,12 @@ from copa._core.words import counted
 from copa.analysis.curves import ShelfLife
 from copa.analysis.frontier import Frontier
 from copa.analysis.totals import Totals
+from copa.plans.cost import L1
 from copa.plans.units import effort_words
 from copa.plans.wording import condition, percent, rounded_radius, shortened
 from copa.report import views
 from copa.report.validators import life_words, validators
-from copa.search.cost import L1
-from copa.uncertainty.ambiguity import MomentBall
+from copa.theory.sets.ambiguity import MomentBall
 from unit.plans.plan_batches import terms
 
 

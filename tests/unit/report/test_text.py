@@ -3,7 +3,7 @@ import pytest
 
 import copa
 from copa.report import bounds_table
-from unit.bounds.unimodal import UnimodalMeanSet
+from unit.theory.bounds.unimodal import UnimodalMeanSet
 
 MEAN, COV = np.array([1.0, 1.0]), 0.1 * np.eye(2)
 PLAN = np.array([[1.0, 0.2], [1.0, -0.2]])

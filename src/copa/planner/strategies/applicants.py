@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.schema.columns import ReadColumn, ReadTable
+from copa.data.tables.cells import EXACT
 from copa.models.base import Model
 from copa.models.spelling import CategoryWords
-from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import ReadColumn, ReadTable
-from copa.search._kernels.arguments import Regions
-from copa.search.problem import ActionSpace
-from copa.search.regions import read_regions
-from copa.search.rows import make_room
-from copa.tables.cells import EXACT
+from copa.planner.search._kernels.arguments import Regions
+from copa.planner.search.problem import ActionSpace
+from copa.planner.search.regions import read_regions
+from copa.planner.search.rows import make_room
 
 if TYPE_CHECKING:
     import pandas as pd

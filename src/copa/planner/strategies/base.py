@@ -8,17 +8,17 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.words import counted, rounded_down
+from copa.data.schema import FeatureSchema
 from copa.exceptions import InvalidInputError
 from copa.models.base import Model
+from copa.models.refits.reliability import LEAST_RELIABILITY
+from copa.planner.search._kernels.arguments import FoundPlans, FoundRows
+from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.plans.records import ExpectedRates, Intervals
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.plans.wording import WHOM
-from copa.schema import FeatureSchema
-from copa.search._kernels.arguments import FoundPlans, FoundRows
-from copa.search.problem import ActionSpace, Linearisation
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.reliability import LEAST_RELIABILITY
-from copa.uncertainty.weight_moments import WeightMoments
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.weight_moments import WeightMoments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from copa._core.formats import Archive
+    from copa.models.refits.history import Drift, Past
     from copa.planner.settings import Execution, FitSettings
     from copa.planner.strategies.applicants import Applicants
     from copa.planner.strategies.options import Found, Options
-    from copa.uncertainty.history import Drift, Past
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
@@ -356,7 +356,7 @@ class Strategy(ABC):
 
     @property
     def tested(self) -> bool:
-        """Whether the benchmark of `copa.uncertainty.tested` covers this kind of model, data and constraints."""
+        """Whether the benchmark of `copa.plans.tested` covers this kind of model, data and constraints."""
         return False
 
     @property

@@ -12,25 +12,26 @@ from copa._core.formats import Archive
 from copa._core.reading import read_number, read_word
 from copa._core.threads import for_each_chunk
 from copa._core.words import shown
+from copa.data.schema import FeatureSchema
+from copa.data.schema.columns import ReadTable
+from copa.data.schema.region import possible_moves
+from copa.data.tables.packing import pack_frame, unpack_frame
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows
 from copa.models.black_box import BlackBox
+from copa.models.refits.score_retraining import one_thread_no_warnings
 from copa.models.storage import typical_rows
+from copa.planner.search.problem import ActionSpace
+from copa.planner.search.ranges import medians, read_medians
+from copa.planner.search.regions import read_regions
+from copa.planner.search.rows import write_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.storage import damaged, require_parts
-from copa.schema import FeatureSchema
-from copa.schema.columns import ReadTable
-from copa.schema.region import possible_moves
-from copa.search.cost import L1, Cost, read_cost
-from copa.search.problem import ActionSpace
-from copa.search.ranges import medians, read_medians
-from copa.search.regions import read_regions
-from copa.search.rows import write_rows
-from copa.tables.packing import pack_frame, unpack_frame
-from copa.uncertainty.ambiguity import AmbiguitySet, MomentBall
-from copa.uncertainty.families import FAMILIES
-from copa.uncertainty.score_retraining import one_thread_no_warnings, standard_ball
+from copa.plans.cost import L1, Cost, read_cost
+from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
+from copa.theory.sets.families import FAMILIES
+from copa.theory.sets.standard_ball import standard_ball
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +82,7 @@ class BlackBoxStrategy(Strategy):
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> from copa.planner import BlackBoxStrategy
-    >>> from copa.uncertainty.score_retraining import standard_points
+    >>> from copa.theory.sets.standard_ball import standard_points
     >>> @dataclass(frozen=True, eq=False, kw_only=True)
     ... class Assumed(BlackBoxStrategy):
     ...     kind = "assumed"

@@ -14,6 +14,17 @@ from copa._core.words import rounded_down
 from copa.exceptions import InvalidInputError
 from copa.models.base import unfitted
 from copa.models.black_box import BlackBox
+from copa.models.refits.history import Drift
+from copa.models.refits.penalty import keep_penalty_per_row
+from copa.models.refits.pipeline_refits import lenient_encoders
+from copa.models.refits.score_retraining import (
+    THIRD,
+    draw_thirds_in_halves,
+    require_clonable,
+    retrain,
+)
+from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.problem import ActionSpace
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.black_box import (
@@ -30,20 +41,9 @@ from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
 from copa.plans.records import ExpectedRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
-from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import ActionSpace
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.history import Drift
-from copa.uncertainty.location_set import LocationSet
-from copa.uncertainty.penalty import keep_penalty_per_row
-from copa.uncertainty.pipeline_refits import lenient_encoders
-from copa.uncertainty.refit_scores import RefitScores, sample_moments
-from copa.uncertainty.score_retraining import (
-    THIRD,
-    draw_thirds_in_halves,
-    require_clonable,
-    retrain,
-)
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.location_set import LocationSet
+from copa.theory.sets.refit_scores import RefitScores, sample_moments
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from copa._core._kernels.prices import Prices
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
+from copa.data.schema import Feature
 from copa.models.black_box import LocalFit, fit_locally
+from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.neighbourhood import Draws, rows_around, rows_between
+from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.run import Goals
 from copa.planner.strategies.base import ROUNDING
 from copa.planner.strategies.black_box import readable_rows, score_all
 from copa.planner.strategies.exploration import Exploration, level_of_each, search_one
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
-from copa.schema import Feature
-from copa.search._kernels.arguments import FoundPlans, Prices
-from copa.search.cost import Cost
-from copa.search.neighbourhood import Draws, rows_around, rows_between
-from copa.search.problem import ActionSpace, Linearisation
-from copa.search.run import Goals
+from copa.plans.cost import Cost
 
 if TYPE_CHECKING:
     from copa.planner.strategies.boundary import Boundary

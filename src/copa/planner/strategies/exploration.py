@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.planner.search._kernels.arguments import FoundPlans, Outcome
+from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.run import Goals, choose_options, search_plans
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.fewer_changes import Easing, Known
 from copa.planner.strategies.plausible import RowPlausibility
 from copa.planner.strategies.samples import Rows, Samples
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans, Outcome
-from copa.search.problem import ActionSpace, Linearisation
-from copa.search.run import Goals, choose_options, search_plans
 
 
 @dataclass(frozen=True, eq=False)

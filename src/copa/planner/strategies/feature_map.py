@@ -7,7 +7,12 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
+from copa.data.schema import FeatureSchema
 from copa.models import Encoding, LinearModel
+from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.neighbourhood import Draws, rows_around
+from copa.planner.search.problem import as_levels
+from copa.planner.search.run import Goals
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
@@ -16,14 +21,9 @@ from copa.planner.strategies.next_parameters import LEVEL, Chooser
 from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.samples import Rows, Samples, signed_guarantee
+from copa.plans.cost import unit_of_effort
 from copa.plans.request import PlanRequest
-from copa.schema import FeatureSchema
-from copa.search._kernels.arguments import FoundPlans
-from copa.search.cost import unit_of_effort
-from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import as_levels
-from copa.search.run import Goals
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd

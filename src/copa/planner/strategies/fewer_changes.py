@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.planner.search.problem import ActionSpace
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.samples import Rows, Samples
-from copa.search.problem import ActionSpace
 
 Known = TypeVar("Known", bound=Samples)
 Evaluated_co = TypeVar("Evaluated_co", bound=Samples, covariant=True)

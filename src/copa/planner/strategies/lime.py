@@ -12,8 +12,14 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa._core.threads import for_each_chunk
+from copa.data.schema.columns import ReadTable
 from copa.exceptions import InvalidInputError
 from copa.models.black_box import BlackBox, fit_locally
+from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.neighbourhood import Draws, rows_around
+from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.regions import read_regions
+from copa.planner.search.run import Goals
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING
@@ -22,14 +28,8 @@ from copa.planner.strategies.exploration import level_of_each, search_one
 from copa.planner.strategies.options import Found, write_options
 from copa.planner.strategies.samples import Rows
 from copa.plans.request import PlanRequest
-from copa.schema.columns import ReadTable
-from copa.search._kernels.arguments import FoundPlans
-from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace, Linearisation
-from copa.search.regions import read_regions
-from copa.search.run import Goals
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.score_retraining import standard_points
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.standard_ball import standard_points
 
 if TYPE_CHECKING:
     import pandas as pd

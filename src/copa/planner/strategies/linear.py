@@ -8,9 +8,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from copa._core.arrays import Array, Indices
-from copa.bounds import bound_plans
+from copa.data.schema import FeatureSchema, Violation
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import NotLinearError
+from copa.planner.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
+from copa.planner.search.nearest import find_nearest_rows
+from copa.planner.search.problem import NO_RULE
+from copa.planner.search.regions import keeping, read_regions, standing_at
+from copa.planner.search.rows import relaxed_rows, write_rows
+from copa.planner.search.run import Goals, search_plans
 from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING, out_of_reach
@@ -22,15 +28,9 @@ from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans, training_rows
 from copa.plans.records import Intervals
 from copa.plans.request import PlanRequest
-from copa.schema import FeatureSchema, Violation
-from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome, Regions
-from copa.search.nearest import find_nearest_rows
-from copa.search.problem import NO_RULE
-from copa.search.regions import keeping, read_regions, standing_at
-from copa.search.rows import relaxed_rows, write_rows
-from copa.search.run import Goals, search_plans
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.tested import TESTED_ROWS
+from copa.plans.tested import TESTED_ROWS
+from copa.theory.bounds import bound_plans
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,18 +8,19 @@ import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.progress import counting, stage
+from copa.data.schema import FeatureSchema
 from copa.exceptions import InvalidInputError, RetrainingError
 from copa.models import LinearModel
 from copa.models.linear import base_classifier
+from copa.models.refits import retrained_parameters
+from copa.models.refits.rare_levels import spread_rare_levels
+from copa.models.refits.refits import PROBING, Refits, can_batch, refit_parameters
+from copa.models.refits.reliability import confidence_radius, reliability
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import reference_applicants
-from copa.schema import FeatureSchema
-from copa.uncertainty import WeightMoments, retrained_parameters
-from copa.uncertainty.ambiguity import COVARIANCE, AmbiguitySet
-from copa.uncertainty.location_set import LocationSet
-from copa.uncertainty.rare_levels import spread_rare_levels
-from copa.uncertainty.refits import PROBING, Refits, can_batch, refit_parameters
-from copa.uncertainty.reliability import confidence_radius, reliability
+from copa.theory.sets import WeightMoments
+from copa.theory.sets.ambiguity import COVARIANCE, AmbiguitySet
+from copa.theory.sets.location_set import LocationSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.arrays import Array, Flags, Indices
+from copa.data.schema import Feature, FeatureSchema
+from copa.data.schema.columns import column_numbers
+from copa.planner.search.boxes import Boxes, grow_to_level
+from copa.planner.search.regions import ends_of_bins
+from copa.planner.search.rows import with_numbers
+from copa.planner.search.run import Goals
 from copa.planner.strategies.base import ROUNDING
 from copa.plans.changes import differs
 from copa.plans.records import Intervals
-from copa.schema import Feature, FeatureSchema
-from copa.schema.columns import column_numbers
-from copa.search.boxes import Boxes, grow_to_level
-from copa.search.regions import ends_of_bins
-from copa.search.rows import with_numbers
-from copa.search.run import Goals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from copa.planner.strategies.base import Strategy
     from copa.planner.strategies.options import Options
     from copa.plans.request import PlanRequest
-    from copa.uncertainty.ambiguity import AmbiguitySet
+    from copa.theory.sets.ambiguity import AmbiguitySet
 
 # Corners must have this much more than the level, so that rounding takes it from no row between them.
 SPARE = 1e-12

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.data.schema.columns import ReadTable
 from copa.models.base import Model
-from copa.schema.columns import ReadTable
-from copa.search._kernels.arguments import FoundPlans
-from copa.search.problem import ActionSpace
-from copa.search.regions import as_written, read_regions
-from copa.search.rows import write_rows
+from copa.planner.search._kernels.arguments import FoundPlans
+from copa.planner.search.problem import ActionSpace
+from copa.planner.search.regions import as_written, read_regions
+from copa.planner.search.rows import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd

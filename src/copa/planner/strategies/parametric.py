@@ -12,10 +12,15 @@ from copa._core.arrays import Array, Indices
 from copa._core.formats import Archive
 from copa._core.progress import stage
 from copa._core.reading import is_number, is_whole
+from copa.data.schema import FeatureSchema
 from copa.exceptions import InvalidInputError
 from copa.models import Encoding, LinearModel
 from copa.models.encoding import n_irregular, n_levels
 from copa.models.linear import base_classifier
+from copa.models.refits.history import Drift
+from copa.models.refits.rare_levels import without_unknown_levels
+from copa.planner.search.problem import ActionSpace, Linearisation
+from copa.planner.search.ranges import medians, read_medians
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
@@ -29,16 +34,11 @@ from copa.planner.strategies.next_parameters import (
 )
 from copa.planner.strategies.options import Options
 from copa.planner.strategies.storage import damaged, require_parts
+from copa.plans.cost import read_cost
 from copa.plans.records import ExpectedRates
-from copa.schema import FeatureSchema
-from copa.search.cost import read_cost
-from copa.search.problem import ActionSpace, Linearisation
-from copa.search.ranges import medians, read_medians
-from copa.uncertainty import WeightMoments
-from copa.uncertainty.ambiguity import AmbiguitySet
-from copa.uncertainty.history import Drift
-from copa.uncertainty.rare_levels import without_unknown_levels
-from copa.uncertainty.set_files import describe_set, unpack_set
+from copa.theory.sets import WeightMoments
+from copa.theory.sets.ambiguity import AmbiguitySet
+from copa.theory.sets.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa.planner.search._kernels.arguments import FoundPlans, Outcome, Regions
+from copa.planner.search.neighbourhood import distinct, on_steps, rows_within
+from copa.planner.search.plausibility import Plausibility
+from copa.planner.search.problem import ActionSpace, as_levels
+from copa.planner.search.ranges import precision_of
+from copa.planner.search.regions import read_regions
+from copa.planner.search.rows import written_numbers
+from copa.planner.search.run import choose_options
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.options import Flags
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans, Outcome, Regions
-from copa.search.neighbourhood import distinct, on_steps, rows_within
-from copa.search.plausibility import Plausibility
-from copa.search.problem import ActionSpace, as_levels
-from copa.search.ranges import precision_of
-from copa.search.regions import read_regions
-from copa.search.rows import written_numbers
-from copa.search.run import choose_options
 
 Judge = Callable[[Indices, Array], Flags]  # whether rows (M, F) of the applicants `owner` (M,) are good enough
 

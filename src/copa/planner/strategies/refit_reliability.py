@@ -11,13 +11,13 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.models.black_box import BlackBox
+from copa.models.refits.reliability import reliability
+from copa.planner.search.neighbourhood import Draws, rows_around
+from copa.planner.search.problem import ActionSpace
+from copa.planner.search.regions import read_regions
+from copa.planner.search.rows import make_room, write_rows
 from copa.planner.strategies.applicants import declined_rows
 from copa.planner.strategies.black_box import score_all
-from copa.search.neighbourhood import Draws, rows_around
-from copa.search.problem import ActionSpace
-from copa.search.regions import read_regions
-from copa.search.rows import make_room, write_rows
-from copa.uncertainty.reliability import reliability
 
 if TYPE_CHECKING:
     import pandas as pd

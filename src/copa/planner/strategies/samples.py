@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
+from copa.data.schema.columns import ReadTable
+from copa.data.tables.cells import snap
 from copa.models.direct import plain_entries, plain_numbers
+from copa.planner.search.problem import ActionSpace, as_levels
+from copa.planner.search.rows import write_rows, written_numbers
 from copa.planner.strategies.applicants import Applicants
-from copa.schema.columns import ReadTable
-from copa.search.cost import unit_of_effort
-from copa.search.problem import ActionSpace, as_levels
-from copa.search.rows import write_rows, written_numbers
-from copa.tables.cells import snap
-from copa.uncertainty.ambiguity import AmbiguitySet
+from copa.plans.cost import unit_of_effort
+from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     import pandas as pd

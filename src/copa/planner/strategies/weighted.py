@@ -8,16 +8,16 @@ import numpy as np
 
 from copa._core.arrays import Array, Indices
 from copa.exceptions import InvalidInputError
-from copa.objective.build import build_plans
+from copa.planner.search._kernels.arguments import FoundPlans, FoundRows, Outcome
+from copa.planner.search.problem import Linearisation, as_levels
+from copa.planner.search.rows import left_entries
 from copa.planner.settings import Execution
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.linear import Linear, explain_shortfall
 from copa.planner.strategies.options import Found, write_options
 from copa.plans.request import PlanRequest
-from copa.search._kernels.arguments import FoundPlans, FoundRows, Outcome
-from copa.search.problem import Linearisation, as_levels
-from copa.search.rows import left_entries
+from copa.theory.objective.build import build_plans
 
 BATCH_SIZE = 64  # applicants between two looks at the clock
 

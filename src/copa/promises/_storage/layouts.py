@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copa._core.formats import Archive, Format
+from copa.data.tables.cells import cells_of
+from copa.data.tables.packing import pack_entry, pack_frame, unpack_entry, unpack_frame
 from copa.exceptions import DataError
-from copa.tables.cells import cells_of
-from copa.tables.packing import pack_entry, pack_frame, unpack_entry, unpack_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ import numpy as np
 
 from copa._core.words import visible
 from copa.analysis.reasons import Reason
+from copa.data.schema import Feature
+from copa.data.tables.cells import alone, as_text, is_missing, plain
+from copa.models.refits.reliability import LEAST_RELIABILITY
 from copa.plans import Change, Plan
 from copa.plans.units import amount_text, name_and_unit
 from copa.report.letters.letter import LetterSettings
-from copa.schema import Feature
-from copa.tables.cells import alone, as_text, is_missing, plain
-from copa.uncertainty.reliability import LEAST_RELIABILITY
 
 Facts = dict[str, Any]
 LEAST_TOLD = 0.1  # a bound below it says nothing, an expected rate below it is said to be less

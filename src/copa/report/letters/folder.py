@@ -11,12 +11,12 @@ from typing import Any
 
 from copa._core.files import PART, remove_abandoned_parts, write_atomically
 from copa._core.progress import stage
+from copa.data.tables.cells import as_text
+from copa.data.tables.files import quoted
 from copa.exceptions import InvalidInputError
 from copa.plans import Plan, PlanBatch
 from copa.report.letters.letter import Letter
 from copa.report.letters.writer import LetterWriter
-from copa.tables.cells import as_text
-from copa.tables.files import quoted
 
 INDEX = "index.csv"
 NAME = "letter-{:06d}"  # by the applicant's row in the input, from 1

@@ -13,11 +13,11 @@ from typing import Any
 
 from copa._core.words import shown, visible
 from copa.analysis.reasons import Reason
+from copa.data.tables.cells import alone, as_text, is_missing, plain
 from copa.exceptions import DataError
 from copa.plans import Plan
 from copa.report.letters.facts import LEAST_TOLD, chance
 from copa.report.letters.letter import LetterSettings
-from copa.tables.cells import alone, as_text, is_missing, plain
 
 # A number with a sign of its own, thousands separated by commas, decimals, an exponent; and other signs for numbers.
 NUMBER = re.compile(r"(?:(?<![\w.,)-])[-\u2212])?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+(?![\w]))?")

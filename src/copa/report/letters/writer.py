@@ -10,13 +10,13 @@ import numpy as np
 from copa._core.words import ERROR, TIME_LIMIT, counted, listed, require_known, shown
 from copa.analysis.reasons import NEIGHBOURS, Reasons, find_reasons, protected_columns, require_reference
 from copa.analysis.totals import accepted_today
+from copa.data.tables.cells import as_text
 from copa.exceptions import FragilePlanWarning, InvalidInputError, ProtectedReasonWarning
 from copa.plans import Plan, PlanBatch
 from copa.report.letters.facts import letter_facts
 from copa.report.letters.letter import Letter, LetterSettings
 from copa.report.letters.numbers import check_numbers
 from copa.report.letters.template import Template, as_plain_text
-from copa.tables.cells import as_text
 
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner

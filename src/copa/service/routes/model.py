@@ -6,12 +6,12 @@ from fastapi import Response
 from pydantic import Field
 
 from copa import __version__
+from copa.data.tables.cells import as_json
 from copa.planner.later_models import read_later_models
 from copa.planner.representation import model_words
 from copa.plans.wording import GUARANTEES_MEAN, WHOM, assumption
 from copa.service.answers import Answer, encoded
 from copa.service.routes.resources import Running, json_response, new_router
-from copa.tables.cells import as_json
 
 if TYPE_CHECKING:
     from copa.service.state import Service

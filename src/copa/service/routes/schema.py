@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from fastapi import Response
 from pydantic import Field
 
+from copa.data.tables.casting import INTEGER, NUMBER, TEXT, TRUTH
+from copa.data.tables.cells import alone, as_json
 from copa.plans.units import name_and_unit
 from copa.service.answers import Answer, encoded
 from copa.service.routes.resources import Running, json_response, new_router
-from copa.tables.casting import INTEGER, NUMBER, TEXT, TRUTH
-from copa.tables.cells import alone, as_json
 
 if TYPE_CHECKING:
-    from copa.schema import Feature
+    from copa.data.schema import Feature
     from copa.service.state import Service
 
 router = new_router("schema")

@@ -17,13 +17,13 @@ from sklearn.preprocessing import OneHotEncoder
 import copa
 from copa import DataError, InvalidInputError
 from copa.analysis.reasons import Reason
+from copa.data.schema import Feature, FeatureSchema
 from copa.exceptions import FragilePlanWarning, ProtectedReasonWarning
 from copa.plans import Change
 from copa.plans.request import PlanBasis
 from copa.report.letters import Letter, LetterSettings, LetterWriter, write_letter
 from copa.report.letters.facts import cell_words, chance, letter_facts, out_of, target_words, tenths
 from copa.report.letters.template import Template
-from copa.schema import Feature, FeatureSchema
 from unit.planner import loans
 
 JARGON = ("radius", "ambiguity", "ball", "moments", "distribution", "score", "guarantee", "effort", "nan", "None")

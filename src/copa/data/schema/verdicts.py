@@ -1,0 +1,178 @@
+"""Verdicts of `violations` on many options, with each distinct pair of cells judged once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from copa._core.arrays import Array, Indices
+from copa.data.schema.columns import Codes, Flags, ReadColumn, ReadTable, entries_of
+from copa.data.schema.feature import Feature
+from copa.data.schema.plain_numbers import judge_numbers
+from copa.data.schema.rules import LinearRule
+from copa.data.schema.violations import (
+    Violation,
+    change_violations,
+    column_violations,
+    is_unchanged,
+    rows_of,
+    rule_violations,
+)
+
+# A sum of floats this close to the limit of its rule, relative to its terms, is done again in exact arithmetic. It is
+# far more than the sum can be off, single precision included; half precision is less than that (`_is_precise`).
+IN_DOUBT = 1e-5
+SINGLE = 4  # bytes of a number in single precision
+OF_ONE_KIND = ("string", "integer", "floating", "boolean")  # objects among which equal ones are the same
+
+
+def obeying(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    origins: ReadTable,
+    options: ReadTable,
+    owner: Indices | None = None,
+) -> Flags:
+    """Return whether each option (M rows) obeys the schema for its applicant, (M,).
+
+    That is the one in the row `owner` (M,) of `origins`, or in the same row.
+    """
+    good = np.ones(len(options), dtype=np.bool_)
+    changes = np.zeros(len(options), dtype=np.int64)
+    for feature in features:
+        fine, changed = _judge_column(feature, origins[feature.name], options[feature.name], owner)
+        good &= fine
+        changes += changed
+    if max_changes is not None:
+        good &= changes <= max_changes
+    by_name = {feature.name: feature for feature in features}
+    for rule in rules:
+        some = options if good.all() else options.take(np.flatnonzero(good))
+        good[good] = _holds(rule, by_name, some)
+    return good
+
+
+def violations_of_each(
+    features: tuple[Feature, ...],
+    rules: tuple[LinearRule, ...],
+    max_changes: int | None,
+    origins: ReadTable,
+    options: ReadTable,
+) -> list[list[Violation]]:
+    """Return what `violations_of` says of each option (M rows); only those that break the schema are put into words."""
+    found: list[list[Violation]] = [[] for _ in range(len(options))]
+    changed = np.zeros((len(options), len(features)), dtype=np.bool_)
+    for k, feature in enumerate(features):
+        own, new = origins[feature.name], options[feature.name]
+        fine, changed[:, k] = _judge_column(feature, own, new)
+        bad = np.flatnonzero(~fine)
+        cells = zip(entries_of(own.series.iloc[bad]), entries_of(new.series.iloc[bad]), strict=True)
+        for i, (before, after) in zip(bad.tolist(), cells, strict=True):
+            found[i] += column_violations(feature, before, after)
+    by_name = {feature.name: feature for feature in features}
+    for rule in rules:
+        broken = np.flatnonzero(~_holds(rule, by_name, options))
+        rows = rows_of(options.frame[list(rule.coefficients)].iloc[broken])
+        for i, row in zip(broken.tolist(), rows, strict=True):
+            found[i] += rule_violations(rule, by_name, row)
+    for i in np.flatnonzero(changed.sum(axis=1) > max_changes).tolist() if max_changes is not None else []:
+        headings = [features[k].heading for k in np.flatnonzero(changed[i])]
+        found[i] += change_violations(headings, max_changes)
+    return found
+
+
+def _judge_column(
+    feature: Feature, origins: ReadColumn, options: ReadColumn, owner: Indices | None = None
+) -> tuple[Flags, Flags]:
+    """Return whether the values of one column are allowed, and whether they are changes, (M,) both."""
+    of_numbers = judge_numbers(feature, origins.series, options.series, owner)
+    if of_numbers is not None:
+        return of_numbers
+    before, owns = _distinct(origins)
+    before = before if owner is None else before[owner]
+    after, news = _distinct(options)
+    pairs, which = np.unique(before * len(news) + after, return_inverse=True)
+    fine, changed = np.ones(len(pairs), dtype=np.bool_), np.zeros(len(pairs), dtype=np.bool_)
+    for k, pair in enumerate(pairs.tolist()):
+        own, new = owns[pair // len(news)], news[pair % len(news)]
+        if type(own) is type(new) and own == new and feature.index.position(new) >= 0:
+            continue  # one of the values, and the same cell
+        fine[k] = not column_violations(feature, own, new)
+        changed[k] = not is_unchanged(feature, own, new)
+    return fine[which], changed[which]
+
+
+def _distinct(column: ReadColumn) -> tuple[Codes, list[Any]]:
+    """For each row which of a list of entries it holds; a missing one is the last of them."""
+    from pandas.api.types import infer_dtype, is_object_dtype
+
+    if is_object_dtype(column.dtype) and infer_dtype(column.series, skipna=True) not in OF_ONE_KIND:
+        # 1, 1.0 and True are equal, and may be spelled for different values.
+        return np.arange(len(column)), list(column.series)
+    positions, distinct = column.entries
+    return np.where(positions < 0, len(distinct), positions), [*distinct, None]
+
+
+def _holds(rule: LinearRule, features: Mapping[str, Feature], options: ReadTable) -> Flags:
+    """Return whether options obey a rule, (M,); one with a special code in a column of the rule does."""
+    total, size = np.full(len(options), -rule.upper), np.full(len(options), abs(rule.upper))
+    for name, coefficient in rule.coefficients.items():
+        term = coefficient * _numbers(features[name], options[name])
+        total += term
+        size += np.abs(term)
+    holds: Flags = total <= -IN_DOUBT * size
+    for name in rule.coefficients:
+        holds &= _is_precise(features[name], options[name].dtype)
+    for name in rule.coefficients:
+        holds |= options[name].special(features[name])
+    doubtful = np.flatnonzero(~holds)
+    some = options.frame[list(rule.coefficients)].iloc[doubtful]
+    holds[doubtful] = [not rule_violations(rule, features, row) for row in rows_of(some)]
+    return holds
+
+
+def _is_precise(feature: Feature, dtype: Any) -> bool:
+    """Return whether the numbers of a column differ from the decimals that are printed by far less than `IN_DOUBT`."""
+    if feature.is_categorical:
+        return True
+    kind = getattr(dtype, "numpy_dtype", dtype)
+    return isinstance(kind, np.dtype) and (kind.kind in "iub" or (kind.kind == "f" and kind.itemsize >= SINGLE))
+
+
+def _numbers(feature: Feature, column: ReadColumn) -> Array:
+    """A column as numbers, NaN where there is none."""
+    if feature.is_numeric:
+        return column.numbers
+    codes = column.codes(feature)
+    return np.where(codes < 0, np.nan, feature.numbers[codes])
+
+
+def count_cells(features: tuple[Feature, ...], table: ReadTable) -> dict[str, dict[str, int]]:
+    """Count cells that are missing, a special code or an amount outside the range, by column; only what there is."""
+    counts = {}
+    for feature in features:
+        column = table[feature.name]
+        special, numbers = column.special(feature), None
+        if feature.lower is not None or feature.upper is not None:
+            numbers = np.where(special, np.nan, _numbers(feature, column))
+        found = {
+            "missing": int(column.missing.sum()),
+            "special": int(special.sum()),
+            "outside": 0 if numbers is None else int(_outside(feature, numbers, column.dtype).sum()),
+        }
+        if any(found.values()):
+            counts[feature.name] = {what: n_cells for what, n_cells in found.items() if n_cells}
+    return counts
+
+
+def _outside(feature: Feature, numbers: Array, dtype: Any) -> Flags:
+    """Return whether numbers (N,) are outside their column's range, in its own precision; not where they are NaN."""
+    precision = np.float32 if str(dtype).lower().startswith("float32") else np.float64
+    lower, upper = (
+        -np.inf if feature.lower is None else feature.lower,
+        np.inf if feature.upper is None else feature.upper,
+    )
+    own = numbers.astype(precision)
+    flags: Flags = np.logical_or(own < precision(lower), own > precision(upper))
+    return flags

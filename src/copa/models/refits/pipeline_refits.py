@@ -1,0 +1,244 @@
+"""A pipeline cloned and fitted again, encoder included, one subset of the rows at a time."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from copa._core.arrays import Array
+from copa._core.progress import stage
+from copa.exceptions import InvalidInputError, RetrainingError
+from copa.models.base import unfitted
+from copa.models.bins import holds_edges, inner_transformers
+from copa.models.linear import LinearModel, base_classifier, parameter_vector
+from copa.models.refits.coordinates import Coordinates, as_dense
+from copa.models.refits.penalty import keep_penalty_per_row
+from copa.models.refits.retraining import Indices
+from copa.models.refits.score_retraining import one_thread_no_warnings
+from copa.models.refits.subsets import Subsets
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+Chunk = list[tuple[Indices, dict[str, Any]]]  # rows and settings of each refit
+Refitted = list[tuple[Array, bool]]  # parameters of each, and whether they are exactly those
+
+AT_ONCE = 8  # refits that a process is sent at a time
+WORTH_PROCESSES = 2.0  # seconds of refits here before others are started, which takes about as long
+
+
+class KeptBins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted transformer whose `fit` does nothing: one that holds edges of bins.
+
+    The bins of a scorecard are a decision, which people know and plans name ("at least 6 months"): a refit that moved
+    them would be about another scorecard. What is said of the next model says that they were kept.
+
+    Parameters
+    ----------
+    transformer : object
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def __sklearn_clone__(self) -> "KeptBins":
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> "KeptBins":  # noqa: ARG002 - it is fitted already
+        """Do nothing."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """What the fitted transformer makes of rows."""
+        return self.transformer.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of its columns."""
+        return self.transformer.get_feature_names_out(input_features)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineRefits:
+    """What refits of a pipeline need: the pipeline, not fitted, its training rows, and today's encoding of them.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Transformers and the linear classifier; that under a calibration, where there is one.
+    table : DataFrame or ndarray
+        Raw rows, as the pipeline takes them.
+    labels : ndarray of shape (n,) or None
+    coordinates : Coordinates
+    keeps_bins : bool
+        Whether transformers are among them that are not fitted again, because they hold bins.
+    """
+
+    pipeline: "Pipeline"
+    table: Any
+    labels: Any
+    coordinates: Coordinates
+    keeps_bins: bool = False
+
+    @classmethod
+    def read(cls, model: LinearModel, X: "pd.DataFrame", labels: Any, encoded: Array | None = None) -> "PipelineRefits":
+        """Take the pipeline of a model, and encode its training rows where that is not done already."""
+        from sklearn.base import is_classifier
+        from sklearn.pipeline import Pipeline
+
+        classifier = base_classifier(model.classifier)
+        if not (hasattr(classifier, "get_params") and is_classifier(classifier)):
+            name = type(classifier).__name__
+            raise InvalidInputError(f"the model cannot be cloned and retrained: {name} is no scikit-learn classifier")
+        steps = [*model.transformers, classifier]
+        pipeline = Pipeline([(f"step{k}", unfitted(step)) for k, step in enumerate(steps)])
+        pipeline.set_params(**lenient_encoders(pipeline))
+        bins = _kept_bins(model.transformers)
+        pipeline.set_params(**bins)
+        table = model.as_input(X)
+        today = Coordinates(model.encode(X) if encoded is None else encoded)
+        return cls(pipeline, table, labels, today, bool(bins))
+
+    def subset(self, rows: Indices) -> tuple[Any, Any]:
+        """Some rows of the table, and their labels."""
+        table = self.table.iloc[rows] if hasattr(self.table, "iloc") else self.table[rows]
+        return table, None if self.labels is None else self.labels[rows]
+
+    def refit(self, rows: Indices, settings: dict[str, Any]) -> tuple[Array, bool]:
+        """Parameters of a refit in today's coordinates (D,), and whether they are exactly those."""
+        from sklearn.base import clone
+
+        pipeline = clone(self.pipeline).set_params(**settings)
+        table, labels = self.subset(rows)
+        try:
+            pipeline.fit(table, labels)
+        except Exception as error:
+            raise self._not_fitted(rows, error) from error
+        theta = parameter_vector(pipeline.steps[-1][1])
+        if len(pipeline.steps) == 1:
+            return theta, True
+        try:
+            return self.coordinates.express(as_dense(pipeline[:-1].transform(self.table)), theta)
+        except ValueError:  # rows of which an encoder has not seen the value
+            part = Coordinates(self.coordinates.encoded[rows])
+            return part.express(as_dense(pipeline[:-1].transform(table)), theta)
+
+    def _not_fitted(self, rows: Indices, error: Exception) -> RetrainingError:
+        return RetrainingError(
+            f"{type(self.pipeline.steps[-1][1]).__name__} and its encoder cannot be fitted again to {len(rows)} of the "
+            f"rows ({type(error).__name__}: {error}); make the pipeline robust to rare categories, or give more rows"
+        )
+
+    def fit_each(
+        self,
+        subsets: Subsets,
+        some: Indices,
+        *,
+        seed: int,
+        n_jobs: int | None,
+    ) -> tuple[Array, bool]:
+        """Refit on some of the subsets, one by one.
+
+        Parameters
+        ----------
+        subsets : Subsets
+        some : ndarray of shape (K,)
+            Which of them.
+        seed : int
+            For estimators whose own `random_state` is None.
+        n_jobs : int, optional
+            Processes; None starts as many as there are cores if a few seconds are not enough.
+
+        Returns
+        -------
+        ndarray of shape (K, D)
+            Parameters in today's coordinates.
+        bool
+            Whether all are exactly those of the refits.
+        """
+        seeds = np.random.default_rng(seed).spawn(3)[2].integers(2**31, size=len(subsets))
+        seeded = [key for key, value in self.pipeline.get_params().items() if _is_random(key) and value is None]
+
+        kept = cache(lambda n_rows: keep_penalty_per_row(self.pipeline, n_rows / subsets.n_rows))
+
+        def chunks() -> Iterator[Chunk]:
+            # Subsets and seeds are fixed here: the order of the workers cannot matter.
+            for first in range(0, some.size, AT_ONCE):
+                chunk = []
+                for k in some[first : first + AT_ONCE]:
+                    rows = subsets.rows(k)
+                    settings = kept(rows.size) | dict.fromkeys(seeded, int(seeds[k]))
+                    chunk.append((rows, settings))
+                yield chunk
+
+        fitted: Refitted = []
+        if some.size > 0:
+            with stage("refitting the model", some.size, "refits") as advance:
+                for found in _refit_chunks(self, chunks(), n_jobs):
+                    fitted += found
+                    advance(len(found))
+        thetas = np.array([theta for theta, _ in fitted]).reshape(some.size, self.coordinates.encoded.shape[1])
+        return thetas, all(exact for _, exact in fitted)
+
+
+def _refit_chunks(refits: PipelineRefits, chunks: Iterator[Chunk], n_jobs: int | None) -> Iterator[Refitted]:
+    """Parameters of refits, in order; in this process as long as starting others would take longer.
+
+    How many there are is the choice of whoever names a number.
+    """
+    from joblib import Parallel, delayed
+
+    end = time.monotonic() + WORTH_PROCESSES
+    for chunk in chunks:
+        yield _refit_chunk(refits, chunk)
+        if n_jobs != 1 and (n_jobs is not None or time.monotonic() > end):
+            break
+    else:
+        return
+    tasks = (delayed(_refit_chunk)(refits, chunk) for chunk in chunks)
+    yield from Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")(tasks)
+
+
+def _refit_chunk(refits: PipelineRefits, chunk: Chunk) -> Refitted:
+    with one_thread_no_warnings():
+        return [refits.refit(*item) for item in chunk]
+
+
+def _is_random(key: str) -> bool:
+    return key == "random_state" or key.endswith("__random_state")
+
+
+def lenient_encoders(pipeline: Any) -> dict[str, str]:
+    """Settings with which one-hot encoders do not refuse the levels that their rows lacked; they are fitted the same.
+
+    Such a level counts as infrequent where the encoder has a column for those, and has no column else.
+    """
+    from sklearn.preprocessing import OneHotEncoder
+
+    parts = pipeline.get_params()
+    return {
+        f"{key}__handle_unknown": "infrequent_if_exist"
+        for key, part in parts.items()
+        if isinstance(part, OneHotEncoder) and part.handle_unknown == "error"
+    }
+
+
+def _kept_bins(transformers: Sequence[Any]) -> dict[str, KeptBins]:
+    """Settings of a pipeline with steps "step0", "step1", ... that keep the bins of these fitted transformers."""
+    parts = (part for k, step in enumerate(transformers) for part in _with_edges(step, f"step{k}"))
+    return {path: KeptBins(part) for path, part in parts}
+
+
+def _with_edges(transformer: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if holds_edges(transformer):
+        yield path, transformer
+        return
+    for name, part in inner_transformers(transformer):
+        yield from _with_edges(part, f"{path}__{name}")

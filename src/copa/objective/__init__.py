@@ -1,6 +1,0 @@
-"""The paper's weighted objective of a plan, and plans that minimise it."""
-
-from copa.objective.build import PlanArrays, build_plans
-from copa.objective.objective import plan_objective
-
-__all__ = ["PlanArrays", "build_plans", "plan_objective"]
