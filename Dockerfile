@@ -1,4 +1,4 @@
-# A planning service in a container: see "Container" in docs/production.md.
+# A planning service in a container: see "Container" in docs/service.md.
 #   docker build -t copa .
 #   docker run --read-only -p 8000:8000 -v "$PWD/loans.copa:/data/bundle.copa:ro" -v "$PWD/token:/data/token:ro" copa
 

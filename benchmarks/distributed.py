@@ -24,7 +24,7 @@ from benchmarks.reporting import Row, Section, load_average, machine
 from copa.data.datasets import load_german
 from copa.planner.bundle import load_bundle
 
-PAGE = ROOT / "docs" / "production.md"
+PAGE = ROOT / "benchmarks" / "SIZING.md"
 BEGIN, END = "<!-- sizing -->\n", "<!-- end of sizing -->\n"
 APPLICANTS, LARGER, FOREST = 100_000, 200_000, 400
 PARTITIONS = 10  # of the smallest runs, so that there is somebody to kill half-way

@@ -23,6 +23,13 @@ def section(page: str, heading: str) -> str:
     return found[0]
 
 
+def chapter(page: str, title: str) -> str:
+    """The text under a heading of the second depth, with the headings below it."""
+    _, heading, rest = (ROOT / page).read_text(encoding="utf-8").partition(f"\n## {title}\n")
+    assert heading, f"{page} has no chapter {title}"
+    return rest.split("\n## ")[0]
+
+
 def blocks_under(page: str, heading: str, language: str) -> list[str]:
     """Blocks of one language under a heading."""
     return [text for own, text in BLOCK.findall(section(page, heading)) if own == language]

@@ -7,13 +7,14 @@ import pytest
 import typer
 
 from copa.cli.app import app
-from e2e.page_blocks import BLOCK, ROOT, run_snippets
+from e2e.page_blocks import BLOCK, ROOT, chapter, run_snippets
 
 FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FILES)
 SERVED = "http://127.0.0.1:8000"  # a service; tests/e2e/test_documentation_service.py runs what asks it
 INCLUDED = "--8<--"  # a file shown on a page; tests/e2e/test_examples.py runs those
-MLFLOW, SPARK = "docs/mlflow.md", "from pyspark"  # test_mlflow_page.py and test_spark.py run these, where they can
+SPARK = "from pyspark"  # test_spark.py runs it, where it can
+MLFLOW = ("docs/operations.md", "With MLflow")  # test_mlflow_page.py runs this chapter, where it can
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -22,13 +23,14 @@ def blocks(page: str) -> list[tuple[str, str]]:
 
 
 def snippets(page: str) -> list[tuple[str, str]]:
-    """The blocks of a page, without a snippet that asks a service and what it prints."""
-    found = blocks(page)
+    """The blocks of a page, without a snippet that asks a service and what it prints, and without MLflow's."""
+    elsewhere = BLOCK.findall(chapter(*MLFLOW)) if page == MLFLOW[0] else []
+    found = [block for block in blocks(page) if block not in elsewhere]
     asking = {k for k, (language, text) in enumerate(found) if language == "python" and SERVED in text}
     return [block for k, block in enumerate(found) if not {k, k - 1} & asking]
 
 
-WITH_SNIPPETS = [page for page in PAGES if page != MLFLOW and any(own == "python" for own, _ in snippets(page))]
+WITH_SNIPPETS = [page for page in PAGES if any(own == "python" for own, _ in snippets(page))]
 
 
 def commands(page: str) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""What the page on production shows of the service happens: its commands and its snippet are run against one."""
+"""What the page on the service shows happens: its commands and its snippet are run against one."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from e2e.test_documentation import ROOT, SERVED, blocks
 from unit.planner import loans
 from unit.service import banks
 
-PAGE = "docs/production.md"
+PAGE = "docs/service.md"
 
 
 @pytest.fixture(scope="module")

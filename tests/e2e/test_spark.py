@@ -77,7 +77,7 @@ def test_the_snippet_of_the_page_runs(spark, bundle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loans.bundle").write_bytes(bundle.read_bytes())
     spark.createDataFrame(loans.people(6, 5).reset_index(names="name")).write.parquet(str(tmp_path / "applicants"))
-    (snippet,) = blocks_under("docs/production.md", "With Spark", "python")
+    (snippet,) = blocks_under("docs/operations.md", "With Spark", "python")
     snippet = snippet.replace('"applicants"', repr(str(tmp_path / "applicants")))
-    exec(compile(snippet.replace('"plans"', repr(str(tmp_path / "plans"))), "docs/production.md", "exec"), {})  # noqa: S102 - running the documentation is the test
+    exec(compile(snippet.replace('"plans"', repr(str(tmp_path / "plans"))), "docs/operations.md", "exec"), {})  # noqa: S102 - running the documentation is the test
     assert pd.read_parquet(tmp_path / "plans")["applicant"].nunique() == 6

@@ -1,4 +1,4 @@
-"""The commands of docs/production.md run, in the order of the page, on a small bank."""
+"""The commands of docs/operations.md run, in the order of the page, on a small bank."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from e2e.command_runs import copa, fit_bank, write_bank
 from e2e.page_blocks import blocks_under, run_in_shell
 from unit.planner import loans
 
-PAGE = "docs/production.md"
+PAGE = "docs/operations.md"
 
 
 @pytest.fixture(scope="module")
