@@ -94,7 +94,7 @@ def published_bytes(file: str, sha256: str) -> bytes:
         If the file is missing or damaged, or its content has another SHA-256.
     """
     try:
-        raw = gzip.decompress(files("copa.datasets").joinpath(file).read_bytes())
+        raw = gzip.decompress(files("copa.data.datasets").joinpath(file).read_bytes())
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file} cannot be read ({error}); reinstall copa-recourse") from error
     if hashlib.sha256(raw).hexdigest() != sha256:
@@ -105,5 +105,5 @@ def published_bytes(file: str, sha256: str) -> bytes:
 @cache
 def bundled_schema(file: str) -> FeatureSchema:
     """Return a schema of this package, read once; it is the same object every time, and frozen."""
-    with as_file(files("copa.datasets").joinpath(file)) as path:
+    with as_file(files("copa.data.datasets").joinpath(file)) as path:
         return FeatureSchema.load(path)

@@ -48,7 +48,7 @@ def test_a_damaged_file_is_refused(monkeypatch):
 
 
 def test_the_file_is_stored_as_published():
-    stored = files("copa.datasets").joinpath("german.data.gz").read_bytes()
+    stored = files("copa.data.datasets").joinpath("german.data.gz").read_bytes()
     assert gzip.decompress(stored).startswith(b"A11 6 A34 A43 1169")
 
 

@@ -33,7 +33,7 @@ def test_the_swapped_codes_are_those_of_the_code_table():
 
 
 def test_the_file_is_stored_as_it_was():
-    stored = gzip.decompress(files("copa.datasets").joinpath("south_german.csv.gz").read_bytes())
+    stored = gzip.decompress(files("copa.data.datasets").joinpath("south_german.csv.gz").read_bytes())
     assert stored.splitlines()[1] == b"1,1,18,4,2,1049,1,2,4,2,1,4,2,21,3,1,1,3,1,1,1"
 
 

@@ -29,7 +29,7 @@ def test_the_final_grade_is_not_among_the_features_and_the_earlier_ones_are_numb
 
 
 def test_favourable_is_a_final_grade_of_at_least_twelve():
-    stored = gzip.decompress(files("copa.datasets").joinpath("student_por.csv.gz").read_bytes())
+    stored = gzip.decompress(files("copa.data.datasets").joinpath("student_por.csv.gz").read_bytes())
     grades = [int(line.rpartition(b";")[2]) for line in stored.splitlines()[1:]]
     assert load_student().favourable.tolist() == [grade >= 12 for grade in grades]
 
