@@ -28,7 +28,7 @@ from benchmarks.guarantees.summary import (
 from copa.models.refits.reliability import LEAST_RELIABILITY
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ROOT / "src" / "copa" / "uncertainty" / "tested.json"
+SHIPPED = ROOT / "src" / "copa" / "plans" / "tested.json"
 PAGE = ROOT / "benchmarks" / "GUARANTEES.md"
 EVIDENCE = ROOT / "docs" / "evidence.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.guarantees.promised --write -->", "<!-- end -->"

@@ -10,8 +10,8 @@ import copa
 from benchmarks.guarantees import promised, summary, tables
 from benchmarks.guarantees.fits import design, fit_sample
 from benchmarks.guarantees.populations import generator, heavy_tails, plain
-from copa.models.refits import tested
 from copa.planner.strategies.next_parameters import shrunk
+from copa.plans import tested
 
 
 @pytest.fixture(scope="module")
