@@ -5,7 +5,7 @@ import numpy as np
 from compiled_kernels import CallableModule
 from copa.theory.sets.ambiguity import MomentBall
 
-lower = CallableModule("bounds._kernels.lower")
+lower = CallableModule("theory.bounds._kernels.lower")
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
 
 

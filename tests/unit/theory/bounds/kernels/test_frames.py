@@ -6,7 +6,7 @@ import pytest
 from compiled_kernels import CallableModule
 from copa.theory.bounds import canonical
 
-frames = CallableModule("bounds._kernels.newton_system")
+frames = CallableModule("theory.bounds._kernels.newton_system")
 
 
 class Plan:

@@ -9,8 +9,8 @@ from unit.theory.bounds.kernels import reference_interior_point as reference
 from unit.theory.bounds.kernels.plans import GO, canonical
 from unit.theory.bounds.one_option import guarantee
 
-interior_point = CallableModule("bounds._kernels.interior_point")
-frames = CallableModule("bounds._kernels.newton_system")
+interior_point = CallableModule("theory.bounds._kernels.interior_point")
+frames = CallableModule("theory.bounds._kernels.newton_system")
 TOLERANCE = 1e-11
 
 PLANS = [

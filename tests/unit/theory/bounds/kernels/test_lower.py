@@ -11,8 +11,8 @@ from unit.theory.bounds.kernels import reference_interior_point as reference
 from unit.theory.bounds.kernels.plans import GO, canonical
 from unit.theory.bounds.one_option import guarantee
 
-lower = CallableModule("bounds._kernels.lower")
-frames = CallableModule("bounds._kernels.newton_system")
+lower = CallableModule("theory.bounds._kernels.lower")
+frames = CallableModule("theory.bounds._kernels.newton_system")
 INSIDE = [i for i in instances(40, seed=8) if "mean inside" in i.traits]
 
 

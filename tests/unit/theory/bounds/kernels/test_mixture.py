@@ -10,7 +10,7 @@ from compiled_kernels import CallableModule
 from unit.theory.bounds.kernels.plans import GO
 from unit.theory.bounds.one_option import guarantee
 
-mixture = CallableModule("bounds._kernels.mixture")
+mixture = CallableModule("theory.bounds._kernels.mixture")
 
 
 def test_the_kernels_angle_is_the_closed_form_of_one_option():

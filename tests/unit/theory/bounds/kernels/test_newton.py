@@ -5,7 +5,7 @@ import pytest
 
 from compiled_kernels import CallableModule
 
-newton = CallableModule("bounds._kernels.newton_system")
+newton = CallableModule("theory.bounds._kernels.newton_system")
 
 
 def triangle(matrix):
