@@ -101,7 +101,7 @@ _HOMES = {
     "models.refits": ("retrained_parameters",),
 }
 _MODULES = {"datasets": "copa.data.datasets", "metrics": "copa.analysis.metrics"}
-_ROOMS = ("analysis", "data", "models", "plans", "planner", "promises", "report", "service", "theory")
+_ROOMS = ("analysis", "data", "exceptions", "models", "plans", "planner", "promises", "report", "service", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ from copa.analysis import metrics
 
 PUBLIC = {
     "copa": set(copa.__all__),
-    "copa.datasets": set(datasets.__all__),
+    "copa.data.datasets": set(datasets.__all__),
     "copa.analysis.metrics": {
         name for name, value in vars(metrics).items() if getattr(value, "__module__", "") == "copa.analysis.metrics"
     },
