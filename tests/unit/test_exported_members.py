@@ -58,8 +58,8 @@ def loaded_after(code):
     return set(result.stdout.split())
 
 
-# The planner is a scikit-learn estimator, and letters are written with one; `copa.RecoursePlanner` is imported when it is
-# asked for.
+# The planner is a scikit-learn estimator, and letters are written with one. `copa.RecoursePlanner` is imported when it
+# is asked for.
 LIGHT = [name for name in EXPORTING if not name.startswith(("copa.planner", "copa.report.letters"))]
 
 
