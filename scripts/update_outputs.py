@@ -1,6 +1,6 @@
 """Run the Python snippets of pages, and rewrite the outputs that the pages show.
 
-Run as `python scripts/update_outputs.py docs/choosing.md ...`; without arguments, for every page. Read the difference
+Run as `python scripts/update_outputs.py docs/planning.md ...`; without arguments, for every page. Read the difference
 before you commit it: the prose around a number may no longer be true.
 """
 

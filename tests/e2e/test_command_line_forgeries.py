@@ -204,7 +204,7 @@ def test_an_honest_audit_of_forbidden_options_is_no_forgery(proofs, bundle, tmp_
 
 
 def test_the_bundle_of_a_linear_model_holds_rows_of_its_training_data_in_a_coarse_form_only(bundle):
-    """As docs/privacy.md says."""
+    """As docs/validator.md says."""
     inner = members(io.BytesIO(members(bundle)["planner.zip"]))
     assert set(inner) == {"planner.json", "arrays.npz"}
     with np.load(io.BytesIO(inner["arrays.npz"])) as arrays:

@@ -45,7 +45,7 @@ def test_snippets_run_and_print_what_is_shown(page):
 
 
 def test_the_pages_that_should_show_code_do():
-    assert {"README.md", "docs/index.md", "docs/choosing.md", "docs/models.md", "docs/report.md"} <= set(WITH_SNIPPETS)
+    assert {"README.md", "docs/index.md", "docs/planning.md", "docs/models.md", "docs/report.md"} <= set(WITH_SNIPPETS)
 
 
 def test_the_readme_shows_code_with_its_output():

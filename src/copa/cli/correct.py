@@ -42,7 +42,7 @@ def correct(  # noqa: PLR0913, PLR0917 - the options of the command
         typer.Option("--output", "-o", help="Write the corrected plans: .csv, .parquet, .json or .copa."),
     ],
     applicants: Applicants = None,
-    method: Annotated[Method, typer.Option(help="Method of correction; see docs/corrections.md.")] = DEFAULT,
+    method: Annotated[Method, typer.Option(help="Method of correction; see docs/planning.md.")] = DEFAULT,
     budget: Annotated[float, typer.Option(help="Largest distance an option is moved (mahalanobis).")] = 0.1,
     margin: Annotated[float, typer.Option(help="Mean score to reach (requirement).")] = 0.1,
     n_corrections: Annotated[int | None, typer.Option(help="Most options moved per plan; default: all.")] = None,

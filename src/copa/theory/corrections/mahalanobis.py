@@ -163,7 +163,7 @@ def _secular_steps(sigma: Array, slopes: Array, roots: Array, rests: Array, scor
     """Return the best steps of options of which the budget binds, by the secular equation |y(tau)| = budget.
 
     For a multiplier tau of the budget, y = kappa u - w with (sigma^2 + tau) u = b and (sigma^2 + tau) w = sigma r, and
-    the variance per score kappa is the positive root of a quadratic (docs/corrections.md). Newton's method on
+    the variance per score kappa is the positive root of a quadratic (docs/theory.md). Newton's method on
     1 / |y|, which is nearly linear in tau, is kept inside a bracket; its derivative is in closed form.
     """
     steps = np.zeros_like(roots)
