@@ -73,7 +73,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 def test_the_files_named_for_contributors_and_extensions_exist():
-    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("CONTRIBUTING.md", "docs/extending.md"))
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("CONTRIBUTING.md", "docs/api.md"))
     named = set(re.findall(r"`([\w/]+\.(?:py|md|toml))`", text))
     assert len(named) > 15
     assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, ROOT / "src/copa"))] == []

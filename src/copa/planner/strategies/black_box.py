@@ -77,7 +77,7 @@ class BlackBoxStrategy(Strategy):
 
     Examples
     --------
-    Spreads of the scores that are assumed, and rows found by drawing (`docs/extending.md` has a complete one):
+    Spreads of the scores that are assumed, and rows found by drawing (`docs/api.md` has a complete one):
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
