@@ -22,7 +22,7 @@ import pandas as pd
 from benchmarks import ROOT
 from copa.data.datasets import load_german
 
-PAGE = ROOT / "docs" / "command_line.md"
+PAGE = ROOT / "benchmarks" / "PROGRESS.md"
 TABLE = re.compile(r"(<!-- progress -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FIRST, GAP = 2.0, 10.0  # seconds: what is promised
 ROWS, MORE_ROWS = 50_000, 150_000

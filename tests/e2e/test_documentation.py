@@ -79,8 +79,8 @@ def test_the_files_named_for_contributors_and_extensions_exist():
     assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, ROOT / "src/copa"))] == []
 
 
-def test_the_tests_named_in_the_theory_exist():
-    text = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+def test_the_tests_of_the_claims_of_the_theory_exist():
+    text = (ROOT / "tests/CLAIMS.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)`", text)
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []

@@ -4,7 +4,7 @@ import pytest
 
 from floors.lowest_versions import FILE, ROOT, constraints, declared, lowest, lowest_of_all
 
-PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FLOORS = lowest_of_all([line for lines in declared().values() for line in lines])
 
 
@@ -18,7 +18,7 @@ def test_every_requirement_of_the_library_is_pinned_to_its_lowest_version():
     assert pinned == FLOORS
 
 
-def test_the_page_gives_each_lowest_version_and_its_reason():
+def test_the_table_gives_each_lowest_version_and_its_reason():
     shown = re.findall(r"^\| ([\w-]+) \| (\d[\w.]*) \| \S.* \|$", PAGE, re.MULTILINE)
     assert dict(shown) == {name: version for name, version in FLOORS.items() if name != "torch"}  # torch: one version
 
