@@ -11,7 +11,7 @@ import skops.io
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import LinearSVC
 
-from copa import FeatureSchema, RecoursePlanner
+from copa import FeatureSchema, LaterModels, RecoursePlanner
 from copa._core.words import rounded_up
 from copa.planner.bundle import load_bundle
 from copa.plans import PlanBatch
@@ -347,7 +347,7 @@ def test_a_model_of_ones_own_goes_into_a_bundle_and_plans_alike(bank, tmp_path):
     copa("fit", bank / "bank.csv", *data, "-o", tmp_path / "b", *FIT)
     people = loans.people(20, 3)
     settings = {
-        "later_models": copa.LaterModels(n_refits=50),
+        "later_models": LaterModels(n_refits=50),
         "guarantee": 0.8,
         "random_state": 0,
         "n_starts": 4,

@@ -237,7 +237,7 @@ def test_a_wrong_setting_is_misuse(bank, bundle, tmp_path, option, words):
 
 
 def test_a_wrong_radius_or_threshold_is_misuse(bank):
-    assert "'big' is not a valid float" in fit_refused(bank / "bank.csv", "--moment-ball", "big", code=2)
+    assert "Invalid value for '--moment-ball'" in misused("fit", bank / "bank.csv", "--moment-ball", "big")
     assert "--threshold must be a probability" in fit_refused(bank / "bank.csv", "--threshold", "2", code=2)
     negative = fit_refused(bank / "bank.csv", "--moment-ball", "-1", code=2)
     assert "radius must be a finite number of at least 0" in negative

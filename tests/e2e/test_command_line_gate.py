@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from copa import RecoursePlanner
+from copa import LaterModels, RecoursePlanner
 from copa.models.storage import pack_estimator
 from copa.planner.bundle import save_bundle
 from copa.promises import Ledger
@@ -175,7 +175,7 @@ def test_a_listed_file_is_read_in_the_types_of_the_model(tmp_path):
     encoder = make_column_transformer((OneHotEncoder(), ["branch"]), remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression(max_iter=1000)).fit(X, y)
     planner = RecoursePlanner(
-        model, n_options=1, later_models=copa.LaterModels(n_refits=50), n_starts=2, random_state=0, progress=False
+        model, n_options=1, later_models=LaterModels(n_refits=50), n_starts=2, random_state=0, progress=False
     )
     planner.fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(5))

@@ -64,14 +64,14 @@ def test_wrong_use_is_one_line_and_nothing_is_written(folder):
 def test_promises_of_a_model_version_are_kept_at_a_threshold(folder):
     promised = pd.read_csv(folder / "promised.csv")
     versions = ["new"] * 20 + ["old"] * (len(promised) - 20)
-    promised.assign(model_version=versions).rename_axis("promise").to_csv(folder / "versions.csv")
+    promised.assign(promise_model_version=versions).rename_axis("promise").to_csv(folder / "versions.csv")
     chosen = {"--promises": folder / "versions.csv", "--model-version": "new", "--threshold": "0.6"}
     found = json_of(*arguments(folder, **chosen))
     assert (found["n_promises"], found["n_broken_after"], found["threshold"]) == (20, 0, 0.6)
     model = load_model(folder / "kept.skops", trust_pickle=False)
     assert (model.predict_proba(promised.head(20))[:, 1] >= 0.6).all()
     line = refused(*arguments(folder, **{**chosen, "--model-version": "none"}), code=2)
-    assert "is outstanding" in line
+    assert "no outstanding promise of model version" in line
 
 
 @pytest.mark.slow

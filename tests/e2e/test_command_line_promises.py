@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from copa import RecoursePlanner
+from copa import LaterModels, RecoursePlanner
 from copa.models.storage import pack_estimator
 from copa.plans import PlanBatch
 from copa.promises import Ledger
@@ -92,7 +92,7 @@ def test_cells_that_look_like_formulas_or_nothing_come_back_as_they_were(tmp_pat
     encode = make_column_transformer((OneHotEncoder(), ["band"]), remainder="passthrough")
     model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(X, y)
     planner = RecoursePlanner(
-        model, later_models=copa.LaterModels(n_refits=50), n_options=1, n_starts=4, random_state=0, progress=False
+        model, later_models=LaterModels(n_refits=50), n_options=1, n_starts=4, random_state=0, progress=False
     ).fit(X, y)
     batch = planner.plan(X[~model.predict(X)].head(12))
     monkeypatch.setenv("COPA_LEDGER", str(tmp_path / "bands.db"))

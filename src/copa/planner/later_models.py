@@ -125,10 +125,15 @@ class Expected(LaterModels):
     `guarantee=0.9` then asks for an expected rate of 0.9, which costs less than a guarantee and is none. The
     guarantees of the options are reported beside it.
 
+    Parameters
+    ----------
+    confidence, family, history, horizon, n_refits, ambiguity : object
+        As in `LaterModels`.
+
     Examples
     --------
     >>> import copa
-    >>> planner = copa.RecoursePlanner(None, guarantee=0.9, later_models=copa.planner.Expected())
+    >>> planner = copa.RecoursePlanner(None, guarantee=0.9, later_models=copa.Expected())
     """
 
 

@@ -25,7 +25,7 @@ def problem(answer, status):
         ({"max_change": {"income": -1}}, "/max_change/income", "-1", "greater than 0"),
         ({"max_change": {"job": 0.5}}, "/max_change", "{'job': 0.5}", "means nothing for kind 'categorical'"),
         ({"guarantee": 1}, "/guarantee", "1", "less than 1"),
-        ({"guarantee": "sure"}, "/guarantee", "'sure'", "match pattern"),
+        ({"guarantee": "sure"}, "/guarantee", "'sure'", "valid number"),
         ({"guarantee_for": "none"}, "/guarantee_for", "'none'", "each|all|any"),
         ({"n_options": 21}, "/n_options", "21", "from 1 to 20"),
         ({"n_options": True}, "/n_options", "True", "valid integer"),

@@ -88,7 +88,7 @@ class AmbiguitySet(ABC):
         Nominal covariance, positive semidefinite.
     radius : float
         Size of the set, at least 0.
-    drift : array_like of shape (D, D) or "cov", optional
+    drift : array_like of shape (D, D) or {"cov"}, optional
         Shape of the set, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution (`copa.theory.sets.families`). A set of your own may
@@ -317,7 +317,7 @@ class MomentBall(AmbiguitySet):
         Nominal covariance, positive semidefinite.
     radius : float
         Largest Gelbrich distance from the nominal moments, at least 0.
-    drift : array_like of shape (D, D) or "cov", optional
+    drift : array_like of shape (D, D) or {"cov"}, optional
         Shape of the ball, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution.

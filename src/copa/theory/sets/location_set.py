@@ -29,7 +29,7 @@ class LocationSet(AmbiguitySet):
         Covariance, positive semidefinite.
     radius : float
         How far the mean may be from the nominal one, at least 0.
-    drift : array_like of shape (D, D) or "cov", optional
+    drift : array_like of shape (D, D) or {"cov"}, optional
         Unit of the radius, positive semidefinite; "cov" is the covariance, None the identity.
     family : {"any", "unimodal", "gaussian"}
         What is assumed of the form of a score's distribution.
