@@ -18,7 +18,7 @@ def test_snippets_and_commands_run(tmp_path, monkeypatch):
     data.features.head(20).to_csv(tmp_path / "applicants.csv", index=False)
     data.schema.save(tmp_path / "loans.yaml")
     make, use = blocks_under(PAGE, "A bundle in MLflow", "console")
-    place = {"MLFLOW_TRACKING_URI": f"sqlite:///{names['folder'] / 'mlflow.db'}", "RUN": names["candidate_run"]}
+    place = {"MLFLOW_TRACKING_URI": f"sqlite:///{names['folder'] / 'mlflow.db'}", "RUN": names["champion_run"]}
     run_in_shell(make, tmp_path, **place)
     run_in_shell(use, tmp_path, **place)
     assert (tmp_path / "fetched" / "loans.bundle").read_bytes() == (tmp_path / "loans.bundle").read_bytes()
