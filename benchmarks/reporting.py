@@ -146,17 +146,15 @@ def write_page(sections: list[Section], load: str) -> None:
 
 
 def targets_table(parts: dict[str, str]) -> str:
-    """Rows of all sections that have a target, in short."""
+    """Describe in short the first row of each section that has a target."""
     columns = ("what", "size", "baseline", "measured", "target")
     lines = ["| benchmark | " + " | ".join(columns) + " |", "|" + "---|" * (1 + len(columns))]
     for name, part in parts.items():
         table = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
         rows = [dict(zip(table[0], cells, strict=False)) for cells in table[1:]]
-        lines += [
-            f"| {name} | " + " | ".join(row.get(column, "") for column in columns) + " |"
-            for row in rows
-            if row.get("target")
-        ]
+        first = next((row for row in rows if row.get("target")), None)
+        if first is not None:
+            lines.append(f"| {name} | " + " | ".join(first.get(column, "") for column in columns) + " |")
     return "\n".join(lines) + "\n"
 
 

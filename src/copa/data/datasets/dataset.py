@@ -79,9 +79,11 @@ def example_model(data: Dataset) -> "Pipeline":
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    numbers = data.features.select_dtypes("number").columns
+    numbers = data.features.select_dtypes("number").columns.tolist()
     codes = OneHotEncoder(handle_unknown="ignore")
-    encoder = make_column_transformer((codes, data.features.columns.difference(numbers)), (StandardScaler(), numbers))
+    encoder = make_column_transformer(
+        (codes, data.features.columns.difference(numbers).tolist()), (StandardScaler(), numbers)
+    )
     return make_pipeline(encoder, LogisticRegression(C=0.1)).fit(data.features, data.favourable)
 
 
