@@ -1,4 +1,4 @@
-"""How a report of 20,000 applicants opens, filters and weighs: writes the table of docs/report.md.
+"""How a report of 20,000 applicants opens, filters and weighs: writes benchmarks/REPORT.md.
 
 Run with `python -m benchmarks.report`; it needs chromium and its driver. Plans of 300 applicants are repeated under
 names of their own, with up to five options each; the page is opened from the disk in headless Chromium. Opening ends
@@ -26,7 +26,7 @@ import copa
 from benchmarks import ROOT
 from copa.report import write_report
 
-PAGE = ROOT / "docs" / "report.md"
+PAGE = ROOT / "benchmarks" / "REPORT.md"
 BEGIN, END = "<!-- written by `python -m benchmarks.report` -->", "<!-- end -->"
 N_APPLICANTS, N_PLANNED, N_OPTIONS = 20_000, 300, 5
 TARGETS = {"megabytes": 40.0, "opening": 3.0, "filtering": 0.3}
