@@ -31,7 +31,7 @@ def planner_of(case, family="any", **settings):
         | settings
         | {
             "later_models": copa.MomentBall(
-                (1.0 if settings["favourable"] else -1.0) * case.moments.mean,
+                (1.0 if settings.get("favourable", True) else -1.0) * case.moments.mean,
                 case.moments.cov,
                 case.radius,
                 case.drift,

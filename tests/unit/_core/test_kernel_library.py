@@ -112,7 +112,7 @@ def test_the_best_level_of_both_is_loaded(monkeypatch, level):
 def test_a_changed_source_makes_the_library_stale(copied):
     library, package = copied
     assert KernelLibrary(library, package).level
-    source = package / "bounds" / "_kernels" / "lower.py"
+    source = package / "theory" / "bounds" / "_kernels" / "lower.py"
     source.write_text(source.read_text().replace("64 * 2.2e-16", "32 * 2.2e-16"))
     with pytest.raises(UnfitLibraryError, match="other sources"):
         KernelLibrary(library, package)
@@ -121,7 +121,7 @@ def test_a_changed_source_makes_the_library_stale(copied):
 @needs_library
 def test_a_missing_source_makes_the_library_stale(copied):
     library, package = copied
-    (package / "search" / "_kernels" / "cost.py").unlink()
+    (package / "planner" / "search" / "_kernels" / "cost.py").unlink()
     with pytest.raises(UnfitLibraryError, match="other sources"):
         KernelLibrary(library, package)
 

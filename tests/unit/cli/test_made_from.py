@@ -4,15 +4,18 @@ import hashlib
 import tracemalloc
 from types import SimpleNamespace
 
+from copa import RecoursePlanner
 from copa.cli.plan import made_from
 
 SIZE = 64 * 2**20
 
 
 def test_a_large_table_is_hashed_a_piece_at_a_time(tmp_path):
+    planner = RecoursePlanner(None)
+    planner.fitted_ = SimpleNamespace(model=SimpleNamespace(favourable=True))
     path, opened = (
         tmp_path / "people.csv",
-        SimpleNamespace(sha256="", planner=SimpleNamespace(get_params=lambda **_: {})),
+        SimpleNamespace(sha256="", planner=planner),
     )
     with path.open("wb") as file:
         file.truncate(SIZE)

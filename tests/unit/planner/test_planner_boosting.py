@@ -8,8 +8,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import copa
+from copa.models.black_box import BlackBox
 from copa.models.linear import is_linear
 from copa.models.refits.score_retraining import stopped_early
+from copa.planner.strategies.samples import UnwrittenRows
 from unit.planner.promises import Judge, _cell_faults, finite_cantelli
 
 LIBRARIES = ("xgboost", "lightgbm")
@@ -86,6 +88,22 @@ def test_boosting_over_codes_gets_plans_that_keep_every_promise(data, library):
     assert np.isin(batch.status, ["ok", "fragile"]).all()
     assert (batch.status == "ok").sum() >= 6
     assert batch.expected_rate.mean() > 0.6
+
+
+def test_rows_of_the_search_are_scored_as_they_would_be_written(data, monkeypatch):
+    scores, seen = BlackBox.scores, []
+
+    def compared(model, rows):
+        found = scores(model, rows)
+        if isinstance(rows, UnwrittenRows):
+            seen.append(rows)
+            np.testing.assert_array_equal(found, scores(model, rows.frame))  # whole numbers are levels, too
+        return found
+
+    monkeypatch.setattr(BlackBox, "scores", compared)
+    model = over_codes(data.features, boosting("lightgbm")).fit(data.features, data.favourable)
+    planned(model, data.schema, data.features, data.favourable)
+    assert len(seen) > 10
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)

@@ -278,13 +278,6 @@ def test_moments_of_a_planner_make_the_same_set_again(model):
     np.testing.assert_allclose(first.moments_.mean, cut, rtol=1e-9)
 
 
-def test_moments_of_a_planner_by_the_rule_give_the_rule_again(model):
-    first = loans.planner(model, threshold=0.6)
-    again = loans.planner(model, threshold=0.6, later_models=copa.MomentBall(first.moments_.mean, first.moments_.cov))
-    assert again.fitted_.reliability == pytest.approx(first.fitted_.reliability, rel=1e-9)
-    assert again.radius_ == pytest.approx(first.radius_, rel=1e-9)
-
-
 def test_a_file_gives_the_same_plans_and_words(model, widened, declined, tmp_path):
     widened.save(tmp_path / "planner.copa")
     loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)

@@ -63,7 +63,7 @@ def test_refits_of_a_cross_validated_penalty_keep_the_one_that_was_found(searche
     CountingCV.fits = 0
     own, plain = map(refits_of, models)
     assert CountingCV.fits == 0
-    assert can_batch(models[0], TABLE, GOOD)
+    assert can_batch(models[0], TABLE)
     np.testing.assert_allclose(own.halves, plain.halves, rtol=1e-9)
     other = LinearModel.read(encoded(LogisticRegression(C=3 * found)).fit(TABLE, GOOD), TABLE.columns)
     assert not np.allclose(refits_of(other).halves, own.halves)
@@ -75,7 +75,7 @@ def test_the_penalty_is_kept_by_the_array_core_and_under_a_calibration(searched)
     plain = LogisticRegression(C=at_chosen_penalty(searched[-1]).C)
     np.testing.assert_allclose(own, copa.retrained_parameters(plain, rows, GOOD, n_models=4, random_state=0))
     model = encoded(CalibratedClassifierCV(searched[-1], ensemble=False)).fit(TABLE, GOOD)
-    assert can_batch(LinearModel.read(model, TABLE.columns), TABLE, GOOD)
+    assert can_batch(LinearModel.read(model, TABLE.columns), TABLE)
 
 
 def test_a_calibration_of_one_pipeline_is_read_as_the_pipeline_that_ends_in_it():

@@ -131,14 +131,22 @@ class UnwrittenRows(ReadTable):
         numbers: Array = own[self._owner]
         for k, name in enumerate(names):
             f = self._places.get(name)
-            if f is not None and self._changed[:, f].any():
-                numbers[self._changed[:, f], k] = self._new_numbers(f)
+            if f is None or not self._changed[:, f].any():
+                continue
+            written = self._new_numbers(f)
+            if written is None:
+                return None
+            numbers[self._changed[:, f], k] = written
         return numbers
 
-    def _new_numbers(self, f: int) -> Array:
-        """The numbers that are written into a column, where it changes."""
+    def _new_numbers(self, f: int) -> Array | None:
+        """The numbers that are written into a column, where it changes; None where that takes writing them."""
         feature, changed = self._space.columns[f], self._changed[:, f]
         values = self._values[changed, f]
+        if feature.is_categorical:  # whole numbers for a model that reads its levels as such
+            words = self._applicants.words(self._space, (feature.name,))
+            levels = as_levels(values) - self._space.starts[f]
+            return None if words is None else np.array([word for _, word in words[0]], dtype=np.float64)[levels]
         if feature.name in self._space.edges:
             values = self._applicants.regions.values[self._owner[changed], as_levels(values)]
         return written_numbers(feature.step, values)
