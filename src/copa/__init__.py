@@ -4,8 +4,8 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
-    from copa import datasets
     from copa.analysis import metrics
+    from copa.data import datasets
     from copa.data.schema import Feature, FeatureSchema, LinearRule
     from copa.exceptions import CertificateError, CopaError, DataError, InvalidInputError, RetrainingError
     from copa.models.refits import retrained_parameters
