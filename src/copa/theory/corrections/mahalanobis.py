@@ -51,11 +51,23 @@ class Moments:
 
     def ratios(self, options: Array) -> Array:
         """Score per standard deviation of options (..., D); infinite where a score is certain."""
-        scores: Array = options @ self.mean
-        spreads = _lengths(options @ self.root)
+        scores = _scores(options, self.mean)
+        spreads = _lengths(_images(options, self.root))
         certain = np.where(scores == 0.0, 0.0, np.copysign(np.inf, scores))
         quotients: Array = np.divide(scores, spreads, out=certain, where=spreads > 0.0)
         return quotients
+
+
+def _scores(rows: Array, vector: Array) -> Array:
+    """Inner products of rows (..., K) with a vector, each with the same bits whatever the other rows are."""
+    products: Array = (rows * vector).sum(axis=-1)
+    return products
+
+
+def _images(rows: Array, matrix: Array) -> Array:
+    """Products of rows (..., D) with a matrix, one by one: for many at once a BLAS takes other instructions."""
+    images: Array = (np.ascontiguousarray(rows)[..., None, :] @ matrix)[..., 0, :]
+    return images
 
 
 def _lengths(rows: Array) -> Array:
@@ -106,10 +118,10 @@ class RatioSearch:
 
     def best_steps(self, options: Array, budget: float) -> Array:
         """Return the steps (M, F) of length up to the budget that take options (M, D) to their largest ratios."""
-        scores = options @ self.moments.mean
-        rests = _lengths(options[:, self.held] @ self.rests)
-        steps = best_steps(self.sigma, self.slopes, options @ self.roots, rests, scores, budget)
-        return np.asarray(steps @ self.vectors.T)
+        scores = _scores(options, self.moments.mean)
+        rests = _lengths(_images(options[:, self.held], self.rests))
+        steps = best_steps(self.sigma, self.slopes, _images(options, self.roots), rests, scores, budget)
+        return _images(steps, self.vectors.T)
 
 
 def best_steps(sigma: Array, slopes: Array, roots: Array, rests: Array, scores: Array, budget: float) -> Array:
@@ -146,7 +158,7 @@ def _stationary_steps(
     inverse = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=uncertain)
     silent = np.where(uncertain, 0.0, slopes)
     steps = -roots * inverse
-    reached, square = scores + steps @ slopes, (steps**2).sum(axis=1)
+    reached, square = scores + _scores(steps, slopes), (steps**2).sum(axis=1)
     certain = (rests == 0.0) & (square <= budget**2)
     reach = np.sqrt(np.maximum(budget**2 - square, 0.0)) * np.linalg.norm(silent)
     to_budget = certain & (reached <= 0.0) & (reached + reach > 0.0)
@@ -203,7 +215,7 @@ def _step_at(
         (p * q).sum(axis=1) for p, q in ((u, u), (u, w), (u * inverse, u), (u * inverse, w), (w * inverse, w))
     )
     variance = ((tau[:, None] * roots * inverse) ** 2).sum(axis=1) + rests**2
-    a, b = tau * uu, scores - w @ slopes - 2.0 * tau * uw
+    a, b = tau * uu, scores - _scores(w, slopes) - 2.0 * tau * uw
     spread = np.sqrt(b**2 + 4.0 * a * variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = np.where(b > 0.0, 2.0 * variance / (b + spread), np.where(a > 0.0, (spread - b) / (2.0 * a), np.inf))
@@ -236,7 +248,7 @@ def best_options(moments: Moments, free: Indices, options: Array, lower: Array, 
     moved = np.clip(moved, lower, upper)  # x + (upper - x) may miss upper in the last place
     # Where an option is the best one already, rounding must not make it worse.
     before, after = moments.ratios(options), moments.ratios(moved)
-    worse = ~(after > before) & ~((before < 0.0) & (moved @ moments.mean > options @ moments.mean))
+    worse = ~(after > before) & ~((before < 0.0) & (_scores(moved, moments.mean) > _scores(options, moments.mean)))
     moved[worse] = options[worse]
     return moved
 

@@ -4,7 +4,7 @@ import pytest
 from copa import validity_bounds
 from copa.exceptions import InvalidInputError
 from copa.theory.corrections import mahalanobis_correction
-from copa.theory.corrections.mahalanobis import Moments
+from copa.theory.corrections.mahalanobis import Moments, best_options
 from copa.theory.sets.ambiguity import MomentBall
 
 
@@ -44,6 +44,21 @@ def test_it_raises_the_lower_bound_that_it_is_for():
         validity_bounds(points, plan.mean, plan.cov, 0.01).lower for points in (plan.points, plan.correct(budget=0.3))
     )
     assert after > before + 0.01
+
+
+@pytest.mark.parametrize("room", [None, 0.06])
+@pytest.mark.parametrize("dimension", [5, 17, 38])
+def test_an_option_is_corrected_to_the_same_bits_in_any_company(dimension, room):
+    rng = np.random.default_rng(dimension)
+    moments = Moments.scaled(rng.normal(size=dimension), rng.normal(size=(dimension, dimension)))
+    options = rng.normal(size=(41, dimension))
+    free = np.sort(rng.choice(np.arange(1, dimension), size=2 * dimension // 3, replace=False))
+    reach = np.full(options.shape, np.inf if room is None else room)
+    together = best_options(moments, free, options, options - reach, options + reach, 0.1)
+    for m in (0, 20, 40):
+        mine = slice(m, m + 1)
+        alone = best_options(moments, free, options[mine], (options - reach)[mine], (options + reach)[mine], 0.1)
+        np.testing.assert_array_equal(alone[0], together[m])
 
 
 def test_only_the_heaviest_options_move():
