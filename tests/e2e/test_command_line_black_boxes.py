@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(bank, bundle, tmp_path, mo
     parts.mkdir()
     copa("plan", bundle, bank / "people.csv", *outputs(whole))
     with monkeypatch.context() as patch:
-        stop_after(patch, 2)
+        stop_after(patch, 1)
         copa("plan", bundle, bank / "people.csv", *outputs(parts), code=130)
     copa("plan", bundle, bank / "people.csv", *outputs(parts), "--resume")
     assert contents(parts) == contents(whole)
