@@ -27,7 +27,7 @@ TABLE = re.compile(r"(<!-- progress -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FIRST, GAP = 2.0, 10.0  # seconds: what is promised
 ROWS, MORE_ROWS = 50_000, 150_000
 SMALL = "--n-options 1 --n-starts 1 --plausibility 0"
-FIT = "--target paid --favourable yes --schema loans.yaml --guarantee 0.8 --n-models 64"
+FIT = "--target paid --favourable yes --schema loans.yaml --guarantee 0.8 --n-refits 64"
 PLANS = "loans.bundle plans.csv --applicants loans.csv"
 COMMANDS = {
     "schema infer": "loans.csv --target paid --drop quarter -o inferred.yaml",
