@@ -20,13 +20,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import copa
 from benchmarks import ROOT
 from copa import datasets
-from copa.planner.recourse_planner import DIVERSITY_WEIGHTS
+from copa.planner import RecoursePlanner
 
 PAGE, PICTURE = ROOT / "docs" / "planning.md", ROOT / "docs" / "pictures" / "menus.svg"
 BEGIN, END = "<!-- written by `python -m benchmarks.menu_picture` -->", "<!-- end -->"
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 N_APPLICANTS = 60
 STYLE = {"German Credit": ("#0072b2", "o"), "South German Credit": ("#d55e00", "s"), "Student": ("#009e73", "^")}
+DEFAULT = RecoursePlanner(None).diversity_weight
 
 
 def main() -> None:
@@ -43,7 +44,7 @@ def main() -> None:
         for weight in WEIGHTS:
             batch = planner.set_params(diversity_weight=weight).plan(declined)
             curve.append(_costs_and_spread(batch))
-            if weight == DIVERSITY_WEIGHTS["level"]:
+            if weight == DEFAULT:
                 lines.append(_table_line(name, batch))
         _draw(axes, name, np.array(curve))
     axes.set_xlabel("mean effort of the options, in units of the cheapest one")
@@ -113,7 +114,7 @@ def _has_dominated(batch: copa.PlanBatch, i: int) -> bool:
 def _draw(axes: Any, name: str, curve: np.ndarray) -> None:
     colour, marker = STYLE[name]
     axes.plot(curve[:, 0], curve[:, 1], color=colour, marker=marker, markersize=4, linewidth=1.2, label=name)
-    chosen = WEIGHTS.index(DIVERSITY_WEIGHTS["level"])
+    chosen = WEIGHTS.index(DEFAULT)
     axes.plot(*curve[chosen], marker=marker, markersize=11, color=colour, fillstyle="none")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from copa._core.arrays import Array
 from copa.theory.bounds._kernels.lower import lower_bounds
 from copa.theory.bounds._kernels.mixture import surest_mixtures
-from copa.theory.bounds.validity import TOLERANCE
+from copa.theory.bounds.ball_problem import TOLERANCE
 from copa.theory.sets.ambiguity import MomentBall
 
 GO = np.zeros(1, dtype=np.int64)  # a flag that stops kernels, never set
