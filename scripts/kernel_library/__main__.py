@@ -119,11 +119,12 @@ def compile_kernels(levels: tuple[str, ...]) -> tuple[dict[str, Any], Objects]:
 def skip_package_code() -> None:
     """Let kernels be imported without the packages they are in, which need more than is there when a wheel is built."""
     for source in kernel_library.kernel_sources():
-        package = source.split("/", maxsplit=1)[0]
-        name = f"copa.{package}"
-        if name not in sys.modules:
-            sys.modules[name] = ModuleType(name)
-            sys.modules[name].__path__ = [str(SOURCE / "copa" / package)]
+        folders = source.split("/")[:-2]  # up to `_kernels`, which holds nothing but kernels
+        for depth in range(1, len(folders) + 1):
+            name = ".".join(["copa", *folders[:depth]])
+            if name not in sys.modules:
+                sys.modules[name] = ModuleType(name)
+                sys.modules[name].__path__ = [str(SOURCE.joinpath("copa", *folders[:depth]))]
 
 
 def _cpu(level: str) -> str:

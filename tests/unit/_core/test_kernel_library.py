@@ -17,6 +17,7 @@ from copa._core.kernel_library import FOLDER, MANIFEST, KernelLibrary, UnfitLibr
 from copa.exceptions import InvalidInputError
 
 TESTS = Path(__file__).parents[2]
+ROOMS_WITH_KERNELS = {source.partition("/_kernels")[0] for source in kernel_sources()} - {"_core"}
 PROJECT_POINTS = "copa._core._kernels.projection:project_points"
 V2_FLAGS = "fpu cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 V3_FLAGS = f"{V2_FLAGS} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
@@ -24,9 +25,17 @@ V3_FLAGS = f"{V2_FLAGS} abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"
 
 def test_the_library_is_built_without_packages_that_the_build_has_not():
     """A build has Numba and NumPy; without the library every first call would wait for Numba."""
-    hidden = "import sys; sys.modules.update(dict.fromkeys(['joblib', 'threadpoolctl', 'sklearn', 'scipy', 'pandas']))"
-    code = f"{hidden}; import copa._core.compilation"
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own code
+    code = """
+import sys, runpy
+sys.modules.update(dict.fromkeys(["joblib", "threadpoolctl", "sklearn", "scipy", "pandas", "yaml", "narwhals"]))
+sys.path.insert(0, "scripts/kernel_library")
+runpy.run_path("scripts/kernel_library/__main__.py")["skip_package_code"]()
+from copa._core.compilation import entry_points
+rooms = {name.partition("._kernels")[0] for name in entry_points()} - {"copa._core"}
+print([room for room in rooms if hasattr(sys.modules[room], "__file__")], len(rooms))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=TESTS.parent, check=True, capture_output=True, text=True)  # noqa: S603 - our own code
+    assert done.stdout.split("]") == ["[", f" {len(ROOMS_WITH_KERNELS)}\n"]
 
 
 @pytest.fixture
