@@ -63,7 +63,7 @@ class Case:
         ).fit(table, good)
         declined = table[model.predict(table) == 0].head(4 if quick else N_APPLICANTS)
         planner.plan(declined.head(1))  # whatever is loaded at the first call
-        calls = planner.fitted_.model.asked
+        calls = planner.strategy_.model.asked
         calls.rows = 0
         started = perf_counter()
         batch = planner.plan(declined)

@@ -149,7 +149,7 @@ def judged(sample: Sample, classifier: Any, *, quick: bool) -> Iterator[tuple[fl
         sample.table, sample.good
     )
     declined = sample.table[model.predict(sample.table) == 0].head(2 if quick else N_APPLICANTS)
-    n_held_out = len(planner.fitted_.held_out)
+    n_held_out = len(planner.strategy_.held_out)
     for level in LEVELS[:1] if quick else LEVELS:
         planner.set_params(guarantee=level).plan(declined.head(1))  # whatever is loaded at the first call
         started = process_time()

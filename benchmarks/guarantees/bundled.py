@@ -106,13 +106,13 @@ def margin_batch(case, planned):
         "later_models": copa.MomentBall(certain.mean, certain.cov, 0.0),
     }
     planner = copa.RecoursePlanner(case.model, **settings).fit(X)
-    fitted, low, high, best = planner.fitted_, 0.0, 12.0, None
+    fitted, low, high, best = planner.strategy_, 0.0, 12.0, None
     served = np.flatnonzero(planned.status == "ok")
     for _ in range(9):
         margin = 0.5 * (low + high)
         mean = theta.copy()
         mean[0] -= margin
-        planner.fitted_ = fitted.with_set(replace(fitted.parameters, mean=mean))
+        planner.strategy_ = fitted.with_set(replace(fitted.parameters, mean=mean))
         batch = planner.plan(case.declined)
         both = [i for i in served if batch.status[i] == "ok"]
         if both and mean_effort(batch, both) <= mean_effort(planned, both):
@@ -157,7 +157,7 @@ def measure(name, C, *, seeds, n_later, n_applicants, levels, n_models):
                 found.append(
                     {
                         "data": name, "C": C, "seed": seed, "level": level, "rule": rule,
-                        "reliability": made["default"].fitted_.reliability,
+                        "reliability": made["default"].strategy_.reliability,
                         "applicants": len(batch), "ok": len(served), "fragile": int((batch.status == "fragile").sum()),
                         "options": int(flags.sum()), "kept": float((accepted >= level).sum()),
                         "rate": float(accepted.mean()) if len(accepted) else np.nan,

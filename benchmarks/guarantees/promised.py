@@ -140,7 +140,7 @@ def plan(case: Case, strategy: Linear, level: float) -> copa.PlanBatch:
     """Plans of the applicants by the planner, with another state."""
     own = {field.name: getattr(strategy, field.name) for field in fields(strategy)}
     planner = copy.copy(case.planner).set_params(guarantee=level)
-    planner.fitted_ = Wordless(**own)
+    planner.strategy_ = Wordless(**own)
     return planner.plan(case.declined)
 
 
@@ -183,7 +183,7 @@ def measure(
     old : bool
         Whether the default of version 0.3 is measured too.
     """
-    strategy = case.planner.fitted_
+    strategy = case.planner.strategy_
     b = float(strategy.reliability)
     found: dict[str, Any] = {
         "reliability": b,
@@ -220,7 +220,7 @@ def old_default(case: Case) -> Linear:
     radius = resampling_radius(known.classifier, encoded, case.y, moments, n_samples=20)
     ball = copa.MomentBall(moments.mean, moments.cov, radius, drift="cov")
     planner = copa.RecoursePlanner(**{**case.planner.get_params(deep=False), "later_models": ball}).fit(case.X, case.y)
-    return planner.fitted_
+    return planner.strategy_
 
 
 def to_do(phase: str, seeds: range, sizes: tuple[int, ...], names: list[str]) -> list[tuple[Population, int, int]]:

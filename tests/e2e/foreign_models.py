@@ -12,7 +12,7 @@ class Spy(BaseEstimator, TransformerMixin):
     """A transformer that nobody vouches for."""
 
     def fit(self, X, y=None):  # noqa: ARG002 - scikit-learn's signature
-        self.fitted_ = True
+        self.strategy_ = True
         return self
 
     def transform(self, X):

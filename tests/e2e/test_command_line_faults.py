@@ -105,7 +105,7 @@ def test_a_table_as_spreadsheets_leave_it_is_fitted_with_notes(bank, tmp_path):
     assert "note: blanks around the values of 'paid' are left out" in words
     assert "note: column '' (#1) counts the rows, as an index does that was saved with them; it is left out" in words
     assert "note: 6 rows with an empty cell kept: the model reads them" in words
-    assert load_bundle(tmp_path / "b").planner.fitted_.n_rows == 300
+    assert load_bundle(tmp_path / "b").planner.strategy_.n_rows == 300
 
 
 def test_a_model_no_better_than_the_majority_is_warned_of(tmp_path):

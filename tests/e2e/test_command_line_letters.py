@@ -46,7 +46,7 @@ def listed(folder):
 def test_every_declined_applicant_gets_two_files_and_the_accepted_none(bundle, people, letters):
     folder, result = letters
     table = pd.read_csv(people)
-    declined = table[~load_bundle(bundle).planner.fitted_.model.accepts(table)]
+    declined = table[~load_bundle(bundle).planner.strategy_.model.accepts(table)]
     names = {f"letter-{k + 1:06d}" for k in declined.index}
     assert {path.name for path in folder.iterdir()} == {
         "index.csv", *(f"{name}{ending}" for name in names for ending in (".html", ".txt"))

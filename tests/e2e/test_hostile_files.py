@@ -82,7 +82,7 @@ def folder(model, tmp_path_factory):
     with plans_into(folder / "parts.copa") as writer:
         writer.add(plans)
     (folder / "model.skops").write_bytes(pack_estimator(model))
-    template = template_of(dict.fromkeys(planner.fitted_.model.columns, "text"))
+    template = template_of(dict.fromkeys(planner.strategy_.model.columns, "text"))
     save_bundle(folder / "good.bundle", planner, template, {"label": "paid"})
     copa.RecoursePlanner.load(folder / "good.planner", model)
     PlanBatch.load(folder / "parts.copa")

@@ -55,7 +55,7 @@ def test_the_model_in_a_bundle_answers_as_the_planner_read_it(planner):
     people = loans.people(50, 3)
     favourable = planner.model.predict(people) == planner.model.classes_[1]
     assert 0 < favourable.sum() < 50
-    assert planner.fitted_.model.accepts(people).tolist() == favourable.tolist()
+    assert planner.strategy_.model.accepts(people).tolist() == favourable.tolist()
 
 
 def test_audited_options_are_bounded_and_come_back_from_their_file(audited, tmp_path):

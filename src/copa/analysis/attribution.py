@@ -283,7 +283,7 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     ----------
     plan : Plan
     fitted : Strategy
-        `fitted_` of the planner that made or audited the plan.
+        `strategy_` of the planner that made or audited the plan.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def attribute(plan: Plan, fitted: "Strategy") -> Attribution | None:
     >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=20), progress=False).fit(X, y)
     >>> person = X[~model.predict(X)].head(1)
     >>> plan = planner.audit([person.assign(income=45)], person)[0]
-    >>> found = attribute(plan, planner.fitted_)
+    >>> found = attribute(plan, planner.strategy_)
     >>> found.parts[found.change.argmin()]  # what loses most, in the worst case
     'income: 45'
     """

@@ -151,14 +151,14 @@ def plan_as_of(planner: Any, versions: Sequence[Version], t: int, n_applicants: 
         nominal = replace(later.ambiguity, mean=np.zeros(0), cov=np.zeros((0, 0)), radius=0.0)
         later = replace(later, ambiguity=replace(nominal, radius=later.ambiguity.radius))
     made = as_of(planner, version, later)
-    model = made.fitted_.model
+    model = made.strategy_.model
     declined = np.flatnonzero(~model.accepts(version.features))
     rng = np.random.default_rng([planner.random_state or 0, t, 4])
     chosen = np.sort(rng.choice(declined, min(n_applicants, len(declined)), replace=False))
     people = version.features.iloc[chosen].reset_index(drop=True)
     batch = made.plan(people)
     not_robust = LaterModels(ambiguity=nominal, n_refits=N_REFITS)
-    if made.fitted_.subject == "scores":  # guarantees rest on held-out refits, which have no radius
+    if made.strategy_.subject == "scores":  # guarantees rest on held-out refits, which have no radius
         not_robust = Expected(n_refits=N_REFITS)
     plain = as_of(planner, version, not_robust, guarantee=SMALLEST_LEVEL, guarantee_for="each", objective=None).plan(
         people

@@ -90,7 +90,7 @@ class Reasons:
     >>> y = X["income"] - X["debt"] + draw.normal(0, 5, 300) > 25
     >>> model = LogisticRegression().fit(X, y)
     >>> planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=50), progress=False).fit(X, y)
-    >>> (found,) = find_reasons(planner.fitted_, X[~model.predict(X)].head(1))
+    >>> (found,) = find_reasons(planner.strategy_, X[~model.predict(X)].head(1))
     >>> [(reason.column, reason.value, reason.reference) for reason in found.principal()]
     [('income', 23, 48)]
     >>> gap = found.reference_score - found.score
@@ -165,7 +165,7 @@ def find_reasons(fitted: "Strategy", table: "pd.DataFrame") -> list[Reasons]:
     >>> model = LogisticRegression(max_iter=500).fit(X, data.favourable)
     >>> later = copa.LaterModels(n_refits=50)
     >>> planner = copa.RecoursePlanner(model, later_models=later, progress=False).fit(X, data.favourable)
-    >>> [found.principal()[0].column for found in find_reasons(planner.fitted_, X[~model.predict(X)].head(2))]
+    >>> [found.principal()[0].column for found in find_reasons(planner.strategy_, X[~model.predict(X)].head(2))]
     ['duration', 'duration']
     """
     references, reasons = _References(fitted), []

@@ -40,7 +40,7 @@ def demo(
     for path in written[1:]:
         with plans_into(path) as writer:
             writer.add(batch)
-    letters = LetterFolder(output / "letters", LetterWriter(planner.fitted_))
+    letters = LetterFolder(output / "letters", LetterWriter(planner.strategy_))
     with letters.opened():
         letters.add(batch)
     say_protected(letters)

@@ -189,7 +189,7 @@ def fit(  # noqa: PLR0913, PLR0917 - the options of the command
     with stage("describing the columns"):
         planner.schema = _describe(training.features, known, immutable or [], fitted)
     facts = {"label": target} | _learn(planner, training, target=target, favourable=wanted)
-    template = training.template[[*dict.fromkeys([*planner.fitted_.model.columns, *planner.schema_.names])]]
+    template = training.template[[*dict.fromkeys([*planner.strategy_.model.columns, *planner.schema_.names])]]
     with stage("writing the bundle"):
         save_bundle(output, planner, template, facts)
     if as_json:
@@ -219,7 +219,7 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
         for said in (WeakModelWarning, BlackBoxWarning):
             warnings.simplefilter("ignore", said)
         planner.fit(features, labels)
-    weakness = weakness_of(planner.fitted_.model, features, labels)
+    weakness = weakness_of(planner.strategy_.model, features, labels)
     if weakness:
         say(f"warning: {weakness}")
     withheld = withheld_in_words(planner.schema_.features)
@@ -229,12 +229,12 @@ def _learn(planner: Any, training: "TrainingData", *, target: str, favourable: s
     return facts | {
         "rows": len(features),
         "labels": [text_of(value) for value in classes.tolist()],
-        "favourable": text_of(planner.fitted_.model.favourable),
+        "favourable": text_of(planner.strategy_.model.favourable),
         "share_of_the_larger_label": float(counts.max() / counts.sum()),
         "radius": planner.radius_,
         "radius_source": planner.radius_source_,
-        "reliability": planner.fitted_.reliability,
-        "shortage": planner.fitted_.shortage,
+        "reliability": planner.strategy_.reliability,
+        "shortage": planner.strategy_.shortage,
     }
 
 

@@ -144,7 +144,7 @@ def _portfolio(in_force: Any, promises: Any, as_of: str | None, model_version: s
     from copa.exceptions import InvalidInputError
     from copa.promises import portfolio_risk
 
-    if in_force is None or not hasattr(in_force, "fitted_"):
+    if in_force is None or not hasattr(in_force, "strategy_"):
         return None
     try:
         return portfolio_risk(in_force, promises, as_of=as_of, model_version=model_version)

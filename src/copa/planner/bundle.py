@@ -86,7 +86,7 @@ class Bundle:
     @property
     def fitted(self) -> "Strategy":
         """What the planner has learned."""
-        fitted: Strategy = self.planner.fitted_
+        fitted: Strategy = self.planner.strategy_
         return fitted
 
 

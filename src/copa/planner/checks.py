@@ -60,9 +60,9 @@ def as_fitted(planner: Any) -> dict[str, Any]:
     return {name: getattr(planner, name) for name in AT_FIT}
 
 
-def require_unchanged(planner: Any, fitted_for: Mapping[str, Any]) -> None:
+def require_unchanged(planner: Any, fitted_settings: Mapping[str, Any]) -> None:
     """Raise if a setting was changed that only `fit` takes up: a plan must not say what is not so."""
-    for name, old in fitted_for.items():
+    for name, old in fitted_settings.items():
         new = getattr(planner, name)
         if new is old or (isinstance(new, PLAIN) and isinstance(old, PLAIN) and new == old):
             continue

@@ -110,7 +110,7 @@ def unpack_planner(
     planner = planner_class(model, schema=schema, **settings)
     typical = _unpack_accepted_row(fitted.model.columns, archive, path)
     space = replace(fitted.space, plausibility=known)
-    planner.fitted_ = replace(fitted, space=space, accepted_row=typical, past=past)
+    planner.strategy_ = replace(fitted, space=space, accepted_row=typical, past=past)
     return planner
 
 
@@ -170,7 +170,7 @@ def pack_settings(planner: Any) -> dict[str, Any]:
     """The settings, as JSON has them: a cost and a surrogate by their words."""
     given = planner.get_params(deep=False)
     given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
-    given["favourable"] = planner.fitted_.model.favourable  # also where the schema names it
+    given["favourable"] = planner.strategy_.model.favourable  # also where the schema names it
     given["later_models"] = read_later_models(planner.later_models).to_dict()
     given["objective"] = None if planner.objective is None else vars(planner.objective)
     return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}

@@ -226,10 +226,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         with showing(self.progress), stage("fitting the planner"):
             # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
             with compiled_meanwhile(KERNELS), one_blas_thread:
-                self.fitted_ = self._learn(table, y, described, favourable)
+                self.strategy_ = self._learn(table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
-        self.fitted_for_ = as_fitted(self)
-        self.fingerprint_ = Fingerprint.take(self.model, self.fitted_.model, self.fitted_.reference_rows)
+        self.fitted_settings_ = as_fitted(self)
+        self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
 
     def _learn(self, table: "pd.DataFrame", y: Any, described: FeatureSchema | None, favourable: Any) -> Strategy:
@@ -295,7 +295,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         for name, value in given.items():
             setattr(asking, name, value)
         check_settings(asking)
-        asking.fitted_, asking.fitted_for_ = fitted, as_fitted(asking)
+        asking.strategy_, asking.fitted_settings_ = fitted, as_fitted(asking)
         return asking
 
     def plan(self, X: "pd.DataFrame") -> PlanBatch:
@@ -468,8 +468,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     @staticmethod
     def _ready(planner: Any) -> "RecoursePlanner":
         """A planner that was read, ready to plan."""
-        planner.fitted_for_ = as_fitted(planner)
-        planner.fingerprint_ = Fingerprint.take(planner.model, planner.fitted_.model, planner.fitted_.reference_rows)
+        planner.fitted_settings_ = as_fitted(planner)
+        planner.fingerprint_ = Fingerprint.take(
+            planner.model, planner.strategy_.model, planner.strategy_.reference_rows
+        )
         load_kernels(KERNELS)
         ready: RecoursePlanner = planner
         return ready
@@ -508,10 +510,10 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return settings.Execution.of(self, len(self._fitted().space.columns))
 
     def _fitted(self) -> Strategy:
-        if not hasattr(self, "fitted_"):
+        if not hasattr(self, "strategy_"):
             raise NotFittedError("this planner is not fitted yet: call fit(X, y) with the model's training data first")
-        require_unchanged(self, self.fitted_for_)
-        strategy: Strategy = self.fitted_
+        require_unchanged(self, self.fitted_settings_)
+        strategy: Strategy = self.strategy_
         return strategy
 
     def _current(self) -> Strategy:

@@ -16,8 +16,8 @@ ASKED = ("guarantee", "guarantee_for", "n_options")  # shown in the line, whatev
 def planner_line(planner: "RecoursePlanner") -> str:
     """The model's kind, what is asked for, and what was fitted."""
     parts = [model_words(planner.model), *(f"{name}={shown(getattr(planner, name))}" for name in ASKED)]
-    fitted = getattr(planner, "fitted_", None)
-    parts.append("not fitted" if fitted is None else f"fitted: {fitted.kind}")
+    strategy = getattr(planner, "strategy_", None)
+    parts.append("not fitted" if strategy is None else f"fitted: {strategy.kind}")
     return f"{type(planner).__name__}({', '.join(parts)})"
 
 
@@ -31,19 +31,19 @@ def planner_html(planner: "RecoursePlanner") -> str:
         ),
         ("options", f"up to {shown(planner.n_options)} per applicant"),
     ]
-    fitted = getattr(planner, "fitted_", None)
-    if fitted is None:
+    strategy = getattr(planner, "strategy_", None)
+    if strategy is None:
         return facts_html("RecoursePlanner, not fitted", [*rows, *_schema(planner.schema)])
-    ambiguity = fitted.ambiguity(int(planner.n_options))
+    ambiguity = strategy.ambiguity(int(planner.n_options))
     rows += [
-        ("favourable answer", shown(fitted.model.favourable)),
-        *_schema(fitted.schema),
+        ("favourable answer", shown(strategy.model.favourable)),
+        *_schema(strategy.schema),
         ("next models", f"a distribution {ambiguity.in_words()}"),
-        ("radius", fitted.radius_source),
+        ("radius", strategy.radius_source),
     ]
-    if fitted.n_rows is not None:
-        rows.append(("training data", counted(fitted.n_rows, "row")))
-    return facts_html(f"RecoursePlanner, fitted ({fitted.kind} model)", rows)
+    if strategy.n_rows is not None:
+        rows.append(("training data", counted(strategy.n_rows, "row")))
+    return facts_html(f"RecoursePlanner, fitted ({strategy.kind} model)", rows)
 
 
 def model_words(model: Any) -> str:

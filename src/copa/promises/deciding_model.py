@@ -112,7 +112,7 @@ class DecidingModel(Model):
 
 def model_and_threshold(model: Any, threshold: float | None = None) -> tuple[Any, float | None]:
     """Return a model and the threshold at which it accepts; a planner stands for its model and knows its threshold."""
-    if not hasattr(model, "fitted_") or not hasattr(model, "model"):
+    if not hasattr(model, "strategy_") or not hasattr(model, "model"):
         return model, threshold
     return model.model, model.threshold if threshold is None else threshold
 

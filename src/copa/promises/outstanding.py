@@ -125,7 +125,7 @@ class Outstanding:
         InvalidInputError
             If two of them say different labels.
         """
-        fitted = getattr(current, "fitted_", None)
+        fitted = getattr(current, "strategy_", None)
         labels = self.stated.labels
         if len(labels) > 1:
             raise InvalidInputError(

@@ -121,7 +121,7 @@ class ReportBuilder:
         *,
         totals_only: bool = False,
     ) -> None:
-        if planner is not None and not hasattr(planner, "fitted_"):
+        if planner is not None and not hasattr(planner, "strategy_"):
             raise InvalidInputError(f"planner must be a fitted RecoursePlanner or None, got {shown(planner)}")
         self.planner = planner
         self.title = title
@@ -198,7 +198,7 @@ class ReportBuilder:
         """Return whether today's model accepts each applicant as is; None where only the statuses tell."""
         if self.planner is None:
             return None
-        return accepted_today(batch, self.planner.fitted_.model)
+        return accepted_today(batch, self.planner.strategy_.model)
 
     def _require_alike(self, batch: PlanBatch) -> None:
         kept = self._kept.first()
@@ -229,7 +229,7 @@ def _spread_out(places: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]
 
 def _made_by(planner: "RecoursePlanner", batch: PlanBatch) -> bool:
     """Return whether plans have a planner's ambiguity set; one of scores has a dimension more than options."""
-    return batch.ambiguity.same_as(planner.fitted_.ambiguity(batch.ambiguity.dimension - 1))
+    return batch.ambiguity.same_as(planner.strategy_.ambiguity(batch.ambiguity.dimension - 1))
 
 
 def write_report(

@@ -51,7 +51,7 @@ def plans_together(planner: "RecoursePlanner", batch: "PlanBatch") -> View | Non
     from copa.promises import portfolio_risk
 
     promised = batch.select(batch.status == OK)
-    slow = not hasattr(planner.fitted_, "thirds")
+    slow = not hasattr(planner.strategy_, "thirds")
     if len(promised.options) < FEWEST or (slow and len(promised.options) > MOST_ASKED):
         return None
     try:

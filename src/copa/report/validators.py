@@ -48,7 +48,7 @@ def validators(kept: PlanBatch, planner: "RecoursePlanner | None", cost: Frontie
     ambiguity, basis = kept.ambiguity, kept.basis
     places = np.flatnonzero(kept.counts > 0)[:MOST_PROVEN]
     proven = kept.select(places)
-    attributor = None if planner is None else Attributor(planner.fitted_)
+    attributor = None if planner is None else Attributor(planner.strategy_)
     curves = batch_curves(proven, n_jobs=None if planner is None else planner.n_jobs)
     efforts = {} if cost is None else dict(zip(tried.tolist(), _own_frontiers(cost), strict=True))
     people, level = [], kept.request.level

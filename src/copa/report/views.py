@@ -83,7 +83,7 @@ def effort_example(batch: PlanBatch, totals: Totals, planner: "RecoursePlanner |
     """Say what effort 1 is in this table, the columns that change most often first; "" where the cost is unknown."""
     cost: Cost | None = None
     if planner is not None:  # a cost of its own may have the name of a known one
-        cost = planner.fitted_.space.cost
+        cost = planner.strategy_.space.cost
     elif batch.request.cost in COSTS:
         cost = COSTS[batch.request.cost]()
     columns = [column for column, _ in totals.options_changing.most_common()]

@@ -103,6 +103,6 @@ def _limit(feature: "Feature", share: dict[str, Any]) -> dict[str, Any]:
 
 def _example(service: "Service") -> dict[str, Any]:
     """An applicant that can be read: what is typical of those accepted, if that is known."""
-    row = service.planner.fitted_.accepted_row
+    row = service.planner.strategy_.accepted_row
     known = {} if row is None else {str(name): as_json(row[name].iloc[0]) for name in row}
     return {name: known.get(name) for name in service.reader.kinds}

@@ -153,7 +153,7 @@ def _sign(kind: str, value: Any) -> str:
 
 def template_for(planner: "RecoursePlanner") -> "pd.DataFrame":
     """Columns that applicants must have, without rows: those of the model, and those that only the schema has."""
-    fitted = planner.fitted_
+    fitted = planner.strategy_
     typical = {} if fitted.accepted_row is None else kinds_of(fitted.accepted_row)
     kinds = {name: typical.get(name, TEXT) for name in fitted.model.columns}
     for feature in fitted.schema.features:

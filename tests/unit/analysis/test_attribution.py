@@ -23,7 +23,7 @@ def plans(loan_plans):
 
 @pytest.fixture(scope="module")
 def found(bank, plans):
-    return [attribute(plan, bank.fitted_) for plan in plans]
+    return [attribute(plan, bank.strategy_) for plan in plans]
 
 
 def own_worst_case(plan, split):
@@ -35,7 +35,7 @@ def own_worst_case(plan, split):
 def test_shares_add_up_to_todays_score_and_in_the_worst_case_to_nothing(bank, plans, found):
     for plan, split in zip(plans, found, strict=True):
         point = plan.points[split.option - 1]
-        assert split.today.sum() == pytest.approx(point @ bank.fitted_.model.theta)
+        assert split.today.sum() == pytest.approx(point @ bank.strategy_.model.theta)
         assert split.broken.sum() == pytest.approx(point @ own_worst_case(plan, split), abs=1e-6)
         assert split.broken.sum() < 1e-6 * split.today.sum()  # the models that refuse the option do so on average
 
@@ -51,7 +51,7 @@ def test_the_probability_is_that_of_the_option_alone_not_its_part_of_the_joint_w
 
 def test_in_the_papers_ball_too_where_options_share_the_joint_worst_case(bank, german):
     for plan in (german[0], german[2]):
-        split = attribute(plan, bank.fitted_)
+        split = attribute(plan, bank.strategy_)
         alone = copa.validity_bounds(plan.points[[split.option - 1]], ambiguity=plan.ambiguity)
         assert split.probability == pytest.approx(alone.certificate.worst_case().mass[0], abs=1e-6)
         assert split.probability > plan.weights[split.option - 1] + 0.001
@@ -65,7 +65,7 @@ def test_every_column_of_the_model_has_its_own_share(found):
 
 def test_a_columns_share_is_what_its_own_coordinates_add_to_an_average_applicant(bank, plans):
     """The first encoded columns are the scaled numbers, in the order of the pipeline."""
-    plan, fitted = plans[0], bank.fitted_
+    plan, fitted = plans[0], bank.strategy_
     known = replace(
         fitted, space=replace(fitted.space, plausibility=Plausibility.fit(loans.SCHEMA, loans.people(99, 3)))
     )
@@ -111,9 +111,9 @@ def test_coordinates_of_several_columns_are_not_given_to_one():
     model = make_pipeline(loans.encoder(), PCA(5), LogisticRegression()).fit(table, loans.outcomes(table))
     planner = loans.planner(model)
     plan = next(plan for plan in planner.plan(table[~model.predict(table)].iloc[:10]) if plan.n_options)
-    split = attribute(plan, planner.fitted_)
+    split = attribute(plan, planner.strategy_)
     assert split.parts == (GENERAL, "several columns together")
-    assert split.today.sum() == pytest.approx(plan.points[split.option - 1] @ planner.fitted_.model.theta)
+    assert split.today.sum() == pytest.approx(plan.points[split.option - 1] @ planner.strategy_.model.theta)
 
 
 def test_a_model_that_is_no_sum_over_columns_has_one_share():
@@ -123,25 +123,25 @@ def test_a_model_that_is_no_sum_over_columns_has_one_share():
     planner = loans.planner(model)
     declined = table[~model.predict(table)].iloc[:1]
     (plan,) = planner.audit([declined.assign(debt=0)], declined)
-    split = attribute(plan, planner.fitted_)
+    split = attribute(plan, planner.strategy_)
     assert split.parts == (WHOLE,)
     assert "no sum over columns" in split.in_words()
 
 
 def test_in_other_coordinates_there_are_no_columns(bank, german):
-    assert attribute(german[0], bank.fitted_).parts == (WHOLE,)
+    assert attribute(german[0], bank.strategy_).parts == (WHOLE,)
 
 
 def test_there_is_nothing_to_say_without_options(bank, german):
     assert german[3].n_options == 0
-    assert attribute(german[3], bank.fitted_) is None
+    assert attribute(german[3], bank.strategy_) is None
 
 
 def test_a_hopeless_option_breaks_for_certain(bank):
     table = loans.people(40, 7)
     person = table[~bank.model.predict(table)].head(1)
     (audited,) = bank.audit([person], person)
-    split = attribute(audited, bank.fitted_)
+    split = attribute(audited, bank.strategy_)
     assert audited.lower == 0.0
     assert split.probability > 0.99
     assert split.in_words() == "Option 1 fails first: today's model refuses it already."
@@ -150,4 +150,4 @@ def test_a_hopeless_option_breaks_for_certain(bank):
 
 def test_a_set_without_a_known_worst_case_has_no_attribution(unimodal_bank, unimodal_plans):
     assert unimodal_plans.counts.any()
-    assert [attribute(plan, unimodal_bank.fitted_) for plan in unimodal_plans] == [None] * len(unimodal_plans)
+    assert [attribute(plan, unimodal_bank.strategy_) for plan in unimodal_plans] == [None] * len(unimodal_plans)

@@ -212,7 +212,7 @@ def test_the_planner_stays_as_it_is(past):
     before = asked.get_params(deep=False)
     run_backtest(asked, past, horizon=1, first=3, **FEW)
     assert all(asked.get_params(deep=False)[name] is value for name, value in before.items())
-    assert not hasattr(asked, "fitted_")
+    assert not hasattr(asked, "strategy_")
 
 
 def test_a_planner_from_a_file_estimates_its_radius_anew(past, tmp_path):

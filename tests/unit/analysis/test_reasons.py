@@ -66,7 +66,7 @@ LINEAR = {
 
 
 def declined(planner, table=PEOPLE):
-    return table[~planner.fitted_.model.accepts(table)]
+    return table[~planner.strategy_.model.accepts(table)]
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -75,8 +75,8 @@ def test_contributions_add_up_to_the_models_own_difference_of_decision_values(na
     model = LINEAR[name].fit(table, loans.outcomes(table))
     planner = loans.planner(model, **QUICK, schema=None if name == "bins" else loans.SCHEMA)
     people = declined(planner)
-    found = find_reasons(planner.fitted_, people)
-    reference = model.decision_function(planner.fitted_.accepted_row)[0]
+    found = find_reasons(planner.strategy_, people)
+    reference = model.decision_function(planner.strategy_.accepted_row)[0]
     sums = np.array([reasons.contributions.sum() for reasons in found])
     assert {reasons.found_by for reasons in found} == {"exact"}
     assert sums == pytest.approx(reference - model.decision_function(people), abs=1e-9)
@@ -89,25 +89,25 @@ def test_contributions_add_up_at_a_threshold_and_for_either_label(favourable):
     planner = loans.planner(model, **QUICK, threshold=0.7, favourable=favourable)
     sign = 1.0 if favourable else -1.0
     people = declined(planner)
-    found = find_reasons(planner.fitted_, people)
+    found = find_reasons(planner.strategy_, people)
     cut = np.log(0.7 / 0.3)
     assert [r.score for r in found] == pytest.approx(sign * model.decision_function(people) - cut, abs=1e-9)
-    gap = sign * (model.decision_function(planner.fitted_.accepted_row)[0] - model.decision_function(people))
+    gap = sign * (model.decision_function(planner.strategy_.accepted_row)[0] - model.decision_function(people))
     assert [r.contributions.sum() for r in found] == pytest.approx(gap, abs=1e-9)
 
 
 def test_a_calibrated_model_has_exact_reasons_too():
     model = loans.fitted_pipeline(CalibratedClassifierCV(LinearSVC(), ensemble=False))
     planner = loans.planner(model, **QUICK)
-    found = find_reasons(planner.fitted_, declined(planner))
+    found = find_reasons(planner.strategy_, declined(planner))
     assert all(abs(r.contributions.sum() - (r.reference_score - r.score)) <= 1e-9 for r in found)
 
 
 def test_reasons_do_not_depend_on_who_else_is_asked_about(bank, forest):
     for planner in (bank, forest):
         people = declined(planner).head(5)
-        together = find_reasons(planner.fitted_, people)
-        alone = [find_reasons(planner.fitted_, people.iloc[[i]])[0] for i in range(len(people))]
+        together = find_reasons(planner.strategy_, people)
+        alone = [find_reasons(planner.strategy_, people.iloc[[i]])[0] for i in range(len(people))]
         for one, other in zip(together, alone, strict=True):
             assert one.columns == other.columns
             assert one.values == other.values
@@ -116,8 +116,8 @@ def test_reasons_do_not_depend_on_who_else_is_asked_about(bank, forest):
 
 def test_the_reference_is_typical_of_the_accepted_and_the_most_important_comes_first(bank):
     table = loans.people(300, 0)
-    accepted = table[bank.fitted_.model.accepts(table)]
-    (found,) = find_reasons(bank.fitted_, declined(bank).head(1))
+    accepted = table[bank.strategy_.model.accepts(table)]
+    (found,) = find_reasons(bank.strategy_, declined(bank).head(1))
     typical = dict(zip(found.columns, found.references, strict=True))
     assert typical["job"] == accepted["job"].mode()[0]
     assert abs(typical["income"] - accepted["income"].median()) <= 1.0
@@ -146,7 +146,7 @@ def test_of_equal_contributions_the_column_that_the_model_has_first_comes_first(
     table = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 1] * 50})
     y = table["a"] == 1
     planner = copa.RecoursePlanner(LogisticRegression().fit(table, y), **QUICK).fit(table, y)
-    (found,) = find_reasons(planner.fitted_, table.head(1))
+    (found,) = find_reasons(planner.strategy_, table.head(1))
     assert found.columns == ("a", "b")
 
 
@@ -164,8 +164,8 @@ def test_missing_values_and_special_codes_are_reasons_like_others():
     schema = FeatureSchema([Feature("income", "numeric"), Feature("since", "numeric", special=[-9])])
     planner = copa.RecoursePlanner(model, schema=schema, **QUICK).fit(table, y)
     people = table[(table["income"].isna() | (table["since"] == -9.0)) & ~model.predict(table)]
-    found = find_reasons(planner.fitted_, people)
-    gap = model.decision_function(planner.fitted_.accepted_row)[0] - model.decision_function(people)
+    found = find_reasons(planner.strategy_, people)
+    gap = model.decision_function(planner.strategy_.accepted_row)[0] - model.decision_function(people)
     assert [r.contributions.sum() for r in found] == pytest.approx(gap, abs=1e-9)
     first = next(r for r, missing in zip(found, people["income"].isna(), strict=True) if missing)
     assert first.principal()[0].column == "income"
@@ -180,7 +180,7 @@ def test_a_feature_map_tells_what_columns_do_only_together():
     model = make_pipeline(encoder, LogisticRegression(max_iter=5000)).fit(table, loans.outcomes(table))
     planner = loans.planner(model, **QUICK, plausibility=0.05)
     people = declined(planner).head(6)
-    for found in find_reasons(planner.fitted_, people):
+    for found in find_reasons(planner.strategy_, people):
         assert found.found_by == "replacement"
         assert found.contributions.sum() + found.together == pytest.approx(
             found.reference_score - found.score, abs=1e-9
@@ -189,28 +189,28 @@ def test_a_feature_map_tells_what_columns_do_only_together():
 
 def test_a_black_box_is_compared_with_accepted_neighbours(forest):
     people = declined(forest).head(8)
-    found = find_reasons(forest.fitted_, people)
+    found = find_reasons(forest.strategy_, people)
     assert {r.found_by for r in found} == {"replacement"}
     assert all(r.principal() for r in found)
     assert {r.compared_with for r in found} == {"neighbours"}
     assert len({r.references for r in found}) > 1  # neighbours of each, not the same for all
     for r, row in zip(found, people.to_dict("records"), strict=True):
         typical = dict(zip(r.columns, r.references, strict=True))
-        assert forest.fitted_.model.accepts(pd.DataFrame([typical]))[0]
+        assert forest.strategy_.model.accepts(pd.DataFrame([typical]))[0]
         assert dict(zip(r.columns, r.values, strict=True)) == row
         assert r.contributions.sum() + r.together == pytest.approx(r.reference_score - r.score, abs=1e-9)
 
 
 def test_no_reference_is_a_training_row(forest):
-    known = forest.fitted_.space.plausibility.table()[list(forest.fitted_.model.columns)]
+    known = forest.strategy_.space.plausibility.table()[list(forest.strategy_.model.columns)]
     people = declined(forest).head(8)
-    for found in find_reasons(forest.fitted_, people):
+    for found in find_reasons(forest.strategy_, people):
         typical = pd.Series(dict(zip(found.columns, found.references, strict=True)))[known.columns]
         assert not (known == typical).all(axis=1).any()
 
 
 def test_a_black_box_without_known_rows_is_compared_with_all_who_are_accepted(forest):
-    fitted = replace(forest.fitted_, space=replace(forest.fitted_.space, plausibility=None))
+    fitted = replace(forest.strategy_, space=replace(forest.strategy_.space, plausibility=None))
     (found,) = find_reasons(fitted, declined(forest).head(1))
     assert found.compared_with == "accepted"
     typical = fitted.accepted_row.iloc[0]
@@ -219,7 +219,7 @@ def test_a_black_box_without_known_rows_is_compared_with_all_who_are_accepted(fo
 
 def test_a_planner_that_knows_nobody_says_how_it_can(bank):
     with pytest.raises(InvalidInputError, match="Fit it again to the training data"):
-        find_reasons(replace(bank.fitted_, accepted_row=None), PEOPLE.head(1))
+        find_reasons(replace(bank.strategy_, accepted_row=None), PEOPLE.head(1))
 
 
 def test_reasons_survive_a_file(bank, forest, tmp_path):
@@ -227,7 +227,9 @@ def test_reasons_survive_a_file(bank, forest, tmp_path):
         planner.save(tmp_path / "planner.zip")
         again = copa.RecoursePlanner.load(tmp_path / "planner.zip", planner.model)
         people = declined(planner).head(3)
-        for one, other in zip(find_reasons(planner.fitted_, people), find_reasons(again.fitted_, people), strict=True):
+        for one, other in zip(
+            find_reasons(planner.strategy_, people), find_reasons(again.strategy_, people), strict=True
+        ):
             assert one.columns == other.columns
             assert one.references == other.references
             assert np.array_equal(one.contributions, other.contributions)
@@ -265,22 +267,22 @@ def test_every_reference_is_accepted_also_where_the_medians_of_the_accepted_are_
     assert not model.predict(medians)[0]
     planner = copa.RecoursePlanner(model, **QUICK).fit(table, y)
     people = table[~model.predict(table)]
-    found = find_reasons(planner.fitted_, people)
+    found = find_reasons(planner.strategy_, people)
     assert min(r.reference_score for r in found) >= 0.0
     assert all(r.principal() for r in found)
-    assert not (table == planner.fitted_.accepted_row.iloc[0]).all(axis=1).any()
+    assert not (table == planner.strategy_.accepted_row.iloc[0]).all(axis=1).any()
 
 
 def test_where_what_is_typical_of_neighbours_is_declined_all_accepted_stand_in():
     table, y = skewed(300, 3)
     model = RandomForestClassifier(20, max_depth=5, random_state=0).fit(table, y)
     planner = copa.RecoursePlanner(model, later_models=copa.LaterModels(n_refits=4), plausibility=0.05).fit(table, y)
-    found = find_reasons(planner.fitted_, table[~model.predict(table)].head(60))
+    found = find_reasons(planner.strategy_, table[~model.predict(table)].head(60))
     assert min(r.reference_score for r in found) >= 0.0
     assert {r.compared_with for r in found} >= {"accepted"}
 
 
 def test_a_reference_that_is_declined_is_refused(bank):
-    declined_row = declined(bank)[list(bank.fitted_.model.columns)].head(1)
+    declined_row = declined(bank)[list(bank.strategy_.model.columns)].head(1)
     with pytest.raises(InvalidInputError, match="knows nobody to compare with"):
-        find_reasons(replace(bank.fitted_, accepted_row=declined_row), PEOPLE.head(1))
+        find_reasons(replace(bank.strategy_, accepted_row=declined_row), PEOPLE.head(1))

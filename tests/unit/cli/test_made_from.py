@@ -12,7 +12,7 @@ SIZE = 64 * 2**20
 
 def test_a_large_table_is_hashed_a_piece_at_a_time(tmp_path):
     planner = RecoursePlanner(None)
-    planner.fitted_ = SimpleNamespace(model=SimpleNamespace(favourable=True))
+    planner.strategy_ = SimpleNamespace(model=SimpleNamespace(favourable=True))
     path, opened = (
         tmp_path / "people.csv",
         SimpleNamespace(sha256="", planner=planner),

@@ -96,7 +96,7 @@ def planner(model: object, **settings: object) -> copa.RecoursePlanner:
 
 def same_ball(fitted: copa.RecoursePlanner) -> dict[str, object]:
     """Settings that give another planner the ball of a fitted one."""
-    moments, family = fitted.moments_, fitted.fitted_.ambiguity(1).family
+    moments, family = fitted.moments_, fitted.strategy_.ambiguity(1).family
     return {"later_models": copa.MomentBall(moments.mean, moments.cov, fitted.radius_, fitted.drift_, family)}
 
 

@@ -49,8 +49,8 @@ class Judge:
             moments.cov,
             planner.radius_,
             planner.drift_,
-            planner.fitted_.parameters.family,
-            planner.fitted_.reliability,
+            planner.strategy_.parameters.family,
+            planner.strategy_.reliability,
         )
 
     def encode(self, rows: pd.DataFrame) -> Any:

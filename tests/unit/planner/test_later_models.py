@@ -60,13 +60,13 @@ def test_a_set_alone_stands_for_later_models_with_it():
 def test_moments_of_the_refits_are_filled_in(model, kind):
     later = LaterModels(ambiguity=kind(radius=0.2, drift="cov", family="unimodal"), n_refits=20)
     planner = loans.planner(model, later_models=later)
-    ambiguity = planner.fitted_.ambiguity(1)
+    ambiguity = planner.strategy_.ambiguity(1)
     assert (type(ambiguity), ambiguity.radius, ambiguity.family) == (kind, 0.2, "unimodal")
     np.testing.assert_array_equal(ambiguity.drift, ambiguity.cov)
     assert planner.radius_source_ == "given"
-    assert planner.fitted_.basis.confidence is None
+    assert planner.strategy_.basis.confidence is None
     again = loans.planner(model, later_models=ambiguity)  # moments are taken as they are
-    assert again.fitted_.ambiguity(1).same_as(ambiguity)
+    assert again.strategy_.ambiguity(1).same_as(ambiguity)
 
 
 def test_a_set_of_another_dimension_is_refused(model):
@@ -115,7 +115,7 @@ def test_a_history_of_data_is_one_of_models_fitted_to_them(model):
     made = [loans.planner(model, later_models=LaterModels(history=history)) for history in (pairs, versions)]
     assert made[0].radius_ == made[1].radius_
     assert made[0].radius_source_ == made[1].radius_source_ != loans.planner(model).radius_source_
-    assert len(table) == made[0].fitted_.n_rows
+    assert len(table) == made[0].strategy_.n_rows
 
 
 def test_options_of_the_command_line_change_what_is_assumed():
@@ -143,4 +143,4 @@ def test_a_saved_planner_has_its_fixed_set_with_its_moments(model, tmp_path):
     planner = loans.planner(model, later_models=MomentBall(radius=0.1))
     planner.save(tmp_path / "planner")
     loaded = copa.RecoursePlanner.load(tmp_path / "planner", model)
-    assert loaded.later_models.ambiguity.same_as(planner.fitted_.ambiguity(1))
+    assert loaded.later_models.ambiguity.same_as(planner.strategy_.ambiguity(1))

@@ -94,8 +94,8 @@ def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(plan
     assert same_plans(loaded.audit(batch), planner.audit(batch))
     assert loaded.radius_source_ == planner.radius_source_
     assert (loaded.guarantee, loaded.later_models.n_refits, loaded.later_models.ambiguity) == (0.6, 6, None)
-    assert loaded.fitted_.reliability == planner.fitted_.reliability
-    assert len(loaded.fitted_.held_out) == 9
+    assert loaded.strategy_.reliability == planner.strategy_.reliability
+    assert len(loaded.strategy_.held_out) == 9
 
 
 def test_a_loaded_planner_can_be_saved_again(model, declined, batch, saved, tmp_path):
@@ -123,10 +123,10 @@ def test_refits_of_every_kind_come_back(classifier, tmp_path):
     model = loans.fitted_pipeline(classifier, sparse_output=False)
     planner = loans.planner(model, **(FAST | {"later_models": copa.LaterModels(n_refits=2)}))
     planner.save(tmp_path / "p")
-    loaded = copa.RecoursePlanner.load(tmp_path / "p", model).fitted_
+    loaded = copa.RecoursePlanner.load(tmp_path / "p", model).strategy_
     people = loans.people(40, 5)
     for kind in ("retrained", "held_out"):
-        before, after = getattr(planner.fitted_, kind), getattr(loaded, kind)
+        before, after = getattr(planner.strategy_, kind), getattr(loaded, kind)
         assert len(before) == len(after) >= 2
         for one, other in zip(before, after, strict=True):
             np.testing.assert_array_equal(one.scores(people), other.scores(people))
@@ -186,7 +186,7 @@ def test_a_file_for_a_linear_model_is_refused_for_a_forest(model, tmp_path):
 def test_no_row_of_the_training_data_is_in_the_file(planner, saved):
     with zipfile.ZipFile(saved) as archive, np.load(io.BytesIO(archive.read("arrays.npz"))) as arrays:
         assert len(arrays["scores"]) >= 32
-    rows = planner.fitted_.model.typical
+    rows = planner.strategy_.model.typical
     assert rows.dtypes.equals(loans.people(300, 0)[list(rows)].dtypes)
     assert len(rows.merge(loans.people(300, 0), how="inner")) == 0
 
@@ -253,7 +253,7 @@ def test_types_that_the_model_does_not_have_are_refused_before_any_is_made(saved
 )
 def test_trees_that_lead_out_of_themselves_are_refused_before_they_are_used(saved, model, planner, field, value):
     """Compiled code would follow them beyond the memory that is theirs."""
-    refit = planner.fitted_.retrained[0].estimator
+    refit = planner.strategy_.retrained[0].estimator
     wrong = unpack_estimator(pack_estimator(refit))
     tree = wrong[-1].estimators_[3].tree_
     state = tree.__getstate__()

@@ -67,11 +67,11 @@ def log_odds(fits, rows):
 
 def test_guarantees_are_those_of_the_scores_of_the_held_out_fits(planner, batch):
     """Recomputed from the fits themselves, one plan at a time; also all options together, and any of them."""
-    share = planner.fitted_.reliability
+    share = planner.strategy_.reliability
     assert 0.3 < share <= 1.0
     for i in np.flatnonzero(batch.counts >= 2)[:4]:
         plan = batch[int(i)]
-        scores = log_odds(planner.fitted_.held_out, plan.options)
+        scores = log_odds(planner.strategy_.held_out, plan.options)
         np.testing.assert_allclose(plan.points, scores.T, atol=1e-9)
         np.testing.assert_allclose(plan.option_lower, finite_cantelli(scores, share), atol=1e-9)
         assert plan.any_lower >= finite_cantelli(scores.max(axis=1), share) - 1e-9
@@ -83,10 +83,13 @@ def test_guarantees_are_those_of_the_scores_of_the_held_out_fits(planner, batch)
 
 def test_nothing_is_chosen_by_the_fits_that_certify(planner, declined, batch):
     """With other held-out refits the same rows are found: only which of them are certified may change."""
-    others = tuple(planner.fitted_.held_out[::-1][:9])
-    fitted, planner.fitted_ = planner.fitted_, replace(planner.fitted_, held_out=others + planner.fitted_.retrained[:9])
+    others = tuple(planner.strategy_.held_out[::-1][:9])
+    fitted, planner.strategy_ = (
+        planner.strategy_,
+        replace(planner.strategy_, held_out=others + planner.strategy_.retrained[:9]),
+    )
     rows = planner.set_params(guarantee_for="any").plan(declined).options
-    planner.fitted_ = fitted
+    planner.strategy_ = fitted
     same = planner.plan(declined).options
     planner.set_params(guarantee_for="each")
     pd.testing.assert_frame_equal(rows, same)
@@ -109,7 +112,7 @@ def test_an_option_marked_ok_reaches_the_level(batch):
 
 
 def test_held_out_fits_are_asked_about_the_rows_delivered(planner, batch):
-    fits = planner.fitted_.held_out
+    fits = planner.strategy_.held_out
     accepted = np.array([fit.estimator.predict(batch.options) for fit in fits])
     assert batch.n_held_out == len(fits)
     np.testing.assert_array_equal(batch.expected_rate, accepted.mean(axis=0))

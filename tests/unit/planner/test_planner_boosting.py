@@ -51,7 +51,7 @@ def with_categories(table):
 def planned(model, schema, table, labels, **settings):
     """A planner, a dozen people whom the model declines, and their plans."""
     planner = copa.RecoursePlanner(model, schema=schema, **(SETTINGS | settings)).fit(table, labels)
-    declined = table[np.asarray(model.predict(table)) != planner.fitted_.model.favourable].iloc[:12]
+    declined = table[np.asarray(model.predict(table)) != planner.strategy_.model.favourable].iloc[:12]
     return planner, declined, planner.plan(declined)
 
 
@@ -69,10 +69,10 @@ def broken(planner, declined, batch, favourable):
         if plan.n_options == 0:
             continue
         position = list(model.classes_).index(favourable)
-        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.fitted_.held_out]
-        sharpest = planner.fitted_.model.sharpest
+        asked = [fit.estimator.predict_proba(plan.options)[:, position] for fit in planner.strategy_.held_out]
+        sharpest = planner.strategy_.model.sharpest
         chances = np.clip(np.array(asked, dtype=float), sharpest, 1.0 - sharpest)
-        again = finite_cantelli(np.log(chances / (1.0 - chances)), planner.fitted_.reliability)
+        again = finite_cantelli(np.log(chances / (1.0 - chances)), planner.strategy_.reliability)
         if not np.allclose(plan.option_lower, again, atol=1e-6):
             found.append(f"promised {plan.option_lower}, recomputed {again}")
         if plan.status == "ok" and again.min() < SETTINGS["guarantee"] - 1e-6:
@@ -159,14 +159,14 @@ def test_refits_have_one_thread_each_and_seeds_of_their_own(data, library):
     planner = copa.RecoursePlanner(
         model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3), "n_jobs": 2})
     )
-    fits = planner.fit(data.features, data.favourable).fitted_.retrained
+    fits = planner.fit(data.features, data.favourable).strategy_.retrained
     assert {fit.estimator[-1].n_jobs for fit in fits} == {1}
     assert len({fit.estimator[-1].random_state for fit in fits}) == len(fits)
     assert (model[-1].n_jobs, model[-1].random_state) == (2, 3)
     alone = (
         copa.RecoursePlanner(model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=3)}))
         .fit(data.features, data.favourable)
-        .fitted_
+        .strategy_
     )
     for fit, other in zip(fits, alone.retrained, strict=True):
         np.testing.assert_array_equal(fit.scores(data.features.head(50)), other.scores(data.features.head(50)))
@@ -196,7 +196,7 @@ def test_refits_of_a_model_that_was_stopped_early_have_as_many_trees(data, libra
     planner = copa.RecoursePlanner(
         model, schema=data.schema, **(SETTINGS | {"later_models": copa.LaterModels(n_refits=2)})
     )
-    fits = planner.fit(table, data.favourable).fitted_.retrained
+    fits = planner.fit(table, data.favourable).strategy_.retrained
     assert {fit.estimator.n_estimators for fit in fits} == {n_trees}
 
 

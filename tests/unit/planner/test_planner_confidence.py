@@ -75,7 +75,7 @@ def widened(model, versions):
 
 
 def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner):
-    known, b = planner.fitted_.ambiguity(3), planner.fitted_.reliability
+    known, b = planner.strategy_.ambiguity(3), planner.strategy_.reliability
     assert isinstance(known, LocationSet)
     assert (known.family, known.simultaneous) == ("unimodal", False)
     np.testing.assert_allclose(known.mean, b * parameters_of(model), rtol=1e-12)
@@ -87,7 +87,7 @@ def test_the_set_is_around_the_reliable_part_of_todays_parameters(model, planner
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
 def test_the_confidence_is_the_normal_quantile_of_the_radius(model, confidence):
     planner = loans.planner(model, later_models=copa.LaterModels(confidence=confidence))
-    root = np.sqrt(planner.fitted_.reliability)
+    root = np.sqrt(planner.strategy_.reliability)
     assert planner.radius_ == pytest.approx(both_sides(confidence) * root, rel=1e-12)
 
 
@@ -101,10 +101,10 @@ def test_the_radius_does_not_depend_on_how_many_refits_there_are(model):
 def test_every_option_keeps_the_rule_by_hand(model, planner, declined, level):
     planner = planner if level == 0.8 else loans.planner(model, guarantee=level)
     batch = planner.plan(declined)
-    theta, b = parameters_of(model), planner.fitted_.reliability
+    theta, b = parameters_of(model), planner.strategy_.reliability
     points = Judge.of(planner).encode(batch.options)
     means = points @ theta
-    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.fitted_.ambiguity(3).cov, points))
+    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.ambiguity(3).cov, points))
     room = b * means - (unimodal_ratio(level) + both_sides(0.95) * np.sqrt(b)) * spreads
     ok = (batch.status == "ok")[batch.owner]
     assert ok.sum() > 60
@@ -113,7 +113,7 @@ def test_every_option_keeps_the_rule_by_hand(model, planner, declined, level):
 
 
 def test_the_words_say_how_sure_and_how_reliable(planner, batch):
-    b = planner.fitted_.reliability
+    b = planner.strategy_.reliability
     for words in (planner.radius_source_, batch.basis.radius_source, batch[0].explain()):
         assert "confidence 0.95 in today's 300 rows" in words
         assert f"reliability {b:.2f}" in words
@@ -122,7 +122,7 @@ def test_the_words_say_how_sure_and_how_reliable(planner, batch):
 
 
 def test_too_few_data_are_said_and_nothing_is_promised(few):
-    b = few.fitted_.reliability
+    b = few.strategy_.reliability
     assert b < LEAST
     table = table_of(60, 14, 5, 0.1)[0]
     batch = few.plan(table)
@@ -147,8 +147,8 @@ def test_too_few_data_are_too_few_for_plans_of_others_too(few):
 @pytest.mark.filterwarnings("ignore::copa.exceptions.WeakModelWarning")
 def test_data_that_decline_nobody_say_nothing_of_a_choice(model):
     planner = loans.planner(model, threshold=1e-6)
-    assert planner.fitted_.reliability == 0.0
-    assert "too few data" in planner.fitted_.shortage
+    assert planner.strategy_.reliability == 0.0
+    assert "too few data" in planner.strategy_.shortage
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_an_expected_rate_is_planned_for(model, expected, declined):
     batch = expected.plan(declined)
     assert (batch.status == "ok").sum() > 30
     points = Judge.of(expected).encode(batch.options)
-    spreads = np.sqrt(2.0 * np.einsum("md,de,me->m", points, expected.fitted_.ambiguity(3).cov, points))
+    spreads = np.sqrt(2.0 * np.einsum("md,de,me->m", points, expected.strategy_.ambiguity(3).cov, points))
     rates = np.vectorize(NormalDist().cdf)(points @ parameters_of(model) / spreads)
     ok = (batch.status == "ok")[batch.owner]
     assert (rates[ok] >= 0.9 - ROUNDING).all()
@@ -214,7 +214,7 @@ def test_plans_are_corrected_to_an_expected_rate(expected, declined):
 
 def test_past_versions_widen_the_set(planner, widened):
     assert widened.radius_ > planner.radius_
-    assert widened.fitted_.reliability == planner.fitted_.reliability
+    assert widened.strategy_.reliability == planner.strategy_.reliability
     words = widened.radius_source_
     assert words.startswith(f"drift, {widened.radius_:.3g} standard deviations of retraining")
     assert f"it is {planner.radius_:.3g}" in words
@@ -233,7 +233,7 @@ def test_the_drift_is_that_of_the_scores(model, planner, versions, widened):
     table = loans.people(300, 0)
     rows = planner.plan(table[~model.predict(table)].iloc[:60]).options
     points = Judge.of(planner).encode(rows)
-    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.fitted_.ambiguity(3).cov, points))
+    spreads = np.sqrt(np.einsum("md,de,me->m", points, planner.strategy_.ambiguity(3).cov, points))
     scores = np.array([version.decision_function(rows) for version in [*versions[0], model]]) / spreads
     moves = [np.abs(scores[h:] - scores[:-h]).ravel() for h in (1, 2, 3)]
     by_hand = max(np.quantile(move, 0.95, method="inverted_cdf") for move in moves)
@@ -273,7 +273,7 @@ def test_moments_of_a_planner_make_the_same_set_again(model):
     third = loans.planner(
         model, threshold=0.6, later_models=copa.MomentBall(again.moments_.mean, again.moments_.cov, 0.3)
     )
-    assert third.fitted_.ambiguity(3).same_as(again.fitted_.ambiguity(3))
+    assert third.strategy_.ambiguity(3).same_as(again.strategy_.ambiguity(3))
     cut = parameters_of(model) - np.log(0.6 / 0.4) * (np.arange(9) == 0)
     np.testing.assert_allclose(first.moments_.mean, cut, rtol=1e-9)
 
@@ -283,7 +283,7 @@ def test_a_file_gives_the_same_plans_and_words(model, widened, declined, tmp_pat
     loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)
     later = loaded.later_models
     assert (later.ambiguity, later.confidence, later.horizon) == (None, 0.95, 3)
-    assert loaded.fitted_.ambiguity(3).same_as(widened.fitted_.ambiguity(3))
+    assert loaded.strategy_.ambiguity(3).same_as(widened.strategy_.ambiguity(3))
     one, other = widened.plan(declined.iloc[:6]), loaded.plan(declined.iloc[:6])
     assert one.to_json() == other.to_json()
     assert [plan.explain() for plan in one] == [plan.explain() for plan in other]
@@ -293,7 +293,7 @@ def test_a_file_gives_the_same_plans_and_words(model, widened, declined, tmp_pat
 def test_a_file_keeps_that_the_data_are_too_few(few, tmp_path):
     few.save(tmp_path / "planner.copa")
     loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", few.model)
-    assert loaded.fitted_.shortage == few.fitted_.shortage
+    assert loaded.strategy_.shortage == few.strategy_.shortage
 
 
 def test_all_options_together_have_booles_bound(model, declined, batch):
@@ -331,7 +331,7 @@ def everything(people: pd.DataFrame, i: int) -> pd.DataFrame:
 
 def heights(planner, rows: pd.DataFrame) -> np.ndarray:
     """Squared sine of each row's angle, (mean - reach) against the standard deviation; 0 where refused today."""
-    known, points = planner.fitted_.ambiguity(3), Judge.of(planner).encode(rows)
+    known, points = planner.strategy_.ambiguity(3), Judge.of(planner).encode(rows)
     spread = np.sqrt(np.einsum("md,de,me->m", points, known.cov, points))
     room = np.maximum(points @ known.mean - known.radius * spread, 0.0)
     return np.where(planner.model.predict(rows), room**2 / (room**2 + spread**2), 0.0)
@@ -347,7 +347,7 @@ def test_a_fragile_plan_has_the_surest_options_not_the_cheapest(narrow):
         every = heights(planner, everything(people, i))
         own = heights(planner, batch[i].options)
         assert (own >= 0.9 * every.max() - ROUNDING).all()
-        assert batch[i].highest_level == pytest.approx(planner.fitted_.ambiguity(3).laws.level(every.max()), rel=1e-3)
+        assert batch[i].highest_level == pytest.approx(planner.strategy_.ambiguity(3).laws.level(every.max()), rel=1e-3)
         cheaper += int((every > 0.0).sum() > (every >= 0.9 * every.max()).sum())
     assert cheaper, "somebody could have had a cheaper row with less of a guarantee"
 
@@ -368,7 +368,7 @@ def test_what_has_no_guarantee_is_not_dealt_out(narrow, few):
 def test_what_stands_in_the_way_is_named(narrow):
     planner, people = narrow
     batch = planner.plan(people)
-    known = planner.fitted_.ambiguity(3)
+    known = planner.strategy_.ambiguity(3)
     words = [m for m, s in zip(batch.message, batch.status, strict=True) if s == "fragile" and "in the way" in m]
     assert words
     for message in words:

@@ -67,7 +67,7 @@ def test_a_clone_is_not_fitted_and_keeps_the_fitted_model(model, planner, batch,
     assert copy is not planner
     assert copy.model is model
     check_is_fitted(copy.model)
-    assert not hasattr(copy, "fitted_")
+    assert not hasattr(copy, "strategy_")
     training = loans.people(300, 0)
     assert copy.fit(training, loans.outcomes(training)).plan(declined).to_json() == batch.to_json()
 

@@ -48,7 +48,7 @@ def case(request):
 
 
 def test_such_a_model_is_seen_to_be_curved(case):
-    assert case[1].fitted_.kind == "feature map"
+    assert case[1].strategy_.kind == "feature map"
 
 
 def test_every_promise_is_kept_in_the_space_of_the_features(case):
@@ -101,5 +101,5 @@ def test_a_saved_planner_makes_the_same_plans(case, tmp_path):
     model, planner, declined, batch = case
     planner.save(tmp_path / "planner.copa")
     loaded = copa.RecoursePlanner.load(tmp_path / "planner.copa", model)
-    assert loaded.fitted_.kind == "feature map"
+    assert loaded.strategy_.kind == "feature map"
     assert loaded.plan(declined.iloc[:4]).options.equals(batch[:4].options)

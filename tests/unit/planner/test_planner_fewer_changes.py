@@ -17,7 +17,7 @@ from unit.planner import loans
 def space():
     return loans.planner(
         loans.fitted_pipeline(RandomForestClassifier(3, random_state=0)), later_models=copa.LaterModels(n_refits=2)
-    ).fitted_
+    ).strategy_
 
 
 class Judge:

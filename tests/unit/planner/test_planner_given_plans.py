@@ -300,7 +300,7 @@ def test_a_forbidden_option_that_may_not_move_does_not_leave(planner, batch, dec
     assert len(fixed.before.options) == 6
     whose = declined.iloc[fixed.after.owner]
     assert planner.schema_.violations(whose, fixed.after.options) == [[]] * len(whose)
-    assert planner.fitted_.model.accepts(fixed.after.options).all()
+    assert planner.strategy_.model.accepts(fixed.after.options).all()
     first = int(np.argmax(fixed.before[0].weights))
     assert first in forbidden
     stays = int(forbidden[forbidden != first][0])

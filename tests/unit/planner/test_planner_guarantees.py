@@ -108,7 +108,7 @@ def test_the_cheapest_single_option_is_the_best_of_all_rows(model, planner):
         own = table.iloc[[i]]
         grid = [(debt, grade) for debt in range(61) for grade in range(int(own["grade"].iloc[0]), 6)]
         rows = own.iloc[[0] * len(grid)].assign(debt=[d for d, _ in grid], grade=[g for _, g in grid])
-        points, ball = judge.encode(rows), one.fitted_.parameters
+        points, ball = judge.encode(rows), one.strategy_.parameters
         spread = np.linalg.norm(points @ ball.cov_root, axis=-1)
         reach = ball.radius * np.linalg.norm(points if ball.drift is None else points @ ball.drift_root, axis=-1)
         level = ball.guarantee(points @ judge.mean, spread, reach)

@@ -43,7 +43,7 @@ def drawn_inside(batch, options, n_rows):
 
 def broken(planner, batch, n_rows, options=None):
     """Rows drawn from the intervals that are not certified at the level, not accepted or not allowed."""
-    strategy, options = planner.fitted_, np.arange(len(batch.owner)) if options is None else options
+    strategy, options = planner.strategy_, np.arange(len(batch.owner)) if options is None else options
     which, rows = drawn_inside(batch, options, n_rows)
     points = strategy.points(rows, np.arange(len(rows)), batch.request.n_options)
     good = batch.ambiguity.option_guarantees(points) >= batch.interval_level[which]
@@ -101,9 +101,9 @@ def test_options_stay_as_sure_as_they_are_where_nothing_was_asked_of_each(planne
 def test_an_expected_rate_is_kept_by_the_law_that_was_searched_by(planner, declined):
     expecting = asking(planner, guarantee=0.9, later_models=assume(planner.later_models, expected=True))
     batch = expecting.plan(declined.iloc[:6])
-    law = expecting.fitted_.expecting().parameters
+    law = expecting.strategy_.expecting().parameters
     which, rows = drawn_inside(batch, np.arange(len(batch.owner)), 20)
-    assert (law.option_guarantees(expecting.fitted_.encode(rows)) >= batch.interval_level[which]).all()
+    assert (law.option_guarantees(expecting.strategy_.encode(rows)) >= batch.interval_level[which]).all()
     assert "keeps an expected rate of at least 0.9" in batch[0].explain()
 
 

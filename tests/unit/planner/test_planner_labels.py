@@ -67,10 +67,10 @@ def test_the_schema_may_name_the_favourable_label(label, tmp_path):
     schema = copa.FeatureSchema.from_dict(content)
     assert schema.replace(income={"immutable": True}).to_dict()["favourable"] == label
     planner = planner_for(labels, schema=schema)
-    assert planner.fitted_.model.favourable == label
+    assert planner.strategy_.model.favourable == label
     planner.save(tmp_path / "p.copa")
     again = copa.RecoursePlanner.load(tmp_path / "p.copa", planner.model)
-    assert again.fitted_.model.favourable == again.favourable == label
+    assert again.strategy_.model.favourable == again.favourable == label
 
 
 def test_the_setting_wins_over_the_schema_and_a_label_is_matched_by_its_text():

@@ -37,7 +37,7 @@ def careless(picky, declined):
 
 def test_the_plausibility_of_an_option_is_that_of_its_row(picky, plausible, careless):
     for batch in (plausible, careless):
-        again = picky.fitted_.space.plausibility.scores(batch.options)
+        again = picky.strategy_.space.plausibility.scores(batch.options)
         assert batch.plausibility.tobytes() == again.tobytes()
     assert (careless.plausibility < HIGH).any()
 
@@ -78,7 +78,7 @@ def test_where_nothing_is_plausible_the_message_says_how_plausible_it_would_be(p
     picky.set_params(plausibility=HIGH)
     lost = np.flatnonzero(batch.status == "infeasible")
     assert len(lost) >= 5
-    own = picky.fitted_.space.plausibility.scores(declined)
+    own = picky.strategy_.space.plausibility.scores(declined)
     for i in lost.tolist():
         assert batch.counts[i] == 0
         assert "the most plausible accepted row that was found has a plausibility of 0." in batch.message[i]
@@ -127,7 +127,7 @@ def test_a_planner_saved_without_a_floor_holds_no_rows(picky, declined, tmp_path
     picky.save(tmp_path / "planner")
     picky.set_params(plausibility=HIGH)
     again = copa.RecoursePlanner.load(tmp_path / "planner", picky.model)
-    assert again.fitted_.space.plausibility is None
+    assert again.strategy_.space.plausibility is None
     assert np.isnan(again.plan(declined.iloc[:2]).plausibility).all()
     with pytest.raises(copa.InvalidInputError, match="needs training rows to compare with, and this planner has none"):
         again.set_params(plausibility=0.1).plan(declined.iloc[:2])

@@ -71,7 +71,7 @@ def test_models_that_learn_are_more_reliable_than_those_that_remember():
     forest = loans.fitted_pipeline(RandomForestClassifier(15, min_samples_leaf=5, random_state=0))
     remembered = loans.copa.RecoursePlanner(tree, **settings).fit(table, by_chance)
     learned = loans.copa.RecoursePlanner(forest, **settings).fit(table, loans.outcomes(table))
-    assert remembered.fitted_.reliability < 0.5 < learned.fitted_.reliability
+    assert remembered.strategy_.reliability < 0.5 < learned.strategy_.reliability
     batch = remembered.plan(table[~tree.predict(table)].iloc[:3])
-    assert (batch.option_lower <= remembered.fitted_.reliability).all()
+    assert (batch.option_lower <= remembered.strategy_.reliability).all()
     assert all("too few data for this level" in message for message in batch.message)

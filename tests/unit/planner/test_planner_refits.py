@@ -18,7 +18,7 @@ def forest() -> RandomForestClassifier:
 
 
 def scores_vary(planner) -> bool:
-    scores = np.array([fit.scores(loans.people(60, 3)) for fit in planner.fitted_.retrained])
+    scores = np.array([fit.scores(loans.people(60, 3)) for fit in planner.strategy_.retrained])
     return bool((scores.std(axis=0) > 0.05).mean() > 0.5)
 
 
@@ -43,6 +43,6 @@ def test_of_a_search_over_settings_the_best_model_is_fitted_again_and_not_the_se
     search = GridSearchCV(loans.pipeline(forest()), {"randomforestclassifier__min_samples_leaf": [5, 20]}, cv=2)
     search.fit(table, loans.outcomes(table))
     planner = loans.planner(search, **SETTINGS)
-    assert {type(fit.estimator) for fit in planner.fitted_.retrained} == {type(search.best_estimator_)}
+    assert {type(fit.estimator) for fit in planner.strategy_.retrained} == {type(search.best_estimator_)}
     declined = table[~search.predict(table)].iloc[:3]
     assert search.predict(planner.plan(declined).options).all()

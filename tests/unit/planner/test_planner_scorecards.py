@@ -55,7 +55,7 @@ def binned():
 
 
 def test_an_option_names_the_edge_to_cross(by_hand):
-    assert by_hand.fitted_.space.edges["months"].tolist() == list(CUTS)
+    assert by_hand.strategy_.space.edges["months"].tolist() == list(CUTS)
     batch = by_hand.plan(pd.DataFrame({"months": [3, 5, 11], "income": [20.3, 20.3, 18.3]}))
     assert len(batch.options) >= 3
     assert set(batch.options["months"]) <= set(CUTS)
@@ -79,10 +79,10 @@ def test_the_interval_of_a_change_is_the_bin_of_the_option(by_hand):
 
 def test_bins_of_a_fitted_transformer_are_kept_by_refits_and_the_basis_says_so(binned, by_hand):
     edges = binned.model[0].named_transformers_["kbinsdiscretizer"].bin_edges_[0][1:-1]
-    np.testing.assert_array_equal(binned.fitted_.space.edges["months"], edges)
-    assert "the bins are taken to stay as they are" in binned.fitted_.radius_source
-    assert "only nearly" not in binned.fitted_.radius_source
-    assert "bins" not in by_hand.fitted_.radius_source  # nothing there is learned
+    np.testing.assert_array_equal(binned.strategy_.space.edges["months"], edges)
+    assert "the bins are taken to stay as they are" in binned.strategy_.radius_source
+    assert "only nearly" not in binned.strategy_.radius_source
+    assert "bins" not in by_hand.strategy_.radius_source  # nothing there is learned
     batch = binned.plan(TABLE[~binned.model.predict(TABLE)].head(20))
     assert {"ok", "fragile"} >= set(batch.status) - {"infeasible"}
     assert np.isfinite(batch.option_lower).all()
@@ -178,7 +178,7 @@ def test_a_special_code_is_left_for_regular_values_and_never_a_target():
     pipeline = scorecard(SimpleImputer(missing_values=-9.0, add_indicator=True), table)
     schema = copa.FeatureSchema([MONTHS.replace(special=(-9.0,)), INCOME])
     planner = copa.RecoursePlanner(pipeline, schema=schema, guarantee=0.6, **FAST).fit(table, LABELS)
-    assert planner.fitted_.kind == "linear"
+    assert planner.strategy_.kind == "linear"
     batch = planner.plan(pd.DataFrame({"months": [-9.0, 2.0], "income": [18.0, 18.0]}))
     assert set(batch.owner) == {0, 1}
     assert (batch.options["months"] >= 0.0).all()
@@ -193,7 +193,7 @@ def test_what_a_missing_value_does_beside_others_is_not_linear():
     planner = copa.RecoursePlanner(
         pipeline, schema=schema, **FAST | {"later_models": copa.LaterModels(n_refits=8)}
     ).fit(table, LABELS)
-    assert planner.fitted_.kind == "feature map"
+    assert planner.strategy_.kind == "feature map"
 
 
 def test_a_forest_leaves_missing_values():

@@ -33,7 +33,7 @@ def test_options_reach_the_level_and_are_proven(batch):
 
 def test_the_worst_case_is_split_by_columns(batch, made):
     plan = next(plan for plan in batch if plan.n_options > 1)
-    split = attribute(plan, made.fitted_)
+    split = attribute(plan, made.strategy_)
     assert split.option == plan.breaks_first
     assert split.probability == pytest.approx(1.0 - plan.option_lower.min(), abs=1e-9)
     assert split.broken.sum() <= 1e-9 < split.today.sum()

@@ -82,7 +82,7 @@ def test_more_options_than_can_be_proven_are_refused(model):
 
 
 def test_a_drift_that_cannot_be_one_is_refused_whatever_its_units(model):
-    dimension = loans.planner(model).fitted_.parameters.dimension
+    dimension = loans.planner(model).strategy_.parameters.dimension
     drift = np.eye(dimension)
     drift[-1, -1] = -1e-12
     message = f"drift must be positive semidefinite, .*coordinate {dimension - 1} is -1e-12"

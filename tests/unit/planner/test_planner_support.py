@@ -94,7 +94,7 @@ def test_schemas_withhold_alike_wherever_they_come_from(model, how, tmp_path):
 @pytest.mark.parametrize("own", ["actor", "pilot"])
 def test_who_has_a_rare_level_keeps_it_or_leaves_it(planner, own):
     someone = loans.people(1, 3).assign(job=own)
-    space = planner.fitted_.space
+    space = planner.strategy_.space
     f = next(f for f, feature in space.categorical if feature.name == "job")
     for released in (False, True):
         allowed = read_regions(space, someone, released=released).allowed[0, space.levels(f)]

@@ -70,9 +70,9 @@ def test_a_strategy_from_outside_the_package_plans_and_is_judged_and_bounded_lik
     assert len(batch.options) > 12
     assert refusals(planner.schema_, people.iloc[batch.owner], batch.options) == []
     assert batch.accepted.all()
-    scores = planner.fitted_.model.scores(batch.options)
+    scores = planner.strategy_.model.scores(batch.options)
     spread = np.full(len(scores), SPREAD)
-    expected = planner.fitted_.ambiguity(1).guarantee(scores, spread, 0.5 * spread)
+    expected = planner.strategy_.ambiguity(1).guarantee(scores, spread, 0.5 * spread)
     np.testing.assert_allclose(batch.option_lower, expected, atol=1e-9)
     lowest = [batch.option_lower[batch.owner == i].min(initial=1.0) for i in range(len(batch))]
     reached = (batch.counts > 0) & (np.array(lowest) >= 0.6)

@@ -99,7 +99,7 @@ def test_a_pipeline_that_imputes_is_planned_for_with_all_rows():
         "later_models": copa.LaterModels(ambiguity=copa.MomentBall(radius=0.05), n_refits=8)
     }  # refits of imputers are fitted one by one
     planner = copa.RecoursePlanner(model, schema=schema, **FAST | few).fit(table, labels)
-    assert planner.fitted_.n_rows == len(table)
+    assert planner.strategy_.n_rows == len(table)
     declined = table[~model.predict(table) & table[["age", "home"]].isna().any(axis=1)].head(8)
     batch = planner.plan(declined)
     assert set(batch.status) <= {"ok", "fragile", "infeasible"}

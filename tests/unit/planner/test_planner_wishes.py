@@ -53,7 +53,9 @@ def test_a_fixed_column_of_a_black_box_too(declined):
     assert "debt" in changed_columns(planner.plan(people))
     assert "debt" not in changed_columns(made)
     stated = loans.planner(model, **few, schema=fixed)
-    stated.fitted_ = replace(stated.fitted_, reliability=planner.fitted_.reliability)  # measured where debt may change
+    stated.strategy_ = replace(
+        stated.strategy_, reliability=planner.strategy_.reliability
+    )  # measured where debt may change
     same_plans(made, stated.plan(people))
 
 
@@ -107,7 +109,7 @@ def test_the_shared_planner_stays_as_it_is(planner, declined, batch):
 
 
 def test_nothing_asked_for_changes_nothing(planner, declined, batch):
-    assert planner.with_wishes(Wishes()).fitted_ is planner.fitted_
+    assert planner.with_wishes(Wishes()).strategy_ is planner.strategy_
     same_plans(planner.with_wishes(Wishes()).plan(declined), batch)
 
 
@@ -235,7 +237,7 @@ def test_another_horizon_of_a_black_box_too():
     asking = planner.with_wishes(Wishes(horizon=3))
     assert planner.radius_source_ != stated.radius_source_
     assert (asking.radius_, asking.radius_source_) == (stated.radius_, stated.radius_source_)
-    assert asking.fitted_.past is not None
+    assert asking.strategy_.past is not None
 
 
 def test_without_a_history_all_horizons_are_alike(planner, declined, batch):

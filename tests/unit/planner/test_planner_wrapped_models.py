@@ -88,7 +88,7 @@ def test_a_calibration_of_one_pipeline_is_read_as_the_pipeline_that_ends_in_it()
     assert 0 < said.sum() < len(said)
     planner = copa.RecoursePlanner(outside, guarantee=0.7, **FAST).fit(TABLE, GOOD)
     batch = planner.plan(TABLE[~outside.predict(TABLE)].head(3))
-    assert planner.fitted_.kind == "linear"
+    assert planner.strategy_.kind == "linear"
     assert list(batch.status) == ["ok"] * 3
     assert outside.predict(batch.options).all()
 
@@ -97,7 +97,7 @@ def test_a_calibration_of_several_pipelines_says_that_it_is_a_black_box():
     model = CalibratedClassifierCV(encoded(LogisticRegression()), cv=2).fit(TABLE, GOOD)
     with pytest.warns(BlackBoxWarning, match="averages 2 pipelines, .* black box: .* With ensemble=False"):
         planner = copa.RecoursePlanner(model, **FAST | {"later_models": copa.LaterModels(n_refits=4)}).fit(TABLE, GOOD)
-    assert planner.fitted_.kind == "boundary"
+    assert planner.strategy_.kind == "boundary"
     inside = encoded(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(TABLE, GOOD)
     assert is_linear(inside)
     assert why_black_box(inside) == ""

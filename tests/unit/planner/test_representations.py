@@ -22,12 +22,12 @@ def things(bank, loan_plans):
     bounds = copa.validity_bounds(loan_plans[0].points, ambiguity=loan_plans.ambiguity)
     german = copa.datasets.load_german()
     return [
-        *(bank, bank.schema_, bank.moments_, bank.fitted_, bank.fitted_.space, bank.fitted_.model),
+        *(bank, bank.schema_, bank.moments_, bank.strategy_, bank.strategy_.space, bank.strategy_.model),
         *(loan_plans, loan_plans[0], loan_plans.ambiguity, loan_plans.basis, loan_plans.request),
         loan_plans.certificates,
         *(bounds, bounds.certificate, bounds.certificate.worst_case(), bounds.certificate.verify()),
         copa.theory.bounds.bound_plans(loan_plans.ambiguity, loan_plans.points, loan_plans.owner, len(loan_plans)),
-        attribute(loan_plans[0], bank.fitted_),
+        attribute(loan_plans[0], bank.strategy_),
         read_plans(loan_plans, list(loan_plans.applicants.columns)),
         *(german, german.schema, *german.schema.features, copa.datasets.make_dated()),
         *(read.read(np.zeros(80), np.eye(80), 0.1, np.eye(80)) for read in (MomentBall, LocationSet)),

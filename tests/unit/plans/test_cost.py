@@ -129,7 +129,7 @@ def test_prices_that_the_search_could_not_use_are_refused_by_fit(changes, messag
 
 def test_whole_prices_are_planned_with():
     planner = planned_with(ChangedPrices(per_unit=np.array([1, 3])))
-    assert planner.fitted_.space.prices.per_unit.dtype == np.float64
+    assert planner.strategy_.space.prices.per_unit.dtype == np.float64
     assert [change.column for change in planner.plan(two_columns().applicants)[0].changes(1)] == ["a"]
 
 
@@ -145,7 +145,7 @@ def test_a_known_cost_is_saved_by_its_name(cost, tmp_path):
     planner.save(tmp_path / "planner.copa")
     again = copa.RecoursePlanner.load(tmp_path / "planner.copa", planner.model)
     assert again.cost == cost.name
-    assert isinstance(again.fitted_.space.cost, type(cost))
+    assert isinstance(again.strategy_.space.cost, type(cost))
 
 
 def test_a_cost_that_is_not_known_is_refused():

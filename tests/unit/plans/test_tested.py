@@ -63,7 +63,7 @@ def test_judges_are_the_pipelines_that_they_stand_for(make):
 
 
 def test_state_of_each_confidence_is_the_one_that_fitting_with_it_gives(case):
-    fitted = case.planner.fitted_
+    fitted = case.planner.strategy_
     unshrunk = replace(fitted.parameters, mean=fitted.moments(1).mean)
     again = shrunk(unshrunk, fitted.reliability, case.planner.later_models.confidence)
     np.testing.assert_allclose(again.mean, fitted.parameters.mean, rtol=1e-12)

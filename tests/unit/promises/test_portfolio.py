@@ -20,7 +20,7 @@ def risk(bank, loan_plans):
 
 
 def test_shares_are_those_of_the_refits_on_thirds(bank, loan_plans, risk):
-    accepted = loan_plans.points @ bank.fitted_.thirds.T >= 0.0
+    accepted = loan_plans.points @ bank.strategy_.thirds.T >= 0.0
     assert risk.shares == pytest.approx(1.0 - accepted.mean(axis=0))
     assert risk.mean == pytest.approx(1.0 - loan_plans.expected_rate.mean())
     assert risk.n_promises == len(loan_plans.options)
@@ -56,7 +56,7 @@ def test_past_versions_bound_the_next(bank, loan_plans):
 
 def test_the_direction_adds_up_to_the_change_of_the_mean_score(bank, loan_plans, risk):
     some = loan_plans.points[np.unique(np.linspace(0, len(loan_plans.points) - 1, 60).astype(int))]
-    means = (some @ bank.fitted_.thirds.T).mean(axis=0)
+    means = (some @ bank.strategy_.thirds.T).mean(axis=0)
     change = np.cov(means, risk.shares)[0, 1] / risk.shares.std(ddof=1)
     assert sum(part for _, part in risk.direction) == pytest.approx(change)
     assert change < 0.0

@@ -266,10 +266,10 @@ def test_the_cost_curve_follows_the_same_people_and_never_falls(bank_page, bank_
 
 
 def test_what_breaks_first_is_said_in_words(bank_page, bank, loan_plans):
-    said = [found.in_words() for plan in loan_plans if (found := attribute(plan, bank.fitted_))]
+    said = [found.in_words() for plan in loan_plans if (found := attribute(plan, bank.strategy_))]
     assert len(said) > 3
     assert all(words in bank_page.text for words in said)
-    assert bank_page.text.count(Attributor(bank.fitted_).comparison) == 1
+    assert bank_page.text.count(Attributor(bank.strategy_).comparison) == 1
 
 
 def test_the_papers_objective_has_no_level_and_no_shelf_life():

@@ -114,7 +114,7 @@ def test_effort_is_explained_by_the_cost_of_the_planner_whatever_its_name(german
             prices = super().prices(features)
             return prices._replace(per_unit=2.0 * prices.per_unit)
 
-    planner = SimpleNamespace(fitted_=SimpleNamespace(space=SimpleNamespace(cost=Doubled())))
+    planner = SimpleNamespace(strategy_=SimpleNamespace(space=SimpleNamespace(cost=Doubled())))
     totals = Totals()
     totals.add(german)
     columns = [column for column, _ in totals.options_changing.most_common()]

@@ -53,8 +53,8 @@ def test_the_model_is_the_planners(bank, client, bundle):
     import hashlib
 
     answer = client.get("/v1/model").json()
-    assert answer["kind"] == bank.fitted_.kind == "linear"
-    assert answer["radius"] == bank.fitted_.ambiguity(3).radius
+    assert answer["kind"] == bank.strategy_.kind == "linear"
+    assert answer["radius"] == bank.strategy_.ambiguity(3).radius
     assert answer["settings"]["guarantee"] == bank.guarantee
     assert answer["settings"]["n_options"] == 3
     assert answer["facts"]["label"] == "paid"
@@ -72,7 +72,7 @@ def test_an_audit_is_the_planners(bank, client, offered):
     assert [row["row"] for row in rows] == banks.rows_of(batch.options)
     np.testing.assert_array_equal([row["guarantee"] for row in rows], batch.option_lower)
     np.testing.assert_array_equal([row["effort"] for row in rows], batch.effort)
-    attributor = Attributor(bank.fitted_)
+    attributor = Attributor(bank.strategy_)
     first = [attributor.attribute(batch[i]) for i in range(3) if batch.counts[i]]
     told = [entry["breaks_first"] for entry in answer["plans"] if entry["options"]]
     assert told == [json.loads(json.dumps(attribution.to_dict())) for attribution in first]
@@ -107,7 +107,7 @@ def test_a_correction_is_the_planners(bank, client, offered, how):
 
 def test_a_letter_is_the_librarys(bank, client, declined, people):
     batch = bank.plan(declined.iloc[:2].set_axis(["Ann", ""]))
-    letters = list(LetterWriter(bank.fitted_, LetterSettings(sender="The Bank", contact="desk 4")).write(batch))
+    letters = list(LetterWriter(bank.strategy_, LetterSettings(sender="The Bank", contact="desk 4")).write(batch))
     body = {"applicants": [*people[:2], {}], "names": ["Ann"], "sender": "The Bank", "contact": "desk 4"}
     answer = asked(client, "/v1/letter", body)["letters"]
     assert [entry["html"] for entry in answer[:2]] == [letter.html for letter in letters]

@@ -77,7 +77,7 @@ class Strategy(ABC):
     >>> y = X["income"] + X["savings"] > 0
     >>> later = copa.LaterModels(n_refits=20)
     >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later).fit(X, y)
-    >>> strategy = planner.fitted_
+    >>> strategy = planner.strategy_
     >>> isinstance(strategy, copa.planner.Strategy), strategy.kind, strategy.subject
     (True, 'linear', 'parameters')
     >>> strategy.ambiguity(n_options=3).dimension  # intercept and two columns

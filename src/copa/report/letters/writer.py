@@ -54,7 +54,7 @@ class LetterWriter:
     >>> model = LogisticRegression().fit(X, y)
     >>> later = copa.LaterModels(n_refits=50)
     >>> planner = copa.RecoursePlanner(model, n_options=2, later_models=later, progress=False).fit(X, y)
-    >>> writer = LetterWriter(planner.fitted_, LetterSettings(sender="Example Bank"))
+    >>> writer = LetterWriter(planner.strategy_, LetterSettings(sender="Example Bank"))
     >>> [type(letter).__name__ for letter in writer.write(planner.plan(X.head(4)))]
     ['str', 'str', 'str', 'Letter']
     """
@@ -157,11 +157,11 @@ def write_letter(planner: "RecoursePlanner", plan: Plan, **settings: Any) -> Let
     >>> [reason.column for reason in letter.told]
     ['duration', 'amount']
     """
-    if not hasattr(planner, "fitted_"):
+    if not hasattr(planner, "strategy_"):
         raise InvalidInputError(f"planner must be a fitted RecoursePlanner, got {shown(planner)}")
     require_known(settings, [entry.name for entry in fields(LetterSettings)], "setting of letters")
     planner.fingerprint_.require_current()
-    writer = LetterWriter(planner.fitted_, LetterSettings(**settings))
+    writer = LetterWriter(planner.strategy_, LetterSettings(**settings))
     alone: PlanBatch = plan.batch[plan.row : plan.row + 1]  # type: ignore[assignment]  # a plan is of such a batch
     letter = next(writer.write(alone))
     if isinstance(letter, str):

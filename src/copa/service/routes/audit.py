@@ -114,7 +114,7 @@ async def correct(body: CorrectBody, request: Request, service: Running) -> Resp
     """Repair plans that someone else made, and say what it did."""
     try:
         Correction.read(body.method, float(body.budget), float(body.margin), body.n_corrections)
-        service.planner.fitted_.require_method(body.method)
+        service.planner.strategy_.require_method(body.method)
     except ValueError as error:
         raise invalid("/method", body.method, error) from error
     return await _answer(service, request, body, correct_content, CorrectAnswer)
@@ -214,7 +214,7 @@ def _each(
 def audit_content(planner: "RecoursePlanner", reader: RowReader, body: Any) -> Entry:
     """Return the answer of an audit: each plan as it is, and what breaks it first."""
     groups, messages = read_external(reader, body.plans)
-    attributor = Attributor(planner.fitted_)
+    attributor = Attributor(planner.strategy_)
     found: dict[int, Entry] = {}
     terms: Entry = {"asked": None, "assumptions": None}
 

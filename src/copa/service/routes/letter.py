@@ -88,7 +88,7 @@ def _letters(
     for table in tables:
         stop_if_interrupted()
         batch = planner.plan(table.frame)
-        written = LetterWriter(planner.fitted_, settings).write(batch)
+        written = LetterWriter(planner.strategy_, settings).write(batch)
         for i, told, made in zip(table.positions, batch.message.tolist(), written, strict=True):
             found[i] = _entry(i, made) if isinstance(made, Letter) else _entry(i, message=WHY_NONE[made].format(told))
     return [found[i] for i in range(len(body.applicants))]

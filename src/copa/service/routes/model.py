@@ -79,7 +79,7 @@ async def model(service: Running) -> Response:
 def model_content(service: "Service") -> dict[str, Any]:
     """What there is to say of the model, as JSON has it."""
     planner, bundle, settings = service.planner, service.bundle, service.settings
-    fitted = planner.fitted_
+    fitted = planner.strategy_
     ambiguity = fitted.ambiguity(int(planner.n_options))
     later = read_later_models(planner.later_models)
     told = {name: as_json(getattr(planner, name)) for name in SHOWN}
@@ -118,7 +118,7 @@ def model_content(service: "Service") -> dict[str, Any]:
 
 def _horizon(service: "Service") -> dict[str, Any]:
     planner = service.planner
-    later, past = read_later_models(planner.later_models), planner.fitted_.past
+    later, past = read_later_models(planner.later_models), planner.strategy_.past
     horizon = int(later.horizon)
     if past is not None:
         words = past.drift.over(horizon).in_words(horizon)

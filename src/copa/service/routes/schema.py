@@ -78,7 +78,7 @@ def schema_content(service: "Service") -> dict[str, Any]:
 
 
 def _typical(service: "Service", name: str) -> Any:
-    row = service.planner.fitted_.accepted_row
+    row = service.planner.strategy_.accepted_row
     return None if row is None or name not in row else as_json(row[name].iloc[0])
 
 

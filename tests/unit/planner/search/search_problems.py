@@ -90,7 +90,7 @@ class Searcher:
                 )
             },
         )
-        self.fitted = planner.fit(problem.table).fitted_
+        self.fitted = planner.fit(problem.table).strategy_
         self.space, self.floor = self.fitted.space, self.fitted.floor
         self.applicants = Applicants.read(self.fitted, problem.applicants)
 

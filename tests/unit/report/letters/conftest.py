@@ -23,7 +23,7 @@ def settings():
 @pytest.fixture(scope="session")
 def letters(bank, loan_plans, settings):
     """The letters of thirty people."""
-    return list(LetterWriter(bank.fitted_, settings).write(loan_plans))
+    return list(LetterWriter(bank.strategy_, settings).write(loan_plans))
 
 
 @pytest.fixture

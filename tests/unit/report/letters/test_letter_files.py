@@ -17,7 +17,7 @@ def test_files_are_named_by_the_row_of_the_applicant_and_say_nothing_of_who_it_i
     odd = ["2", "🎉", "../../etc/passwd", "CON", "con", "A" * 300, "A" * 300]
     some = loan_plans.select(np.zeros(len(odd), dtype=np.intp))
     plans = replace(some, applicants=some.applicants.set_axis(odd))
-    made = LetterFolder(tmp_path / "odd", LetterWriter(bank.fitted_))
+    made = LetterFolder(tmp_path / "odd", LetterWriter(bank.strategy_))
     with made.opened():
         made.add(plans)
     with (made.folder / "index.csv").open(encoding="utf-8") as file:
@@ -55,7 +55,7 @@ def test_letters_of_a_run_that_was_killed_are_replaced(folder, loan_plans):
 @pytest.fixture
 def folder(bank, tmp_path):
     def make(path=tmp_path / "letters"):
-        return LetterFolder(path, LetterWriter(bank.fitted_))
+        return LetterFolder(path, LetterWriter(bank.strategy_))
 
     return make
 
@@ -79,7 +79,7 @@ def test_a_folder_holds_two_files_for_each_and_a_list(folder, loan_plans):
 def test_the_list_and_the_letters_name_applicants_as_the_input_does(bank, loan_plans, tmp_path):
     names = ["Jones'", "'t Hooft", "Mary Ann ", "O\u2019Neill"]
     plans = replace(loan_plans[:4], applicants=loan_plans[:4].applicants.set_axis(names))
-    made = LetterFolder(tmp_path / "letters", LetterWriter(bank.fitted_))
+    made = LetterFolder(tmp_path / "letters", LetterWriter(bank.strategy_))
     with made.opened():
         made.add(plans)
     with (made.folder / "index.csv").open(encoding="utf-8", newline="") as file:

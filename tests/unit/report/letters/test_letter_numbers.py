@@ -142,5 +142,5 @@ def test_a_page_is_read_line_by_line():
 def test_every_letter_is_checked(bank, loan_plans, monkeypatch):
     seen = []
     monkeypatch.setattr("copa.report.letters.writer.check_numbers", lambda *given: seen.append(given[2].label))
-    list(LetterWriter(bank.fitted_).write(loan_plans[:4]))
+    list(LetterWriter(bank.strategy_).write(loan_plans[:4]))
     assert seen == [plan.label for plan in loan_plans[:4]]

@@ -181,14 +181,14 @@ def test_who_is_accepted_cannot_be_read_or_was_not_reached_gets_none(bank):
     people["income"] = people["income"].astype(object)
     people.iloc[1, 0] = "much"
     batch = bank.plan(people)
-    assert [type(found).__name__ for found in LetterWriter(bank.fitted_).write(batch)] == ["str", "str", "Letter"]
-    assert list(LetterWriter(bank.fitted_).write(batch))[:2] == ["accepted", "unreadable"]
+    assert [type(found).__name__ for found in LetterWriter(bank.strategy_).write(batch)] == ["str", "str", "Letter"]
+    assert list(LetterWriter(bank.strategy_).write(batch))[:2] == ["accepted", "unreadable"]
     with pytest.raises(InvalidInputError, match="the model accepts this applicant"):
         write_letter(bank, batch[0])
     with pytest.raises(InvalidInputError, match=r"cannot be used: .*income.*much"):
         write_letter(bank, batch[1])
     late = replace(batch[2:], status=np.array(["time_limit"]))
-    assert list(LetterWriter(bank.fitted_).write(late)) == ["unfinished"]
+    assert list(LetterWriter(bank.strategy_).write(late)) == ["unfinished"]
 
 
 def test_options_made_elsewhere_are_offered_only_where_model_and_schema_allow(bank, full_plan, written):
