@@ -6,7 +6,7 @@ Plans are one column store: a column has one entry per applicant (N) or one per 
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast, overload
 
@@ -22,7 +22,7 @@ from copa.data.tables.frames import PANDAS
 from copa.exceptions import InvalidInputError
 from copa.plans import columns as read
 from copa.plans.changes import Change, changed_cells
-from copa.plans.columns import Columns, per_applicant, per_option
+from copa.plans.columns import APPLICANT, CELLS, OPTION, PARAMETERS, UNKNOWN, per_applicant, per_option
 from copa.plans.request import PlanBasis, PlanRequest
 from copa.theory.bounds import Certificate, Certificates
 from copa.theory.bounds.worst_option import breaks_first
@@ -190,7 +190,6 @@ class PlanRecord:
 
 
 PlanT_co = TypeVar("PlanT_co", bound=PlanRecord, covariant=True)
-PER_CELL = ("change_effort", "at_least", "at_most")  # columns with a number for each cell of the options
 
 
 class ExpectedRates(NamedTuple):
@@ -254,16 +253,17 @@ class Intervals(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BatchRecord(Columns, Sequence[PlanT_co]):
+class BatchRecord(Sequence[PlanT_co]):
     """The plans of N applicants with M options in all, in one column store per applicant and one per option.
 
-    `PlanBatch` documents the columns.
+    A field is a column if its metadata are those of `per_applicant` or `per_option`; checking, selecting, concatenating
+    and saving follow from that. `PlanBatch` documents the columns.
     """
 
     plan_type = PlanRecord
 
-    applicants: "pd.DataFrame" = field(metadata=per_applicant(read.read_applicants))
-    options: "pd.DataFrame" = field(metadata=per_option(read.read_options))
+    applicants: "pd.DataFrame" = field(metadata=per_applicant())
+    options: "pd.DataFrame" = field(metadata=per_option())
     owner: Positions = field(metadata=per_option(read.read_positions))
     status: npt.NDArray[np.str_] = field(metadata=per_applicant(read.read_statuses))
     message: npt.NDArray[np.object_] = field(metadata=per_applicant(read.read_texts))
@@ -276,23 +276,22 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
     any_lower: Array = field(metadata=per_applicant(read.read_probabilities))
     gap: Array = field(metadata=per_applicant(read.read_numbers))
     highest_level: Array = field(metadata=per_applicant(read.read_numbers))
-    points: Array = field(metadata=per_option(read.read_points))
+    points: Array = field(metadata=per_option(read.read_numbers, PARAMETERS))
     seconds: Array = field(metadata=per_applicant(read.read_numbers))
     ambiguity: AmbiguitySet
     request: PlanRequest
     basis: PlanBasis
     backend: str = PANDAS
-    # None is read as NaN: not known.
-    plausibility: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
-    change_effort: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
+    plausibility: Array = field(default=UNKNOWN, metadata=per_option(read.read_shares))
+    change_effort: Array = field(default=UNKNOWN, metadata=per_option(read.read_known_numbers, CELLS))
     n_held_out: int = 0
-    expected_rate: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
-    all_rate: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
-    any_rate: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
-    fidelity: Array = field(default=None, metadata=per_applicant(read.read_shares))  # type: ignore[arg-type]
-    at_least: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
-    at_most: Array = field(default=None, metadata=per_option(read.read_cells))  # type: ignore[arg-type]
-    interval_level: Array = field(default=None, metadata=per_option(read.read_shares))  # type: ignore[arg-type]
+    expected_rate: Array = field(default=UNKNOWN, metadata=per_option(read.read_shares))
+    all_rate: Array = field(default=UNKNOWN, metadata=per_applicant(read.read_shares))
+    any_rate: Array = field(default=UNKNOWN, metadata=per_applicant(read.read_shares))
+    fidelity: Array = field(default=UNKNOWN, metadata=per_applicant(read.read_shares))
+    at_least: Array = field(default=UNKNOWN, metadata=per_option(read.read_known_numbers, CELLS))
+    at_most: Array = field(default=UNKNOWN, metadata=per_option(read.read_known_numbers, CELLS))
+    interval_level: Array = field(default=UNKNOWN, metadata=per_option(read.read_shares))
 
     def __post_init__(self) -> None:
         for name, kind in (("request", PlanRequest), ("basis", PlanBasis), ("ambiguity", AmbiguitySet)):
@@ -300,42 +299,27 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                 raise InvalidInputError(
                     f"{name} must be of the class {kind.__name__}, got {shown(getattr(self, name))}"
                 )
-        for name in ("applicants", "options"):
-            read.require_table(getattr(self, name), name)
         object.__setattr__(self, "n_held_out", read_count(self.n_held_out, "n_held_out", least=0))
-        self.read_columns(len(self.applicants), len(self.options))
-        names, others = list(self.applicants.columns), list(self.options.columns)
-        if names != others:
-            raise InvalidInputError(
-                f"options must have the columns of the applicants, {listed(names)}, got {listed(others)}"
-            )
-        self._read_cells()
-        owner, n, shape = self.owner, len(self), (len(self.options), self.ambiguity.dimension)
+        object.__setattr__(self, "options", _read_options(self.applicants, self.options))
+        lengths = {APPLICANT: len(self.applicants), OPTION: len(self.options)}
+        widths = {"": (), CELLS: self.options.shape[1:], PARAMETERS: (self.ambiguity.dimension,)}
+        for f in fields(self):
+            if f.metadata.get("read") is not None:
+                shape = (lengths[f.metadata["per"]], *widths[f.metadata.get("also_per", "")])
+                object.__setattr__(self, f.name, read.read_column(getattr(self, f.name), f.name, shape, f.metadata))
+        owner, n = self.owner, len(self)
         if owner.size and (owner[0] < 0 or owner[-1] >= n or (np.diff(owner) < 0).any()):
             raise InvalidInputError(
                 f"owner must hold positions of applicants, 0 to {n - 1}, in ascending order, got {shown(owner)}"
             )
-        if self.points.shape != shape:
-            raise InvalidInputError(
-                f"points must have one row per option and one column per parameter, shape {shape}, "
-                f"got {self.points.shape}"
-            )
-
-    def _read_cells(self) -> None:
-        """Read the columns with a number for each cell of the options, NaN where there are none."""
-        shape = self.options.shape
-        for name in PER_CELL:
-            given = getattr(self, name)
-            numbers = np.array(np.full(shape, np.nan) if given is None else given, dtype=np.float64)
-            numbers.setflags(write=False)
-            if numbers.shape != shape:
-                raise InvalidInputError(
-                    f"{name} must have a number for each cell of the options, shape {shape}, got {numbers.shape}"
-                )
-            object.__setattr__(self, name, numbers)
         known = ~np.isnan(self.at_least)
         if (known != ~np.isnan(self.at_most)).any() or not (self.at_least[known] <= self.at_most[known]).all():
             raise InvalidInputError("the lower end of an interval must not be above its upper one, or missing alone")
+
+    @classmethod
+    def columns(cls, per: str) -> list[str]:
+        """Return the names of the columns along an axis, "applicant" or "option"."""
+        return [f.name for f in fields(cls) if f.metadata.get("per") == per]
 
     @cached_property
     def counts(self) -> Positions:
@@ -393,8 +377,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
             Positions, in any order, or N flags.
         """
         positions = _read_rows(rows, len(self))
-        own = segment_rows(positions, self.counts)
-        chosen = self.taken(positions, own)
+        rows_of = {APPLICANT: positions, OPTION: segment_rows(positions, self.counts)}
+        chosen = {name: _take(getattr(self, name), rows_of[per]) for per in rows_of for name in self.columns(per)}
         chosen["owner"] = np.repeat(np.arange(len(positions)), self.counts[positions])
         return replace(self, **chosen)
 
@@ -418,7 +402,8 @@ class BatchRecord(Columns, Sequence[PlanT_co]):
                     f"batch {k} has another ambiguity set, request, basis or number of held-out refits than batch 0; "
                     "a batch holds plans made alike"
                 )
-        joined = cls.joined(batches)
+        names = [*cls.columns(APPLICANT), *cls.columns(OPTION)]
+        joined = {name: _concat([getattr(batch, name) for batch in batches]) for name in names}
         before = np.cumsum([0] + [len(batch) for batch in batches[:-1]])
         joined["owner"] += np.repeat(before, [len(batch.owner) for batch in batches])
         return replace(first, **joined)
@@ -428,6 +413,35 @@ def _numbered(n_options: int) -> Any:
     import pandas as pd
 
     return pd.RangeIndex(1, n_options + 1, name="option")
+
+
+def _read_options(applicants: Any, options: Any) -> "pd.DataFrame":
+    """Check the two tables of a batch, which have the same columns, and number the rows of options from 0 to M - 1."""
+    import pandas as pd
+
+    for name, table in (("applicants", applicants), ("options", options)):
+        if not isinstance(table, pd.DataFrame):
+            raise InvalidInputError(f"{name} must be a pandas DataFrame, got {type(table).__name__}")
+    if not applicants.columns.is_unique:
+        twice = applicants.columns[applicants.columns.duplicated()][0]
+        raise InvalidInputError(f"applicants have more than one column {shown(twice)}; rename one of them")
+    names, others = list(applicants.columns), list(options.columns)
+    if names != others:
+        raise InvalidInputError(
+            f"options must have the columns of the applicants, {listed(names)}, got {listed(others)}"
+        )
+    numbered = pd.RangeIndex(len(options))
+    return options if options.index.identical(numbered) else options.set_axis(numbered)
+
+
+def _take(column: Any, rows: Positions) -> Any:
+    return column[rows] if isinstance(column, np.ndarray) else column.iloc[rows]
+
+
+def _concat(columns: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else pd.concat(columns)
 
 
 def _read_rows(rows: Any, length: int) -> Positions:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from copa._core.reading import is_number, is_whole, read_count, read_flag, read_number, read_share, read_word
+from copa._core.reading import is_number, read_count, read_flag, read_number, read_share, read_word
 from copa._core.representation import short_repr
 from copa._core.solve_time import require_few_options
 from copa._core.words import GUARANTEE_FOR, shown
@@ -15,6 +15,8 @@ from copa.exceptions import InvalidInputError
 
 OBJECTIVES = ("level", "paper")
 SUBJECTS = ("parameters", "scores", "surrogate", "assumed")
+
+Reader = Callable[[Any, str], Any]  # takes a value and its name; returns the value, or raises an error that names it
 
 
 def _read_n_options(value: Any, name: str) -> int:
@@ -29,7 +31,7 @@ def _read_plausibility(value: Any, name: str) -> float:
     return float(value)
 
 
-CONSTRAINTS: dict[str, Callable[[Any, str], Any]] = {
+CONSTRAINTS: dict[str, Reader] = {
     "guarantee": read_share,
     "guarantee_for": lambda value, name: read_word(value, GUARANTEE_FOR, name),
     "n_options": _read_n_options,
@@ -38,7 +40,44 @@ CONSTRAINTS: dict[str, Callable[[Any, str], Any]] = {
     "margin": read_number,
     "plausibility": _read_plausibility,
 }
-"""What may be asked of plans, by settings, wishes and requests alike: functions that read a value or raise."""
+"""Readers of what may be asked of plans, for settings, wishes and requests alike."""
+
+
+def _optional(read: Reader) -> Reader:
+    return lambda value, name: None if value is None else read(value, name)
+
+
+def _of_type(kind: type, words: str) -> Reader:
+    def read(value: Any, name: str) -> Any:
+        if not isinstance(value, kind):
+            raise InvalidInputError(f"{name} must be {words}, got {shown(value)}")
+        return value
+
+    return read
+
+
+def _read_label(value: Any, name: str) -> Any:
+    if not isinstance(value, (str, int, float)):
+        raise InvalidInputError(f"{name} must be a label, text or a number, got {shown(value)}")
+    return value
+
+
+def _read_threshold(value: Any, name: str) -> Any:
+    if not (value is None or isinstance(value, (int, float))):
+        raise InvalidInputError(f"{name} must be a number or None, got {shown(value)}")
+    return value
+
+
+def _read_unit_number(value: Any, name: str) -> float:
+    if not (is_number(value) and 0.0 <= value <= 1.0):
+        raise InvalidInputError(f"{name} must be a number from 0 to 1, or None, got {shown(value)}")
+    return float(value)
+
+
+def _read_fields(record: Any, readers: Mapping[str, Reader]) -> None:
+    """Check the fields of a frozen dataclass, and keep them as plain Python objects."""
+    for name, read in readers.items():
+        object.__setattr__(record, name, read(plain(getattr(record, name)), name))
 
 
 @dataclass(frozen=True)
@@ -68,8 +107,16 @@ class PaperObjective:
     margin: float = 0.1
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            object.__setattr__(self, name, CONSTRAINTS[name](value, name))
+        _read_fields(self, {name: CONSTRAINTS[name] for name in vars(self)})
+
+
+OF_REQUEST: dict[str, Reader] = CONSTRAINTS | {
+    "n_options": read_count,  # plans of others may have more options than are searched for
+    "diversity_weight": _optional(read_number),
+    "objective": lambda value, name: read_word(value, OBJECTIVES, name),
+    "cost": _of_type(str, "the name of a cost"),
+    "expected": read_flag,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,21 +166,7 @@ class PlanRequest:
     plausibility: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("guarantee", "n_options", "diversity_weight", "validity_weight", "margin", "plausibility"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
-        for name, known in (("guarantee_for", GUARANTEE_FOR), ("objective", OBJECTIVES)):
-            read_word(getattr(self, name), known, name)
-        read_flag(self.expected, "expected")
-        if not isinstance(self.guarantee, (int, float)) or not 0.0 <= self.guarantee <= 1.0:
-            raise InvalidInputError(f"guarantee must be a probability, from 0 to 1, got {shown(self.guarantee)}")
-        if not isinstance(self.cost, str):
-            raise InvalidInputError(f"cost must be the name of a cost, got {shown(self.cost)}")
-        if not is_number(self.plausibility) or not 0.0 <= self.plausibility < 1.0:
-            raise InvalidInputError(
-                f"plausibility must be a share of the training rows, from 0 to below 1, got {shown(self.plausibility)}"
-            )
-        if not is_whole(self.n_options):
-            raise InvalidInputError(f"n_options must be a whole number, got {shown(self.n_options)}")
+        _read_fields(self, OF_REQUEST)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanRequest":
@@ -155,11 +188,18 @@ class PlanRequest:
         return "expected rate" if self.expected else "guarantee"
 
 
-KINDS = (
-    ("schema", FeatureSchema, "a FeatureSchema"),
-    ("radius_source", str, "text"),
-    ("tested", bool, "true or false"),
-)
+OF_BASIS: dict[str, Reader] = {
+    "favourable": _read_label,
+    "threshold": _read_threshold,
+    "radius_source": _of_type(str, "text"),
+    "schema": _of_type(FeatureSchema, "a FeatureSchema"),
+    "subject": lambda value, name: read_word(value, SUBJECTS, name),
+    "confidence": _optional(_read_unit_number),
+    "reliability": _optional(_read_unit_number),
+    "n_rows": _optional(lambda value, name: read_count(value, name, 0)),
+    "n_columns": _optional(lambda value, name: read_count(value, name, 0)),
+    "tested": read_flag,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,24 +252,7 @@ class PlanBasis:
     tested: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("favourable", "threshold", "confidence", "reliability", "n_rows", "n_columns"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
-        read_word(self.subject, SUBJECTS, "subject")
-        if not isinstance(self.favourable, (str, int, float)):
-            raise InvalidInputError(f"favourable must be a label, text or a number, got {shown(self.favourable)}")
-        if not (self.threshold is None or isinstance(self.threshold, (int, float))):
-            raise InvalidInputError(f"threshold must be a number or None, got {shown(self.threshold)}")
-        for name in ("confidence", "reliability"):
-            value = getattr(self, name)
-            if not (value is None or (is_number(value) and 0.0 <= value <= 1.0)):
-                raise InvalidInputError(f"{name} must be a number from 0 to 1, or None, got {shown(value)}")
-        for name in ("n_rows", "n_columns"):
-            value = getattr(self, name)
-            if not (value is None or (is_whole(value) and value >= 0)):
-                raise InvalidInputError(f"{name} must be a whole number, or None, got {shown(value)}")
-        for name, kind, words in KINDS:
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidInputError(f"{name} must be {words}, got {shown(getattr(self, name))}")
+        _read_fields(self, OF_BASIS)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "PlanBasis":

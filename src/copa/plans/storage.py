@@ -34,7 +34,7 @@ PLANS = Format(
     check=_require_known_terms,
 )
 PACKED_APART = ("applicants", "options", "message")
-NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.names(per) if name not in PACKED_APART]
+NUMBERS = [name for per in (APPLICANT, OPTION) for name in BatchRecord.columns(per) if name not in PACKED_APART]
 
 
 def save(batch: BatchRecord[PlanRecord], path: Path) -> None:
@@ -88,7 +88,7 @@ def _unpack(cls: type[Batch], content: dict[str, Any], arrays: dict[str, Any]) -
     ambiguity = unpack_set(content["ambiguity"], _under("ambiguity/", arrays))
     numbers = {name: arrays[f"batch/{name}"] for name in NUMBERS}
     applicants = unpack_frame(content["applicants"], "applicants", arrays)
-    read_statuses(numbers["status"], "status", len(applicants), APPLICANT)  # before room is made for as many as claimed
+    read_statuses(numbers["status"], "status", (len(applicants),))  # before room is made for as many as claimed
     return cls(
         applicants=applicants,
         options=unpack_frame(content["options"], "options", arrays),

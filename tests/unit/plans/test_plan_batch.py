@@ -203,7 +203,10 @@ def test_numbers_cannot_be_written_and_the_callers_can(batch):
         ({"owner": [0, 0, 0, 2, 2, 1]}, "ascending order"),
         ({"owner": [0, 0, 0, 2, 2, 7]}, "0 to 6"),
         ({"owner": [-1, 0, 0, 2, 2, 5]}, "0 to 6"),
-        ({"points": np.ones((6, 5))}, r"shape \(6, 6\), got \(6, 5\)"),
+        (
+            {"points": np.ones((6, 5))},
+            r"one number per option and parameter, shape \(6, 6\), got float64 of shape \(6, 5\)",
+        ),
         ({"ambiguity": None}, "ambiguity must be of the class AmbiguitySet, got None"),
         ({"request": {}}, "request must be of the class PlanRequest"),
         ({"basis": {}}, "basis must be of the class PlanBasis"),

@@ -166,8 +166,8 @@ def test_a_file_holds_the_intervals(tmp_path, batch):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"at_least": np.zeros((6, 3))}, "at_least must have a number for each cell"),
-        ({"at_most": np.zeros(6)}, "at_most must have a number for each cell"),
+        ({"at_least": np.zeros((6, 3))}, "at_least must hold one number per option and column of the table"),
+        ({"at_most": np.zeros(6)}, "at_most must hold one number per option and column of the table"),
         ({"at_least": np.full((6, 20), 1e9)}, "must not be above"),
         ({"at_least": np.full((6, 20), NAN)}, "missing alone"),
         ({"interval_level": np.zeros(5)}, r"interval_level must hold one number per option, shape \(6,\)"),
