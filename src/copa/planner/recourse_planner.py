@@ -1,6 +1,5 @@
 """`RecoursePlanner`: the front door."""
 
-import warnings
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -16,27 +15,20 @@ from copa._core.threads import one_blas_thread
 from copa.data.schema import FeatureSchema
 from copa.data.schema.columns import read_table, with_named_columns
 from copa.data.tables.frames import PANDAS, backend_of
-from copa.exceptions import BlackBoxWarning
 from copa.models.base import refuse_own_threshold
-from copa.models.black_box import BlackBox
 from copa.models.fingerprint import Fingerprint
-from copa.models.linear import LinearModel, is_linear, why_black_box
-from copa.planner import settings
 from copa.planner.checks import as_fitted, check_settings, known_floor, require_history, require_unchanged
 from copa.planner.corrected_rows import Correction
 from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
-from copa.planner.labels import read_favourable, warn_if_weak
+from copa.planner.fitting import learn, load_schema
+from copa.planner.labels import read_favourable
 from copa.planner.later_models import LaterModels, read_later_models, with_horizon
-from copa.planner.past import widened_by_history
 from copa.planner.persistence import load_planner, save_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.representation import planner_html, planner_line
-from copa.planner.search.accepted import accepted_row
-from copa.planner.search.plausibility import Plausibility
 from copa.planner.search.run import KERNELS as SEARCHING
-from copa.planner.strategies import read_surrogate
+from copa.planner.settings import Execution
 from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.linear import Linear
 from copa.planner.strategies.weighted import Weighted
 from copa.planner.wishes import Wishes
 from copa.plans import PlanBatch, PlanRequest
@@ -220,37 +212,17 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         check_settings(self)
         require_history(read_later_models(self.later_models))
         table = read_table(X)
-        described = settings.load_schema(self.schema)
+        described = load_schema(self.schema)
         favourable = read_favourable(self.favourable, described, self.model, y)
         refuse_own_threshold(self.model, favourable)
         with showing(self.progress), stage("fitting the planner"):
             # One thread for BLAS: its matrices are small here, and threads that wait for the next one spin.
             with compiled_meanwhile(KERNELS), one_blas_thread:
-                self.strategy_ = self._learn(table, y, described, favourable)
+                self.strategy_ = learn(self, table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_settings_ = as_fitted(self)
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
-
-    def _learn(self, table: "pd.DataFrame", y: Any, described: FeatureSchema | None, favourable: Any) -> Strategy:
-        """What is known of the model, of the next ones and of the training rows."""
-        linear = is_linear(self.model)
-        if not linear and (reason := why_black_box(self.model)):
-            warnings.warn(reason, BlackBoxWarning, stacklevel=3)
-        kind: type[Strategy] = Linear if linear else read_surrogate(self.surrogate)
-        read = LinearModel.read if linear else BlackBox.read
-        model: Any = read(self.model, table.columns, threshold=self.threshold, favourable=favourable)
-        if y is not None:
-            warn_if_weak(model, table, model.read_labels(y, len(table)))
-        with stage("reading the schema"):
-            schema = settings.read_schema(described, table, model.columns, self.model)
-        how = settings.FitSettings.of(self)
-        fitted = widened_by_history(kind.fit(model, schema, table, y, how), table, how)
-        _ = fitted.space.prices  # what is wrong with a cost is said now, before any search
-        with stage("comparing the training rows with each other"):
-            known = Plausibility.fit(fitted.schema, table) if self.plausibility > 0.0 else None
-        typical = accepted_row(fitted.model, schema, table)
-        return replace(fitted, space=replace(fitted.space, plausibility=known), accepted_row=typical)
 
     def with_wishes(self, wishes: Wishes) -> "RecoursePlanner":
         """A planner for what one person asks for; this one stays as it is.
@@ -506,8 +478,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         """What is asked of plans that someone else made: their plausibility is reported, and nothing asked of it."""
         return replace(self._request(), plausibility=0.0)
 
-    def _execution(self) -> settings.Execution:
-        return settings.Execution.of(self, len(self._fitted().space.columns))
+    def _execution(self) -> Execution:
+        return Execution.of(self, len(self._fitted().space.columns))
 
     def _fitted(self) -> Strategy:
         if not hasattr(self, "strategy_"):

@@ -1,19 +1,16 @@
 """A planner in one line, and as a short table for a notebook: what it plans for, and what its guarantees rest on."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from copa._core.html import facts_html
 from copa._core.words import counted, shown
 from copa.data.schema import FeatureSchema
 from copa.plans.wording import WHOM
 
-if TYPE_CHECKING:
-    from copa.planner.recourse_planner import RecoursePlanner
-
 ASKED = ("guarantee", "guarantee_for", "n_options")  # shown in the line, whatever their values are
 
 
-def planner_line(planner: "RecoursePlanner") -> str:
+def planner_line(planner: Any) -> str:
     """The model's kind, what is asked for, and what was fitted."""
     parts = [model_words(planner.model), *(f"{name}={shown(getattr(planner, name))}" for name in ASKED)]
     strategy = getattr(planner, "strategy_", None)
@@ -21,7 +18,7 @@ def planner_line(planner: "RecoursePlanner") -> str:
     return f"{type(planner).__name__}({', '.join(parts)})"
 
 
-def planner_html(planner: "RecoursePlanner") -> str:
+def planner_html(planner: Any) -> str:
     """What is asked for, of which model, and what is known of the next ones."""
     rows = [
         ("model", model_words(planner.model)),

@@ -1,30 +1,24 @@
-"""What `fit` and `plan` go by, read from the settings of a planner."""
+"""Settings as strategies are given them: those for `fit`, and how a request is carried out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from copa._core.arrays import Array
 from copa._core.reading import is_number
 from copa._core.words import shown
-from copa.data.schema import FeatureSchema
-from copa.data.schema.field_readers import is_absent
 from copa.exceptions import InvalidInputError
-from copa.models.encoders import encoder_categories
 from copa.planner.later_models import LaterModels, read_later_models
 from copa.planner.search.run import price_multipliers
 from copa.plans.cost import Cost, read_cost
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
-    """Settings that `fit` goes by, as strategies need them."""
+    """Settings that a strategy is fitted with."""
 
     later_models: LaterModels
     cost: Cost
@@ -33,7 +27,7 @@ class FitSettings:
 
     @classmethod
     def of(cls, planner: Any) -> "FitSettings":
-        """Those of a `RecoursePlanner`."""
+        """Read those of a `RecoursePlanner`."""
         later = read_later_models(planner.later_models)
         return cls(later, read_cost(planner.cost), planner.random_state or 0, planner.n_jobs)
 
@@ -50,9 +44,9 @@ class Execution:
     n_jobs : int or None
         Threads; None for all cores.
     deadline : float
-        When the search ends, on the clock of `time.perf_counter`.
+        Time on the clock of `time.perf_counter` at which the search ends.
     progress : callable, optional
-        Told how many more applicants are done.
+        Takes the number of applicants done since its last call.
     """
 
     multipliers: Array
@@ -63,46 +57,19 @@ class Execution:
 
     @classmethod
     def of(cls, planner: Any, n_columns: int) -> "Execution":
-        """That of a `RecoursePlanner` that begins now."""
+        """Read that of a `RecoursePlanner` which begins now."""
         seed = planner.random_state or 0
         deadline = perf_counter() + read_time_limit(planner.time_limit)
         return cls(price_multipliers(planner.n_starts, n_columns, seed), seed, planner.n_jobs, deadline)
 
     def advance(self, n_applicants: int) -> None:
-        """Say that so many more applicants are done."""
+        """Report that so many more applicants are done."""
         if self.progress is not None:
             self.progress(n_applicants)
 
     def silent(self) -> "Execution":
         """Return the same without progress, for a search within a search."""
         return replace(self, progress=None)
-
-
-def load_schema(given: Any) -> FeatureSchema | None:
-    """Return a schema from what a planner was given: one, its content, or its file; None where there is none."""
-    if is_absent(given) or isinstance(given, FeatureSchema):
-        return None if is_absent(given) else given
-    return FeatureSchema.from_dict(given) if isinstance(given, Mapping) else FeatureSchema.load(given)
-
-
-def read_schema(
-    given: FeatureSchema | None, table: "pd.DataFrame", columns: tuple[str, ...], estimator: Any
-) -> FeatureSchema:
-    """Return the schema with spreads and support of the data.
-
-    Where none is given, it is inferred from the model's columns and from the encoders of the estimator.
-    """
-    if given is None:
-        schema = FeatureSchema.infer(table[list(columns)], categories=encoder_categories(estimator, columns))
-    else:
-        schema = given.with_spreads(table)
-    schema = schema.with_support(table)
-    messages = [message for message in schema.check(table) if message]
-    if len(messages) > len(table) // 2:
-        raise InvalidInputError(
-            f"the schema does not fit the data: {len(messages)} of {len(table)} rows break it. The first: {messages[0]}"
-        )
-    return schema
 
 
 def read_time_limit(value: Any, name: str = "time_limit") -> float:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import copa
 from copa.exceptions import DataError, InvalidInputError
+from copa.planner import recourse_planner
 from copa.report.letters import write_letter
 from unit.planner import loans
 
@@ -248,8 +249,8 @@ def test_fit_uses_one_thread_of_blas_and_gives_back_the_others(monkeypatch, mode
 
     loans.planner(model)  # loads every library that a fit loads
     seen = []
-    learn = copa.RecoursePlanner._learn
-    monkeypatch.setattr(copa.RecoursePlanner, "_learn", lambda *given: (seen.append(blas_threads()), learn(*given))[1])
+    learn = recourse_planner.learn
+    monkeypatch.setattr(recourse_planner, "learn", lambda *given: (seen.append(blas_threads()), learn(*given))[1])
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()  # 1 is among them where a library that another test loaded does not take more
         loans.planner(model)
