@@ -434,9 +434,9 @@ class Ledger:
         -------
         LedgerCheck
         """
-        from copa.promises._storage.verification import verify
+        from copa.promises._storage.chain import verify
 
-        return LedgerCheck(*verify(self._database, expect))
+        return LedgerCheck(**verify(self._database, expect))
 
     def purge(self, before: Any, *, recorded_by: str | None = None) -> int:
         """Delete the personal data of promises that ended before a day; their events and digests stay.

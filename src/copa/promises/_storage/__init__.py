@@ -1,1 +1,1 @@
-"""How a ledger is stored: tables, chain of digests, verification, checkpoints, retention. Not part of the interface."""
+"""Storage of a ledger: database, tables, chain of digests, queries. Not part of the interface."""

@@ -1,19 +1,26 @@
-"""Writing to a ledger: events are appended in one transaction that all writers wait for, and only a purge deletes."""
+"""The chain of events: appended in one transaction that all writers wait for, checked from the first event to the last.
+
+Only a purge deletes anything: personal data, and never an event.
+"""
 
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import sqlalchemy as sa
 
-from copa._core.words import shown
-from copa.exceptions import InvalidInputError
+from copa._core.arrays import Flags
+from copa._core.threads import stop_if_interrupted
+from copa._core.words import counted, shown
+from copa.exceptions import CopaError, InvalidInputError
 from copa.promises import days
 from copa.promises._storage.database import Database
 from copa.promises._storage.layouts import pack_cells
@@ -31,6 +38,7 @@ from copa.promises._storage.tables import (
     head,
     identity_of,
     layouts,
+    origin,
     personal,
     personal_digest,
     terms,
@@ -45,6 +53,8 @@ if TYPE_CHECKING:
 CHUNK = 5_000  # events that are inserted at a time
 SALT_BYTES = 16
 LOOKED_UP = 500  # identities that one query names
+BLOCK = 10_000  # events that are checked at a time
+CHECKPOINT = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
 def new_ids(n: int) -> list[str]:
@@ -56,44 +66,19 @@ def new_ids(n: int) -> list[str]:
 
 @dataclass(frozen=True)
 class NewEvent:
-    """An event to append.
-
-    Parameters
-    ----------
-    kind : str
-    promise : str
-        Id of the promise; "" for an event of the whole ledger.
-    content : Mapping
-        What it says, of nobody in particular.
-    terms : int, optional
-        Number of the terms.
-    applicant : str
-        Whom it is about.
-    personal : Mapping, optional
-        What it says of a person; None for nothing.
-    identity : str, optional
-        Digest by which the same promise is found again.
-    """
+    """An event to append."""
 
     kind: str
-    promise: str
-    content: Mapping[str, Any] = field(default_factory=dict)
-    terms: int | None = None
+    promise: str  # its id; "" for an event of the whole ledger
+    content: Mapping[str, Any] = field(default_factory=dict)  # which says nothing of a person
+    terms: int | None = None  # their number
     applicant: str = ""
     personal: Mapping[str, Any] | None = None
-    identity: str | None = None
+    identity: str | None = None  # digest by which the same promise is found again
 
 
 class Writer:
-    """Appends events in one transaction, in which the head of the chain is locked.
-
-    Parameters
-    ----------
-    connection : Connection
-        In a transaction for writing.
-    recorded_by : str
-        Who records the events.
-    """
+    """Appends events on a connection that is in a transaction for writing, with the head of the chain locked."""
 
     def __init__(self, connection: sa.Connection, recorded_by: str) -> None:
         self.connection = connection
@@ -207,11 +192,11 @@ def append_redemption(
     judged_by: Mapping[str, Any],
     reason: str,
 ) -> None:
-    """Append a person's return; `judged_by` is the day, the model and the columns that might differ."""
+    """Append a person's return; `judged_by` has the day, the model and the columns that could differ."""
     require_open(writer, promise.promise)
     content = {"accepted": redemption.accepted, "fulfilled": redemption.fulfilled, **judged_by}
-    said = {"differences": list(redemption.differences), "row": pack_cells(row[list(promise.layout.columns)])[0]}
-    appended = [NewEvent(REDEEMED, promise.promise, content, applicant=promise.applicant, personal=said)]
+    answer = {"differences": list(redemption.differences), "row": pack_cells(row[list(promise.layout.columns)])[0]}
+    appended = [NewEvent(REDEEMED, promise.promise, content, applicant=promise.applicant, personal=answer)]
     if redemption.fulfilled:
         appended.append(NewEvent(redemption.outcome, promise.promise))
     if redemption.decision is not None:
@@ -234,9 +219,7 @@ def decide(writer: Writer, promise: str, decision: str, reason: str) -> None:
         sa.select(events.c.content).where(events.c.promise == promise, events.c.kind == DECIDED)
     )
     if earlier is not None:
-        raise InvalidInputError(
-            f"of promise {shown(promise)} it was decided already: {json.loads(earlier)['decision']}"
-        )
+        raise InvalidInputError(f"promise {shown(promise)} was decided already: {json.loads(earlier)['decision']}")
     writer.append([_decision(promise, row.applicant or "", decision, reason)])
 
 
@@ -249,7 +232,7 @@ def _reason(reason: str) -> dict[str, str] | None:
 
 
 def require_open(writer: Writer, promise: str) -> str:
-    """Return the applicant of a promise that no event has ended; an InvalidInputError says what it is."""
+    """Return the applicant of a promise, or raise if an event has ended it."""
     row = _find(writer, promise)
     if row.ended is not None:
         raise InvalidInputError(f"promise {shown(promise)} is not open: it was {row.ended}")
@@ -273,8 +256,159 @@ def purge(database: Database, before: date, recorded_by: str) -> int:
             return 0
         writer.connection.execute(personal.delete().where(over))
         writer.append([NewEvent(PURGED, "", {"before": before.isoformat(), "promises": n_promises})])
-    # The tables are written anew, so that nothing of what was deleted stays in unused places of the files.
+    # Rewrite the tables, so that nothing of what was deleted stays in unused places of the files.
     rewrite = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if database.is_sqlite else ("VACUUM FULL personal",)
     for statement in rewrite:
         database.outside(statement)
     return n_promises
+
+
+class Checkpoint(NamedTuple):
+    """A state of a ledger: its number of events, and the digest of the last one."""
+
+    events: int
+    digest: str
+
+    @classmethod
+    def read(cls, text: Any) -> "Checkpoint":
+        """Read a checkpoint that `verify` gave."""
+        parts = CHECKPOINT.fullmatch(text.strip()) if isinstance(text, str) else None
+        if parts is None:
+            raise InvalidInputError(
+                f"expect must be a checkpoint that `verify` gave, number of events and digest as 12:9f86d0..., got "
+                f"{shown(text)}"
+            )
+        return cls(int(parts[1]), parts[2])
+
+
+class _Fault(Exception):  # noqa: N818 - a finding, no failure of the check
+    """Something is wrong, from this event on; None for what stands beside the events."""
+
+    def __init__(self, message: str, seq: int | None = None) -> None:
+        super().__init__(message)
+        self.seq = seq
+
+
+def verify(database: Database, expect: str | None) -> dict[str, Any]:
+    """Check a whole ledger, all of it in one snapshot, and return the fields of `LedgerCheck`."""
+    chain = _Chain(None if expect is None else Checkpoint.read(expect))
+    try:
+        with database.reading() as connection:
+            chain.check(connection)
+            if database.is_sqlite:
+                _check_file(connection)
+    except _Fault as fault:
+        return {"ok": False, "first_bad": fault.seq, "events": chain.seq, "message": str(fault)}
+    except CopaError as error:
+        return {"ok": False, "first_bad": chain.seq + 1, "events": chain.seq, "message": str(error)}
+    return {"ok": True, "first_bad": None, "events": chain.seq, "checkpoint": f"{chain.seq}:{chain.digest}"}
+
+
+class _Chain:
+    """Walks along the events, and keeps the number and the digest of the last good one."""
+
+    def __init__(self, expected: Checkpoint | None) -> None:
+        self._expected = expected
+        self._terms: dict[int, str] = {}
+        self._used: set[int] = set()
+        self._purged: Flags = np.zeros(0, dtype=bool)
+        self.seq, self.digest = 0, ""
+
+    def check(self, connection: sa.Connection) -> None:
+        """Raise for the first difference from what was written."""
+        last = connection.execute(sa.select(head)).one()
+        self.digest = origin(last.version, last.ledger, last.created)
+        self._compare()
+        query = sa.select(terms, layouts.c.content.label("raw")).select_from(layouts.outerjoin(terms))
+        self._terms = {  # a layout without terms gives terms of no number, which no event uses
+            row.id: terms_digest(
+                (row.id, row.layout), row.raw, (row.model_version, row.made, row.valid_until, row.content)
+            )
+            for row in connection.execute(query)
+        }
+        self._purged = _read_purged(connection)
+        query = (
+            sa.select(
+                events, personal.c.salt, personal.c.applicant, personal.c.content.label("said"), personal.c.identity
+            )
+            .select_from(events.outerjoin(personal, personal.c.seq == events.c.seq))
+            .order_by(events.c.seq)
+        )
+        with connection.execution_options(yield_per=BLOCK).execute(query) as result:
+            for block in result.partitions():
+                stop_if_interrupted()
+                for row in block:
+                    self._check_event(row)
+                    self._compare()
+        self._require_end(last.seq, last.digest)
+        if set(self._terms) != self._used:
+            raise _Fault("there are terms that belong to no event")
+
+    def _check_event(self, row: Any) -> None:
+        expected = self.seq + 1
+        if row.seq != expected:
+            raise _Fault(f"event {expected} is missing: event {row.seq} comes after event {self.seq}", expected)
+        columns = (row.seq, row.kind, row.promise, row.at, row.recorded_by, row.content, row.personal)
+        shared = None if row.terms is None else self._terms.get(row.terms, "missing")
+        digest = event_digest(self.digest, columns, shared)
+        if digest != row.digest:
+            raise _Fault(f"event {expected} was changed, or the one before it was", expected)
+        if row.terms is not None:
+            self._used.add(row.terms)
+        self._check_person(row, shared)
+        self.seq, self.digest = expected, digest
+
+    def _check_person(self, row: Any, shared: str | None) -> None:
+        if row.salt is None:
+            if row.personal is not None and not self._purged[row.seq]:
+                raise _Fault(f"the personal data of event {row.seq} are missing, and were not purged", row.seq)
+            return
+        if self._purged[row.seq] or row.personal != personal_digest(row.salt, row.applicant, row.said):
+            what = "are there again though they were purged" if self._purged[row.seq] else "were changed"
+            raise _Fault(f"the personal data of event {row.seq} {what}", row.seq)
+        identity = None
+        if row.kind == PROMISED and shared is not None:
+            identity = identity_of(row.applicant, row.content, row.said, shared)
+        if row.identity != identity:
+            raise _Fault(f"the identity of event {row.seq} was changed", row.seq)
+
+    def _compare(self) -> None:
+        """Compare with the checkpoint, once the walk is there."""
+        if self._expected is not None and self._expected.events == self.seq and self._expected.digest != self.digest:
+            raise _Fault(f"the first {counted(self.seq, 'event')} are not those of the checkpoint", self.seq or None)
+
+    def _require_end(self, n_events: int, digest: str) -> None:
+        """Raise unless the head and the checkpoint know no later event than the last one."""
+        last = self.seq
+        if self._expected is not None and self._expected.events > last:
+            raise _Fault(f"events {last + 1} to {self._expected.events} of the checkpoint are missing", last + 1)
+        if n_events > last:
+            raise _Fault(f"events {last + 1} to {n_events} are missing at the end", last + 1)
+        if (n_events, digest) != (last, self.digest):
+            raise _Fault(f"the head of the ledger is not its last event, {last}", last or None)
+
+
+def _read_purged(connection: sa.Connection) -> Flags:
+    """Return, by the number of an event, whether a purge deleted its personal data.
+
+    A purge deletes the data of all promises that had ended before its day, and of no other. Missing data of a promise
+    that was open then are found, whatever an event says.
+    """
+    n_events = connection.scalar(sa.select(sa.func.count()).select_from(events)) or 0
+    purged = np.zeros(1 + n_events, dtype=bool)
+    query = sa.select(events.c.seq, events.c.at, events.c.content).where(events.c.kind == PURGED)
+    for row in connection.execute(query.order_by(events.c.seq)).all():
+        before = json.loads(row.content)["before"]
+        if before > row.at[:10]:
+            raise _Fault(f"event {row.seq} is a purge of a day that had not come", row.seq)
+        purged[connection.scalars(personal_events_of_ended(before, row.seq)).all()] = True
+    return purged
+
+
+def _check_file(connection: sa.Connection) -> None:
+    """Raise for a file of SQLite whose pages, indices or references are damaged."""
+    for fault in connection.scalars(sa.text("PRAGMA integrity_check(1)")).all():
+        if fault != "ok":
+            raise _Fault(f"the file is damaged: {fault}")
+    if connection.scalars(sa.text("SELECT 1 FROM pragma_foreign_key_check")).first():
+        raise _Fault("the file is damaged: a row refers to another one that is not there")
