@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from copa.promises import portfolio_risk
-from copa.promises.portfolio import effective_number, past_bounds
-from copa.promises.share_interval import clopper_pearson, effective_size, share_interval
+from copa.promises.broken_share import clopper_pearson, effective_size, share_interval
+from copa.promises.portfolio_report import effective_number, past_bounds
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 1), (0, 60), (3, 60), (60, 60), (17, 134)])

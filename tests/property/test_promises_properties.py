@@ -4,8 +4,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from copa.promises import gate
+from copa.promises.broken_share import effective_size, share_interval
 from copa.promises.promised_rows import join_facts
-from copa.promises.share_interval import effective_size, share_interval
 
 
 class Cut:

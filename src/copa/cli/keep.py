@@ -60,7 +60,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
     from copa.planner.bundle import pack_model
     from copa.planner.training_data import as_classes, read_training_data
     from copa.promises import keep as keep_promises
-    from copa.promises.limit import Limit
+    from copa.promises.broken_share import Limit
 
     require_outputs({"--output": (output, (".skops",))}, model, data, promises)
     if target is None:

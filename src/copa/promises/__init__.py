@@ -9,7 +9,8 @@ from copa.promises.gate_report import GateReport
 from copa.promises.keep import keep
 from copa.promises.kept_model import KeptModel
 from copa.promises.ledger import Ledger, LedgerCheck
-from copa.promises.portfolio import PortfolioRisk, portfolio_risk
+from copa.promises.portfolio import portfolio_risk
+from copa.promises.portfolio_report import PortfolioRisk
 from copa.promises.promised_rows import PromisedRows, promised_rows
 from copa.promises.redeem import Redemption
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from copa._core.arrays import Array, Flags
 from copa._core.words import listed, shown
@@ -66,7 +67,11 @@ class DecidingModel(Model):
             raise InvalidInputError(f"{role} cannot be asked about these promises: {error}") from error
         if cut is not None and not scored:
             raise InvalidInputError(f"threshold={cut:g}: {role} has no probabilities and no decision function")
-        position = _position(classes, favourable, role)
+        refusal = (
+            f"{role} chooses between {listed(classes.tolist())}, and {shown(favourable)} was promised; it must have "
+            "the labels of the model that the promises were made with"
+        )
+        position = classes.tolist().index(promised_label(favourable, classes, refusal))
         return cls(fitted, used, named, classes, position, cut, role)
 
     def accepts(self, frame: "pd.DataFrame") -> Flags:
@@ -117,22 +122,29 @@ def model_and_threshold(model: Any, threshold: float | None = None) -> tuple[Any
     return model.model, model.threshold if threshold is None else threshold
 
 
-def _position(classes: Any, favourable: Any, role: str) -> int:
-    """Return the position of the label that was promised among those of a model, whatever types they are written in."""
+def promised_label(favourable: Any, classes: npt.NDArray[Any], refusal: str, labels: Any = None) -> Any:
+    """Return the label among two classes that was promised, whatever type it is written in; of true and false, true.
+
+    Parameters
+    ----------
+    favourable : object
+        The label as the promises or a caller name it; None where nobody does.
+    classes : ndarray of shape (2,)
+    refusal : str
+        Message of the error where it is none of the classes.
+    labels : array_like, optional
+        Labels of training rows, whose shares the error for None names.
+    """
     if favourable is None:
-        from copa.planner.labels import is_truth
+        from copa.planner.labels import is_truth, shares_in_words
 
         if is_truth(classes):
-            return 1
-        first, second = (shown(label) for label in classes.tolist())
+            return classes[1]
         raise InvalidInputError(
-            f"favourable must say which label was promised, {first} or {second}: give favourable={second} or "
-            f"favourable={first}"
+            f"favourable must say which label was promised, {shares_in_words(classes, labels)}: give "
+            f"favourable={shown(classes[1])} or favourable={shown(classes[0])}"
         )
-    label = match_label(favourable, classes.tolist())
-    if label is not None:
-        return int(classes.tolist().index(label))
-    raise InvalidInputError(
-        f"{role} chooses between {listed(classes.tolist())}, and {shown(favourable)} was promised; it must have the "
-        "labels of the model that the promises were made with"
-    )
+    label = match_label(favourable, classes)
+    if label is None:
+        raise InvalidInputError(refusal)
+    return label

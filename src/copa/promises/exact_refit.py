@@ -4,7 +4,7 @@ Without an intercept, promises may contradict each other; `contradictions` finds
 """
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,40 +17,11 @@ from copa.models.decisions import accepts
 from copa.models.linear import at_chosen_penalty
 from copa.models.refits.logistic import LogisticModel, LogisticProblem, damped_newton
 from copa.promises.constrained_logistic import ConstrainedLogistic, Solution, solve
-from copa.promises.plain_refit import REFIT, PlainRefit, as_matrix
+from copa.promises.refit import REFIT, Outcome, PlainRefit, as_matrix
 
 MOST_SOLVES = 25  # on the way to the promises that may be broken; beyond, several are released at once
 SHORT = 1e-7  # share of the margin by which a promise that cannot be kept falls short
 MOST_RAISES = 4  # of the margin, by ten each, where rounding breaks a promise
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a way of keeping promises found.
-
-    Attributes
-    ----------
-    classifier : object
-        Last step of the model, fitted.
-    price : float
-        What it costs, in the objective of the fit or the summed log loss of the training rows.
-    multipliers, weights : ndarray of shape (m,)
-        Price of each promise, and the weight of its row in the equivalent fit.
-    reasons : dict
-        Why promises are not kept, by position.
-    path : list of dict
-        Releases, or rounds, in order.
-    solution : Solution or None
-        Proof of the constrained optimum.
-    """
-
-    classifier: Any
-    price: float
-    multipliers: Array
-    weights: Array
-    reasons: dict[int, str] = field(default_factory=dict)
-    path: list[dict[str, Any]] = field(default_factory=list)
-    solution: Solution | None = None
 
 
 def exact_model(classifier: Any) -> LogisticModel | None:

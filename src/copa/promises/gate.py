@@ -10,15 +10,14 @@ from copa._core.words import hint, shown
 from copa.data.tables.frames import as_pandas
 from copa.exceptions import InvalidInputError
 from copa.models.base import best_of
+from copa.promises.broken_share import Limit, share_interval
 from copa.promises.column_effects import Cause, find_causes, typical_row
-from copa.promises.counts import SwapSet, parts_of, swap_set
 from copa.promises.days import read_day
 from copa.promises.deciding_model import CANDIDATE, IN_FORCE, DecidingModel, model_and_threshold
+from copa.promises.gate_counts import SwapSet, parts_of, swap_set
 from copa.promises.gate_report import BROKEN_COLUMNS, GateReport
-from copa.promises.limit import Limit
 from copa.promises.outstanding import Outstanding
 from copa.promises.promised_rows import PromisedRows
-from copa.promises.share_interval import share_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from copa._core.files import write_atomically
 from copa._core.words import counted, shown
 from copa.data.tables.cells import as_json
+from copa.promises.broken_share import CONFIDENCE, Interval, Limit
 from copa.promises.column_effects import Cause
-from copa.promises.counts import GUARANTEE, Part, SwapSet
-from copa.promises.limit import Limit
-from copa.promises.portfolio import guarantees_in_words
-from copa.promises.share_interval import CONFIDENCE, Interval
+from copa.promises.gate_counts import GUARANTEE, Part, SwapSet
+from copa.promises.portfolio_report import guarantees_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,208 +1,32 @@
-"""`portfolio_risk`: what share of all promises the next model breaks, since one model hits them all."""
+"""`portfolio_risk`: what share of all promises the next model breaks, since one model decides on them all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copa._core.arrays import Array
-from copa._core.words import counted
+from copa._core.arrays import Array, Flags
+from copa._core.words import hint, shown
 from copa.data.tables.frames import with_columns
+from copa.exceptions import InvalidInputError
+from copa.models.base import best_of
+from copa.models.decisions import refusals
 from copa.plans import PlanBatch
 from copa.promises.column_effects import EVERYONE, TOGETHER, column_effects, typical_row
 from copa.promises.days import read_day
-from copa.promises.next_models import NextModels, next_models
+from copa.promises.deciding_model import DecidingModel
 from copa.promises.outstanding import Outstanding
+from copa.promises.portfolio_report import ROUNDING, PortfolioRisk, effective_number, past_bounds, quantile
 from copa.promises.promised_rows import PromisedRows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
+FEWEST = 10  # models from which on a share of promises has a distribution
 ROWS = 5_000  # promises that all refits are asked about at once
 N_EXPLAINED = 60  # promises by which the direction that hurts most is found
-ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class PastBound:
-    """What past versions say of the next, if it is exchangeable with them.
-
-    Attributes
-    ----------
-    share : float
-        Share of the promises that one of the versions would break.
-    probability : float
-        The next breaks a larger share with at most this probability.
-
-    Examples
-    --------
-    >>> from copa.promises.portfolio import past_bounds
-    >>> past_bounds([0.1, 0.0, 0.3])[-1]
-    PastBound(share=0.3, probability=0.25)
-    """
-
-    share: float
-    probability: float
-
-
-def guarantees_in_words(expected_share: float) -> str:
-    """Return what the guarantees of promises say of all of them together."""
-    return (
-        f"One minus the mean guarantee is {expected_share:.1%}: where the assumptions of the guarantees hold, later "
-        "models break no larger share on average, though a single one may."
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PortfolioRisk:
-    """Distribution of the share of promises that the next model breaks.
-
-    Parameters
-    ----------
-    mean : float
-        Mean share broken.
-    quantiles : dict of float to float
-        By level, a share that the next model exceeds with at most one minus the level, as far as it is another one of
-        the refits: of K of them, the ceil(level (K + 1))-th smallest share; NaN where K is too small for the level.
-    effective_number : float
-        Independent promises that would vary as much; NaN where all refits break the same share.
-    shares : ndarray of shape (K,)
-        Share of the promises that each refit breaks.
-    n_promises : int
-    expected_share : float or None
-        Mean of one minus the guarantees; None where a promise has no guarantee. Where the assumptions of the guarantees
-        hold, later models break no larger share on average; a single one may.
-    past : tuple of PastBound
-        By the past versions, the smallest share first; empty where there are none.
-    direction : tuple of tuple of str and float
-        How the mean score of the promises changes, by column, in a model that breaks one standard deviation more of
-        them; the largest loss first.
-    source : str
-        Which models the shares are of, in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> import copa
-    >>> from copa.promises import portfolio_risk
-    >>> rng = np.random.default_rng(0)
-    >>> X = pd.DataFrame(rng.normal(size=(300, 2)).round(1), columns=["income", "savings"])
-    >>> y = X.sum(axis=1) + rng.normal(size=300) > 0
-    >>> later = copa.LaterModels(n_refits=200)
-    >>> planner = copa.RecoursePlanner(LogisticRegression().fit(X, y), later_models=later, guarantee=0.6).fit(X, y)
-    >>> risk = portfolio_risk(planner, pd.DataFrame({"income": [0.2, -0.3], "savings": [-0.1, 0.5]}))
-    >>> risk.mean <= risk.quantiles[0.95], 1.0 <= risk.effective_number <= 2.0
-    (True, True)
-    """
-
-    mean: float
-    quantiles: dict[float, float]
-    effective_number: float
-    shares: Array
-    n_promises: int
-    expected_share: float | None = None
-    past: tuple[PastBound, ...] = ()
-    direction: tuple[tuple[str, float], ...] = ()
-    source: str = ""
-
-    def __repr__(self) -> str:
-        worth = "" if np.isnan(self.effective_number) else f" worth {_number(self.effective_number)} independent ones"
-        return (
-            f"PortfolioRisk({counted(self.n_promises, 'promise')}{worth}: {self.mean:.3f} broken on average, "
-            f"{self.quantiles[0.95]:.3f} at 95 %)"
-        )
-
-    def _repr_html_(self) -> str:
-        from copa._core.html import facts_html
-
-        return facts_html("Portfolio of promises", [("", sentence) for sentence in self.in_words()])
-
-    def in_words(self) -> list[str]:
-        """The distribution in plain sentences."""
-        high = self.quantiles[0.95]
-        above = f", and more than {high:.1%} in at most one case of twenty" if np.isfinite(high) else ""
-        forecast = (
-            f"The next model is expected to break {self.mean:.1%} of {counted(self.n_promises, 'promise')}{above}. "
-            f"This is a forecast, from {self.source}: a frequency, no guarantee."
-        )
-        sentences = [forecast]
-        if np.isnan(self.effective_number):
-            sentences.append("All of these models break the same share, so that nothing is seen of how it varies.")
-        elif self.n_promises > 1:
-            sentences.append(
-                f"One model hits all promises together: these {self.n_promises:,} are worth "
-                f"{_number(self.effective_number)} independent ones."
-            )
-        if self.expected_share is not None:
-            sentences.append(guarantees_in_words(self.expected_share))
-        if self.past:
-            most = self.past[-1]
-            sentences.append(
-                f"Of {counted(len(self.past), 'past version')} none would break more than {most.share:.1%}; if the "
-                f"next is exchangeable with them, it breaks more with probability at most {most.probability:.2g}."
-            )
-        losses = [f"{name} {change:+.2f}" for name, change in self.direction[:3] if change < 0.0]
-        if losses:
-            total = sum(change for _, change in self.direction)
-            sentences.append(
-                "What would hurt most: in a model that breaks one standard deviation more of them, their scores change "
-                f"by {total:+.2f} on average, most of it through {', '.join(losses)}."
-            )
-        return sentences
-
-    def allows(self, broken_share: float) -> bool:
-        """Return whether a share lies within the forecast: up to the 95 % quantile, or the largest of few shares.
-
-        Parameters
-        ----------
-        broken_share : float
-            Of the same promises, that a candidate breaks.
-        """
-        return broken_share <= self._upper
-
-    @property
-    def _upper(self) -> float:
-        high = self.quantiles[0.95]
-        return high if np.isfinite(high) else float(self.shares.max())
-
-    def beside(self, broken_share: float) -> list[str]:
-        """Return the forecast beside what a candidate does; of one outside of it, only that.
-
-        Parameters
-        ----------
-        broken_share : float
-            Of the same promises, that the candidate breaks.
-        """
-        if self.allows(broken_share):
-            return [
-                f"The candidate's {broken_share:.1%} lies within the forecast for retrained models.",
-                *self.in_words(),
-            ]
-        rarely = "at most one in twenty" if np.isfinite(self.quantiles[0.95]) else "none"
-        outside = (
-            f"The candidate is outside the forecast: it breaks {broken_share:.1%} of the promises, and of "
-            f"{self.source} {rarely} breaks more than {self._upper:.1%}. What the forecast says of retrained models "
-            "does not hold for this one."
-        )
-        return [outside]
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
-        return {
-            "mean": self.mean,
-            "quantiles": {f"{level:g}": _plain(share) for level, share in self.quantiles.items()},
-            "effective_number": _plain(self.effective_number),
-            "shares": self.shares.tolist(),
-            "n_promises": self.n_promises,
-            "expected_share": self.expected_share,
-            "past": [dict(vars(bound)) for bound in self.past],
-            "direction": [{"part": name, "change": change} for name, change in self.direction],
-            "source": self.source,
-        }
 
 
 def portfolio_risk(
@@ -214,11 +38,11 @@ def portfolio_risk(
     as_of: Any = None,
     model_version: str | None = None,
 ) -> PortfolioRisk:
-    """Distribution of the share of promises that the next model breaks.
+    """Return the distribution of the share of promises that the next model breaks.
 
-    Options are promised one by one, and one model decides on all of them. So the share that is broken varies far more
-    than by chance: refits on thirds of the training data, which vary around today's model as the next model does, say
-    how much.
+    Options are promised one by one, and one model decides on all of them. The share that is broken therefore varies far
+    more than by chance. Refits on thirds of the training data, which vary around today's model as the next model does,
+    show how much.
 
     Parameters
     ----------
@@ -259,7 +83,7 @@ def portfolio_risk(
     (40, 'income')
     """
     outstanding = Outstanding(promises, read_day(as_of), model_version)
-    models = next_models(planner, outstanding.favourable(favourable, planner), history)
+    models = _next_models(planner, outstanding.favourable(favourable, planner), history)
     counts = _Counts(models)
     for block, points in _blocks(promises, outstanding, models):
         outstanding.require_columns(models.columns, block.rows.columns, "the model")
@@ -268,57 +92,113 @@ def portfolio_risk(
     return counts.result()
 
 
-def quantile(shares: Array, level: float) -> float:
-    """Return the ceil(level (K + 1))-th smallest of K shares: one more exceeds it with at most 1 - level; NaN for few.
+@dataclass(frozen=True, eq=False)
+class _NextModels:
+    """K models that vary as the next one does, and the versions before today's."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from copa.promises.portfolio import quantile
-    >>> quantile(np.arange(1, 20) / 20, 0.95), quantile(np.arange(5) / 5, 0.95)
-    (0.95, nan)
-    """
-    place = int(np.ceil(level * (shares.size + 1) - ROUNDING))
-    return float(np.sort(shares)[place - 1]) if place <= shares.size else float("nan")
+    n_models: int
+    source: str  # which models they are, in words
+    columns: Sequence[str]  # raw columns that they need, as far as they know them by name
+    scores: Callable[["pd.DataFrame"], Array]  # of M raw rows, (K, M): accepted from 0 on, NaN where there are none
+    past: Callable[[Any], list[DecidingModel]]  # past versions, read for rows of these columns
+    decides: Callable[["pd.DataFrame"], Flags] | None = None  # on M raw rows, (K, M); None where the scores decide
+    scores_of_points: Callable[[Array], Array] | None = None  # of M points of the planner's ambiguity set, (K, M)
+    strategy: Any = None  # of the planner; None for models that are given
 
-
-def effective_number(shares: Array, variances: float, n_promises: int) -> float:
-    """Return how many independent promises would have a broken share that varies as much.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (K,)
-        Share broken by each of K models.
-    variances : float
-        Sum over the promises of p (1 - p), p the share of the models that break it.
-    n_promises : int
-
-    Returns
-    -------
-    float
-        From 1 to `n_promises`; NaN where the shares do not vary.
-    """
-    n_models = shares.size
-    variance = float(shares.var(ddof=1))
-    if variance <= ROUNDING**2:
-        return float("nan")
-    alone = variances / n_promises**2 * n_models / (n_models - 1.0)  # the mean of p(1 - p) over samples is too small
-    return float(np.clip(n_promises * alone / variance, 1.0, n_promises))
+    def accepts(self, rows: "pd.DataFrame", points: Array | None) -> Flags:
+        """Return whether each model accepts M raw rows, (K, M); `points` are the same rows in a batch of the planner."""
+        if points is not None and self.scores_of_points is not None:
+            return np.asarray(self.scores_of_points(points) >= 0.0)
+        for name in self.columns:
+            if name not in rows.columns:
+                near = hint(name, [str(column) for column in rows.columns])
+                raise InvalidInputError(f"the promised rows lack the column {shown(name)} of the model; {near}")
+        if self.decides is not None:
+            return self.decides(rows)
+        scores = self.scores(rows)
+        unread = np.isnan(scores).any(axis=0)
+        if unread.any():
+            promise = shown(rows.index[int(unread.argmax())])
+            raise InvalidInputError(f"the model cannot read the row of promise {promise}: a value is missing")
+        return np.asarray(scores >= 0.0)
 
 
-def past_bounds(shares: Any) -> tuple[PastBound, ...]:
-    """Return that P(next > j-th smallest of n shares) <= 1 - j / (n + 1), if the next is exchangeable with them.
-
-    Parameters
-    ----------
-    shares : array_like of shape (n,)
-        Share broken by each past version.
-    """
-    ordered = sorted(float(share) for share in shares)
-    return tuple(PastBound(share, 1.0 - (j + 1) / (len(ordered) + 1)) for j, share in enumerate(ordered))
+def _next_models(planner: Any, favourable: Any, history: Sequence[Any] | None) -> _NextModels:
+    """Read a fitted planner or a list of fitted models; `history` of None stands for the planner's own."""
+    if isinstance(planner, (list, tuple)):
+        return _given(planner, favourable, history or ())
+    if not hasattr(planner, "_fitted"):
+        kind = shown(type(planner).__name__)
+        raise InvalidInputError(f"portfolio_risk needs a fitted RecoursePlanner or a list of models, got {kind}")
+    return _held_out(planner, planner._fitted(), favourable, history)  # noqa: SLF001 - says that it is not fitted
 
 
-def _blocks(promises: Any, outstanding: Outstanding, models: NextModels) -> Iterator[tuple[PromisedRows, Array | None]]:
+def _given(models: Sequence[Any], favourable: Any, history: Sequence[Any]) -> _NextModels:
+    """Read models that a caller gives, which decide by their own `predict`."""
+    if len(models) < FEWEST:
+        raise InvalidInputError(f"at least {FEWEST} models are needed to see how they vary, got {len(models)}")
+
+    def read(rows: "pd.DataFrame") -> list[DecidingModel]:
+        return _read("model", models, rows.columns, favourable)
+
+    return _NextModels(
+        n_models=len(models),
+        source=f"the {len(models)} models given",
+        columns=getattr(best_of(models[0]), "feature_names_in_", ()),
+        scores=lambda rows: np.stack([model.scores(rows) for model in read(rows)]),
+        past=lambda columns: _read("past version", history, columns, favourable),
+        decides=lambda rows: np.stack([model.accepts(rows) for model in read(rows)]),
+    )
+
+
+def _held_out(planner: Any, strategy: Any, favourable: Any, history: Sequence[Any] | None) -> _NextModels:
+    """Read the refits that the planner held out: parameters of linear models, or black boxes."""
+    from copa.planner.later_models import read_later_models
+    from copa.planner.strategies.black_box import score_all
+
+    model, thirds = strategy.model, getattr(strategy, "thirds", ())
+    is_linear = len(thirds) >= FEWEST
+    refits = thirds if is_linear else getattr(strategy, "held_out", ())
+    if len(refits) < FEWEST:
+        raise InvalidInputError(
+            "this planner has no held-out refits to ask: fit it with y (and not with surrogate='lime'), or give a list "
+            "of fitted models"
+        )
+    certifies = is_linear or strategy.reliability is not None  # these refits, and not others, span the ambiguity set
+
+    def of_points(points: Array) -> Array:
+        return np.asarray(refits @ points.T) if is_linear else points.T
+
+    def scores(rows: "pd.DataFrame") -> Array:
+        with refusals(model.estimator, "predict", "the model"):
+            return of_points(model.encode(rows)) if is_linear else score_all(refits, rows, planner.n_jobs)
+
+    if history is None:
+        history = read_later_models(planner.later_models).versions(model)
+    return _NextModels(
+        n_models=len(refits),
+        source=f"{len(refits)} refits on {'thirds' if certifies else 'bootstrap samples'} of the training rows",
+        columns=model.columns,
+        scores=scores,
+        past=lambda columns: _read("past version", history, columns, favourable, planner.threshold),
+        scores_of_points=of_points if certifies else None,
+        strategy=strategy,
+    )
+
+
+def _read(
+    word: str, models: Sequence[Any], columns: Any, favourable: Any, threshold: float | None = None
+) -> list[DecidingModel]:
+    """Read models, which messages call by their numbers."""
+    return [
+        DecidingModel.read(model, columns, threshold=threshold, favourable=favourable, role=f"{word} {k}")
+        for k, model in enumerate(models, 1)
+    ]
+
+
+def _blocks(
+    promises: Any, outstanding: Outstanding, models: _NextModels
+) -> Iterator[tuple[PromisedRows, Array | None]]:
     """Yield promises in small blocks, with the points of a batch that the planner itself has made."""
     points: Array | None = None
     if isinstance(promises, PlanBatch) and models.strategy is not None:
@@ -334,14 +214,14 @@ def _blocks(promises: Any, outstanding: Outstanding, models: NextModels) -> Iter
 
 
 class _Counts:
-    """What is counted block by block."""
+    """Counts of broken promises, taken block by block."""
 
-    def __init__(self, models: NextModels) -> None:
+    def __init__(self, models: _NextModels) -> None:
         self.models = models
         self.n, self.variances, self.expected = 0, 0.0, 0.0
         self.broken = np.zeros(models.n_models)
         self.past: list[int] | None = None
-        self.some: pd.DataFrame | None = None
+        self.sample: pd.DataFrame | None = None  # rows by which the direction is explained
         self.typical: pd.DataFrame | None = None
 
     def add(self, block: PromisedRows, points: Array | None) -> None:
@@ -357,20 +237,16 @@ class _Counts:
         self.n += len(block)
         refused = [int((~version.accepts(block.rows)).sum()) for version in self.models.past(block.rows.columns)]
         self.past = refused if self.past is None else [a + b for a, b in zip(self.past, refused, strict=True)]
-        if self.some is None:
+        if self.sample is None:
             places = np.unique(np.linspace(0, len(block) - 1, N_EXPLAINED).astype(np.intp))
-            self.some = block.rows.iloc[places].reset_index(drop=True)
+            self.sample = block.rows.iloc[places].reset_index(drop=True)
             self.typical = self._typical(block.rows)
 
     def _typical(self, rows: "pd.DataFrame") -> "pd.DataFrame":
-        """Return what columns are compared with: a typical row that the model accepts, or else of these."""
+        """Return the row that columns are compared with: a typical row that the model accepts, or else one of these."""
         accepted = getattr(self.models.strategy, "accepted_row", None)
-        typical = typical_row(rows)
-        return (
-            typical
-            if accepted is None
-            else with_columns(typical, {name: accepted[name].to_numpy() for name in accepted})
-        )
+        known = {} if accepted is None else {name: accepted[name].to_numpy() for name in accepted}
+        return with_columns(typical_row(rows), known)
 
     def result(self) -> PortfolioRisk:
         """Return the distribution of the shares that were counted."""
@@ -388,12 +264,12 @@ class _Counts:
         )
 
     def _direction(self, shares: Array) -> tuple[tuple[str, float], ...]:
-        """Return the covariance of the columns' parts of the mean score with the share broken, over its spread."""
+        """Return the covariances of the columns' parts of the mean score with the share broken, over its spread."""
         spread = float(shares.std(ddof=1))
-        if spread <= ROUNDING or self.some is None or self.typical is None:
+        if spread <= ROUNDING or self.sample is None or self.typical is None:
             return ()
-        columns = [str(name) for name in self.some.columns]
-        _, base, effects = column_effects(self.models.scores, self.some, self.typical, columns)
+        columns = [str(name) for name in self.sample.columns]
+        _, base, effects = column_effects(self.models.scores, self.sample, self.typical, columns)
         parts = np.concatenate([effects.mean(axis=1), base], axis=1)
         if not np.isfinite(parts).all():
             return ()
@@ -402,11 +278,3 @@ class _Counts:
         names = [*columns, TOGETHER, EVERYONE]
         order = np.argsort(changes, kind="stable").tolist()
         return tuple((names[k], float(changes[k])) for k in order if abs(changes[k]) > ROUNDING)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.1f}" if value < 10.0 else f"{value:,.0f}"
-
-
-def _plain(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -12,9 +12,9 @@ from copa.report.page import page
 from copa.report.portfolio import portfolio_view
 
 if TYPE_CHECKING:
-    from copa.promises.counts import Part, SwapSet
+    from copa.promises.gate_counts import Part, SwapSet
     from copa.promises.gate_report import GateReport
-    from copa.promises.portfolio import PortfolioRisk
+    from copa.promises.portfolio_report import PortfolioRisk
 
 MOST_LISTED = 200  # broken promises on the page; the JSON document and the table have more
 MOST_PARTS = 3  # of a change of score

@@ -11,7 +11,7 @@ from copa.report import figures
 if TYPE_CHECKING:
     from copa.planner import RecoursePlanner
     from copa.plans import PlanBatch
-    from copa.promises.portfolio import PortfolioRisk
+    from copa.promises.portfolio_report import PortfolioRisk
 
 BINS = 20
 FEWEST, MOST_ASKED = 5, 2_000  # options that a report looks at together; of black boxes, no more

@@ -104,7 +104,6 @@ def test_a_batch_that_fails_in_the_middle_leaves_nothing(ledger, loan_plans, mon
 
     ledger.record(loan_plans[:2], **TERMS)
     before = {name: query(ledger, f"SELECT * FROM {name}") for name in ("head", "terms", "events", "personal")}  # noqa: S608
-    monkeypatch.setattr(chain, "CHUNK", 10)
     calls = []
 
     def failing(*arguments):
@@ -114,9 +113,11 @@ def test_a_batch_that_fails_in_the_middle_leaves_nothing(ledger, loan_plans, mon
         return personal_digest(*arguments)
 
     personal_digest = chain.personal_digest
-    monkeypatch.setattr(chain, "personal_digest", failing)
-    with pytest.raises(InvalidInputError, match="out of salt"):
-        ledger.record(loan_plans, **TERMS)
+    with monkeypatch.context() as patch:
+        patch.setattr(chain, "CHUNK", 10)
+        patch.setattr(chain, "personal_digest", failing)
+        with pytest.raises(InvalidInputError, match="out of salt"):
+            ledger.record(loan_plans, **TERMS)
     assert {name: query(ledger, f"SELECT * FROM {name}") for name in before} == before  # noqa: S608
     assert ledger.verify().ok
 

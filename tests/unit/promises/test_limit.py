@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 
 from copa.exceptions import InvalidInputError
 from copa.promises import gate, keep
-from copa.promises.limit import Limit
+from copa.promises.broken_share import Limit
 
 PAST = pd.DataFrame({"income": [*range(20, 60)]})
 PROMISED = pd.DataFrame({"income": [36, 38, *range(45, 53)]})  # ten, of which a cut at 40 breaks two

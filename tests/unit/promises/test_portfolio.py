@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from copa.exceptions import InvalidInputError
 from copa.promises import gate, portfolio_risk
-from copa.promises.portfolio import past_bounds, quantile
+from copa.promises.portfolio_report import past_bounds, quantile
 from copa.report import gate_page, portfolio_figure
 from unit.planner import loans
 

@@ -50,7 +50,7 @@ class Part:
 
     Examples
     --------
-    >>> from copa.promises.counts import Part
+    >>> from copa.promises.gate_counts import Part
     >>> Part("2026-Q1", 200, 10, 0.93).broken_share
     0.05
     """
@@ -88,7 +88,7 @@ class SwapSet:
 
     Examples
     --------
-    >>> from copa.promises.counts import SwapSet
+    >>> from copa.promises.gate_counts import SwapSet
     >>> SwapSet(100, 60, both=55, gained=5, lost=8, neither=32).in_words()
     'of 100 rows 5 gain and 8 lose; 60 are accepted, 63 were'
     """
