@@ -106,7 +106,7 @@ class _NextModels:
     strategy: Any = None  # of the planner; None for models that are given
 
     def accepts(self, rows: "pd.DataFrame", points: Array | None) -> Flags:
-        """Return whether each model accepts M raw rows, (K, M); `points` are the same rows in a batch of the planner."""
+        """Return whether each model accepts M raw rows, (K, M); `points` are the same rows in the planner's own set."""
         if points is not None and self.scores_of_points is not None:
             return np.asarray(self.scores_of_points(points) >= 0.0)
         for name in self.columns:
