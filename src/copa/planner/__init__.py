@@ -1,6 +1,6 @@
 """The planner: from a table and a fitted pipeline to certified plans."""
 
-from copa.planner.external import CorrectedPlans
+from copa.planner.correct import CorrectedPlans
 from copa.planner.later_models import Expected, LaterModels
 from copa.planner.recourse_planner import RecoursePlanner
 from copa.planner.strategies.base import Strategy

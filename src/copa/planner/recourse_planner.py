@@ -17,9 +17,9 @@ from copa.data.schema.columns import read_table, with_named_columns
 from copa.data.tables.frames import PANDAS, backend_of
 from copa.models.base import refuse_own_threshold
 from copa.models.fingerprint import Fingerprint
+from copa.planner.audit import ReadablePlans, audit_plans
 from copa.planner.checks import as_fitted, check_settings, known_floor, require_history, require_unchanged
-from copa.planner.corrected_rows import Correction
-from copa.planner.external import CorrectedPlans, ReadablePlans, audit_plans, correct_plans
+from copa.planner.correct import CorrectedPlans, Correction, correct_plans
 from copa.planner.fitting import learn, load_schema
 from copa.planner.labels import read_favourable
 from copa.planner.later_models import LaterModels, read_later_models, with_horizon

@@ -395,6 +395,8 @@ class BatchRecord(Sequence[PlanT_co]):
         if not batches:
             raise InvalidInputError("concat needs at least one batch, got none")
         first = batches[0]
+        if len(batches) == 1:
+            return first
         for k, batch in enumerate(batches):
             alike = batch.request == first.request and batch.basis == first.basis
             if not (alike and batch.ambiguity.same_as(first.ambiguity) and batch.n_held_out == first.n_held_out):

@@ -16,7 +16,7 @@ from copa import FeatureSchema
 from copa.models import LinearModel
 from copa.models.black_box import BlackBox
 from copa.models.direct import DirectEncoder
-from copa.planner import external, plan
+from copa.planner import audit, plan
 from copa.planner.strategies import linear
 from unit.planner import loans
 
@@ -29,7 +29,7 @@ METHODS = [
     (FeatureSchema, "obeys"),
     (FeatureSchema, "violations"),
     (plan, "deliver"),
-    (external, "deliver"),
+    (audit, "deliver"),
     (linear, "write_options"),
 ]
 

@@ -14,7 +14,7 @@ from copa._core.threads import stop_if_interrupted
 from copa._core.words import ERROR
 from copa.analysis.attribution import Attributor
 from copa.exceptions import CopaError
-from copa.planner.corrected_rows import Correction
+from copa.planner.correct import Correction
 from copa.plans.document import terms_entry
 from copa.service.answers import Answer, Asked, Assumptions, Body, Entry, PlanEntry, encoded, entries_of, error_entry
 from copa.service.problems import invalid
