@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from copa.data.schema import Feature, FeatureSchema
-from copa.planner.search.boxes import Boxes, grow_to_level
 from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.regions import read_regions
 from copa.planner.search.run import Goals
+from copa.planner.strategies.intervals import Boxes, grow_to_level
 from copa.plans.cost import L1
 from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 from copa.theory.sets.location_set import LocationSet
@@ -134,7 +134,7 @@ def test_no_larger_share_of_the_room_would_do(case):
         share = ((counts + 1) / np.maximum(room, 1))[counts < room].min()  # at which the next column grows by a unit
         more = np.minimum(np.floor(share * room + 1e-9).astype(np.int64), room)
         away, back = (sides[0], more) if towards else (more, np.zeros_like(more))
-        larger = boxes.reaching(np.where(boxes.rises, back, away), np.where(boxes.rises, away, back))
+        larger = boxes.extending(np.where(boxes.rises, back, away), np.where(boxes.rises, away, back))
         assert not case.holds(larger.corners(np.array([0]))[1], -ROUNDING).all()
 
 

@@ -15,7 +15,6 @@ from copa._core.progress import stage
 from copa._core.reading import read_count, read_number, read_word
 from copa._core.representation import short_repr
 from copa._core.words import ERROR, INFEASIBLE, METHODS, OK, TIME_LIMIT
-from copa.data.schema.columns import ReadTable
 from copa.data.tables.frames import as_backend, with_columns
 from copa.planner.audit import Audit, ReadablePlans, audit_plans
 from copa.planner.plan import deliver, reasons_against
@@ -178,7 +177,7 @@ def correct_plans(
         found = search_from_options(searched, plans.options, applicants, owner, least, moving, request, run)
     flags = moving & (found.outcomes < Outcome.UNREACHABLE)
     with stage("writing the corrected rows"):
-        rows = write_rows(strategy.space, applicants.table.frame, applicants.regions, owner[flags], found.rows[flags])
+        rows = write_rows(strategy.space, applicants.table, applicants.regions, owner[flags], found.rows[flags]).frame
     good = strategy.schema.obeys(applicants.origins, rows, owner[flags]) & strategy.model.accepts(rows)
     flags[flags] = good
     corrected = _with_rows(strategy, readable, flags, rows[good])
@@ -397,7 +396,7 @@ def _at_options(
     if no_more:
         regions = _without_new_columns(space, regions, rows)
         rows = rows_within(space, regions, rows)
-    table = ReadTable(write_rows(space, applicants.table.frame, applicants.regions, owner, rows))
+    table = write_rows(space, applicants.table, applicants.regions, owner, rows)
     origins = applicants.origins.take(owner)
     return Applicants(table, origins, standing_at(space, regions, rows), strategy.start(table), space.slack(table))
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import copa
 from copa.planner.later_models import assume
-from copa.planner.strategies import option_intervals
+from copa.planner.strategies import intervals
 from unit.planner import loans
 
 ROUNDING = 1e-9  # an option that has less than what was asked for keeps its own guarantee, up to this
@@ -118,16 +118,18 @@ def test_intervals_end_where_the_applicant_may_go_no_further(model, planner, dec
 def test_what_rounding_spoils_is_given_up(monkeypatch, planner, batch, declined):
     """Corners far from the options are refused: boxes shrink until none is."""
     table = declined.iloc[:5]
-    judge = option_intervals._Judge.corners_hold
+    judge = intervals._Judge.corners_hold
 
     def near(self, which, numbers):
-        return judge(self, which, numbers) & (np.abs(numbers - self._own[which]).max(axis=1) <= 2.0)
+        return judge(self, which, numbers) & (
+            np.abs(numbers - self._values[which, : numbers.shape[1]]).max(axis=1) <= 2.0
+        )
 
-    monkeypatch.setattr(option_intervals._Judge, "corners_hold", near)
+    monkeypatch.setattr(intervals._Judge, "corners_hold", near)
     found = planner.plan(table)
     assert widths(found).max() <= 4.0
     assert widths(found).max() < widths(batch[:5]).max()
-    monkeypatch.setattr(option_intervals._Judge, "corners_hold", lambda _, *rows: np.zeros(len(rows[0]), dtype=bool))
+    monkeypatch.setattr(intervals._Judge, "corners_hold", lambda _, *rows: np.zeros(len(rows[0]), dtype=bool))
     assert widths(planner.plan(table)).max() == 0.0
 
 

@@ -1,7 +1,7 @@
 """Reading and checking columns of a table, as positions in a list of values or as numbers, whatever their coding."""
 
 import numbers
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -174,6 +174,7 @@ class ReadTable:
         self._columns: dict[str, ReadColumn] = {}
         self._facts: dict[Any, Any] = {}
         self._blocks: dict[Any, Any] = {}
+        self._source: Callable[[str], ReadColumn] | None = None
 
     @classmethod
     def of(cls, X: Any, names: tuple[str, ...] | None = None, what: str = "X") -> "ReadTable":
@@ -186,9 +187,11 @@ class ReadTable:
         return len(self.frame)
 
     def __getitem__(self, name: str) -> ReadColumn:
-        if name not in self._columns:
-            self._columns[name] = ReadColumn(self.frame[name])
-        return self._columns[name]
+        column = self._columns.get(name)
+        if column is None:
+            column = ReadColumn(self.frame[name]) if self._source is None else self._source(name)
+            self._columns[name] = column
+        return column
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
         """Return an array with an entry for each row, or None, read the first time that it is asked for by its key."""
@@ -205,11 +208,18 @@ class ReadTable:
     def take(self, rows: Any, *, renumbered: bool = False) -> "ReadTable":
         """Return some of the rows, by their positions, with what was read of them; `renumbered` from 0."""
         frame = self.frame.iloc[rows]
-        some = ReadTable(frame.reset_index(drop=True) if renumbered else frame)
+        frame = frame.reset_index(drop=True) if renumbered else frame
+        some = ReadTable(frame)
         some._facts = {key: fact[rows] for key, fact in self._facts.items() if fact is not None}
-        for name, column in self._columns.items():
-            some._columns[name] = column.take(rows, some.frame[name])
+        some._source = lambda name: self[name].take(rows, frame[name])
         return some
+
+    def replaced(self, columns: "Mapping[str, pd.Series[Any]]") -> "ReadTable":
+        """Return the same rows with other cells in some columns; what was read of the others is kept."""
+        frame = with_columns(self.frame, columns)
+        other = ReadTable(frame)
+        other._source = lambda name: ReadColumn(frame[name]) if name in columns else self[name]
+        return other
 
 
 def column_codes(feature: Feature, column: "pd.Series[Any]") -> Codes:

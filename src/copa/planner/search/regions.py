@@ -137,22 +137,21 @@ def as_written(space: ActionSpace, regions: Regions, written: "pd.DataFrame | Re
     return regions._replace(level_prices=prices), rows
 
 
-def ends_of_bins(space: ActionSpace, origins: "pd.DataFrame", rows: "pd.DataFrame") -> dict[str, tuple[Array, Array]]:
+def ends_of_bins(space: ActionSpace, origins: ReadTable, rows: ReadTable) -> dict[str, tuple[Array, Array]]:
     """First and last values, (M,) each, that applicants may take in the bins of M rows, by binned column.
 
     Parameters
     ----------
     space : ActionSpace
-    origins, rows : DataFrame
+    origins, rows : ReadTable
         M applicants, and a row of each.
     """
-    applicants, written = ReadTable.of(origins, space.schema.names), ReadTable.of(rows)
-    limits, everyone, found = space.schema.limits(applicants), np.arange(len(written)), {}
+    limits, everyone, found = space.schema.limits(origins), np.arange(len(rows)), {}
     for name, edges in space.edges.items():
         feature = space.schema[name]
-        cells = read_cells(feature, applicants[name], limits.numeric[name], space.typical_of(feature), released=False)
+        cells = read_cells(feature, origins[name], limits.numeric[name], space.typical_of(feature), released=False)
         low, high = limits_in_bins(feature, edges, cells)
-        own = bin_of(edges, np.nan_to_num(written[name].numbers))
+        own = bin_of(edges, np.nan_to_num(rows[name].numbers))
         found[name] = low[everyone, own], high[everyone, own]
     return found
 

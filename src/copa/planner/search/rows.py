@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from copa._core.arrays import Array, Indices
-from copa.data.schema.columns import column_numbers
+from copa.data.schema.columns import ReadTable
 from copa.data.tables.cells import multiples
 from copa.data.tables.frames import with_columns
 from copa.models.spelling import spell_levels, spell_numbers, with_room
@@ -21,16 +21,14 @@ if TYPE_CHECKING:
     from copa.data.schema import Feature
 
 
-def write_rows(
-    space: ActionSpace, table: "pd.DataFrame", regions: Regions, owner: Indices, rows: Array
-) -> "pd.DataFrame":
+def write_rows(space: ActionSpace, table: ReadTable, regions: Regions, owner: Indices, rows: Array) -> ReadTable:
     """Rows of the table with the changed cells written in; every other cell is the applicant's, untouched.
 
     Parameters
     ----------
     space : ActionSpace
-    table : DataFrame
-        Applicants (N rows), all their columns.
+    table : ReadTable
+        Applicants (N rows), all their columns, with room for what options may hold (`make_room`).
     regions : Regions
         The same as the search has them.
     owner : ndarray of shape (M,)
@@ -39,15 +37,14 @@ def write_rows(
 
     Returns
     -------
-    DataFrame
+    ReadTable
         M rows with the columns of the table and, wherever these can hold the values, their types; numbered from 0.
     """
-    table = make_room(space, table)
-    written = table.iloc[owner].reset_index(drop=True)
+    own, written = table.take(owner, renumbered=True), {}
     changed = rows != regions.own[owner]
     for f in np.flatnonzero(changed.any(axis=0)).tolist():
         feature, flags = space.columns[f], changed[:, f]
-        column = written[feature.name]
+        column = own.frame[feature.name]
         if feature.is_numeric:
             numbers = rows[flags, f]
             if feature.name in space.edges:
@@ -56,7 +53,7 @@ def write_rows(
         else:
             words = spell_levels(feature, as_levels(rows[flags, f]) - space.starts[f], _replaced(column, flags))
         written[feature.name] = overwritten(column, flags, words)
-    return written
+    return own.replaced(written)
 
 
 def _replaced(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_]) -> "pd.Series[Any]":
@@ -64,22 +61,16 @@ def _replaced(column: "pd.Series[Any]", flags: npt.NDArray[np.bool_]) -> "pd.Ser
     return column[flags] if column.dtype == np.object_ else column
 
 
-def with_numbers(
-    features: "Sequence[Feature]", table: "pd.DataFrame", which: Indices, numbers: Array
-) -> "pd.DataFrame":
-    """Rows of a table with other numbers in some columns: one per entry of `which` (P,), and of `numbers` (P, L).
-
-    Cells whose number is the one that they have stay as they are, and so do missing ones.
-    """
-    written = table.iloc[which].reset_index(drop=True)
+def with_numbers(table: ReadTable, features: "Sequence[Feature]", numbers: Array) -> ReadTable:
+    """The rows with other numbers (M, L) in the columns of some features; missing cells stay as they are."""
+    written = {}
     for f, feature in enumerate(features):
-        column = written[feature.name]
-        flags = column_numbers(column)[0] != numbers[:, f]
-        flags &= column.notna().to_numpy(dtype=np.bool_)
+        column = table[feature.name]
+        flags = (column.numbers != numbers[:, f]) & ~column.missing
         if flags.any():
-            words = spell_numbers(feature, written_numbers(feature.step, numbers[flags, f]), column)
-            written[feature.name] = overwritten(column, flags, words)
-    return written
+            words = spell_numbers(feature, written_numbers(feature.step, numbers[flags, f]), column.series)
+            written[feature.name] = overwritten(column.series, flags, words)
+    return table.replaced(written)
 
 
 def written_numbers(step: float | None, values: Array) -> Array:

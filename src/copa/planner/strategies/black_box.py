@@ -24,7 +24,7 @@ from copa.models.storage import typical_rows
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import medians, read_medians
 from copa.planner.search.regions import read_regions
-from copa.planner.search.rows import write_rows
+from copa.planner.search.rows import make_room, write_rows
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.base import Strategy
 from copa.planner.strategies.storage import damaged, require_parts
@@ -289,13 +289,14 @@ def _unreadable_value(model: BlackBox, space: ActionSpace, X: "pd.DataFrame") ->
     return ""
 
 
-def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
-    """A few rows of the data that the schema finds good, spread over the table."""
+def _good_rows(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
+    """A few rows of the data that the schema finds good, spread over the table, with room for all levels."""
     few = X.iloc[np.linspace(0, len(X) - 1, min(N_PROBED, len(X))).astype(int)]
-    return few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
+    good = few.iloc[np.flatnonzero([not message for message in space.schema.check(few)])]
+    return ReadTable(make_room(space, good))
 
 
-def probes(space: ActionSpace, X: "pd.DataFrame") -> "pd.DataFrame":
+def probes(space: ActionSpace, X: "pd.DataFrame") -> ReadTable:
     """Rows of the data, also with each number at each end of its range, and each level that a column may change to."""
     few = _good_rows(space, X)
     regions = read_regions(space, few)

@@ -21,8 +21,8 @@ from copa.planner.settings import Execution, FitSettings
 from copa.planner.strategies.applicants import Applicants
 from copa.planner.strategies.base import ROUNDING, out_of_reach
 from copa.planner.strategies.feature_map import FeatureMap
+from copa.planner.strategies.intervals import find_intervals
 from copa.planner.strategies.next_parameters import LEVEL, Chooser
-from copa.planner.strategies.option_intervals import find_intervals
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.parametric import Parametric
 from copa.planner.strategies.plausible import plausible_plans, training_rows
@@ -343,11 +343,9 @@ def find_blocking_constraints(
         outcomes[some] = found.outcomes
         met = np.flatnonzero(found.outcomes == Outcome.MET)
         here = applicants.take(some[met])
-        rows = write_rows(strategy.space, here.table.frame, here.regions, np.arange(len(met)), found.options[met, 0])
-        for i, violations in zip(
-            some[met].tolist(), strategy.schema.find_violations(here.table.frame, rows), strict=True
-        ):
-            sentences[i] = _sentence(violations)
+        rows = write_rows(strategy.space, here.table, here.regions, np.arange(len(met)), found.options[met, 0])
+        violations = strategy.schema.find_violations(here.table.frame, rows.frame)
+        sentences[some[met]] = [_sentence(of_one) for of_one in violations]
     return [NOT_FOUND.get(outcomes[i], "") or str(sentences[i]) for i in range(len(applicants))]
 
 

@@ -105,7 +105,7 @@ def write_options(
     """Write the options of plans out as rows, and evaluate each; `points` (M, D) replace those of the strategy."""
     owner, option = plans.positions
     space, regions, rows = strategy.space, applicants.regions.take(owner), plans.options[owner, option]
-    written = ReadTable(write_rows(space, applicants.table.frame, applicants.regions, owner, rows))
+    written = write_rows(space, applicants.table, applicants.regions, owner, rows)
     effort = space.effort(regions, rows)
     change_effort = _in_table(space, written.frame, space.change_efforts(regions, rows))
     if points is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copa._core.arrays import Array, Indices
+from copa.data.schema.columns import ReadTable
 from copa.models.black_box import BlackBox
 from copa.models.refits.reliability import reliability
 from copa.planner.search.neighbourhood import Draws, rows_around
@@ -64,7 +65,7 @@ def measure_reliability(
     declined = declined_rows(space.schema, model, X, N_APPLICANTS)
     if len(declined) == 0:
         return LEAST  # nothing is known of what a choice is worth
-    people, sides = make_room(space, X.iloc[declined]), n_sides(len(searching))
+    people, sides = ReadTable(make_room(space, X.iloc[declined])), n_sides(len(searching))
     regions = read_regions(space, people)
     owner = np.repeat(np.arange(len(people)), N_ROWS)
     rows = rows_around(space, regions, regions.own, Draws.make(N_ROWS, space, seed))
@@ -72,7 +73,7 @@ def measure_reliability(
     scores = score_all(searching, table, n_jobs)
     chosen = [choose_rows(scores[side::sides], effort, owner) for side in range(sides)]
     met = np.unique(np.concatenate(chosen))
-    judged = score_all(judging, table.iloc[met], n_jobs)
+    judged = score_all(judging, table.take(met), n_jobs)
     by_side = [judged[side::sides] for side in range(sides)]
     return compare_halves(by_side, [np.searchsorted(met, rows) for rows in chosen])
 

@@ -108,7 +108,7 @@ class UnwrittenRows(ReadTable):
     def frame(self) -> "pd.DataFrame":
         """The rows, written out."""
         applicants = self._applicants
-        return write_rows(self._space, applicants.table.frame, applicants.regions, self._owner, self._values)
+        return write_rows(self._space, applicants.table, applicants.regions, self._owner, self._values).frame
 
     def __len__(self) -> int:
         return len(self._owner)

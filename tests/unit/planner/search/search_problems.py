@@ -176,7 +176,7 @@ class Searcher:
 
     def written(self, owner: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
         """Rows (M, F) of the applicants `owner` (M,) as a table."""
-        written = write_rows(self.space, self.applicants.table.frame, self.applicants.regions, owner, rows)
+        written = write_rows(self.space, self.applicants.table, self.applicants.regions, owner, rows).frame
         return written[list(self.problem.schema.names)]
 
 

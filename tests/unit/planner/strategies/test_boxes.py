@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from copa.data.schema import Feature, FeatureSchema
-from copa.planner.search.boxes import MOST_COLUMNS, Boxes, fine_unit
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.regions import read_regions
+from copa.planner.strategies.intervals import MOST_COLUMNS, Boxes, fine_unit
 from copa.plans.cost import L1
 
 BASE = {"lower": 0.0, "upper": 20.0, "step": 1.0, "spread": 1.0}
@@ -27,7 +27,7 @@ def boxes_of(own, option, **fields):
 
 def widest(boxes):
     """Lower and upper end of a box that takes all its room."""
-    all_of_it = boxes.reaching(boxes.below, boxes.above)
+    all_of_it = boxes.extending(boxes.below, boxes.above)
     return all_of_it.lower.item(), all_of_it.upper.item()
 
 
@@ -57,9 +57,9 @@ def test_a_column_that_is_not_changed_has_no_room():
 
 def test_ends_between_steps_are_short_decimals_that_lie_in_the_box():
     boxes = boxes_of(0.5, 0.70049, lower=0.0, upper=1.0, step=None)
-    grown = boxes.reaching(np.array([[3]]), np.array([[4]]))
+    grown = boxes.extending(np.array([[3]]), np.array([[4]]))
     assert (grown.lower.item(), grown.upper.item()) == (0.68, 0.74)
-    still = boxes.reaching(np.array([[0]]), np.array([[0]]))
+    still = boxes.extending(np.array([[0]]), np.array([[0]]))
     assert still.lower.item() == still.upper.item() == 0.70049
 
 
@@ -82,14 +82,14 @@ def test_corners_are_all_combinations_of_ends():
     space = space_of(Feature("a", "numeric", **BASE), Feature("b", "numeric", **BASE), Feature("c", "numeric", **BASE))
     own, values = np.array([[1.0, 1.0, 1.0]]), np.array([[5.0, 7.0, 1.0]])
     regions = read_regions(space, pd.DataFrame(own, columns=["a", "b", "c"]))
-    boxes = Boxes.around(space, regions, values, values != own).reaching(np.array([[1, 0, 0]]), np.array([[2, 3, 0]]))
+    boxes = Boxes.around(space, regions, values, values != own).extending(np.array([[1, 0, 0]]), np.array([[2, 3, 0]]))
     which, numbers = boxes.corners(np.array([0]))
     assert which.tolist() == [0, 0, 0, 0]
     assert {tuple(row) for row in numbers.tolist()} == {(a, b, 1.0) for a in (4.0, 7.0) for b in (7.0, 10.0)}
 
 
 def test_a_smaller_box_loses_at_least_a_step_on_each_side_and_never_the_option():
-    boxes = boxes_of(1, 5).reaching(np.array([[1]]), np.array([[9]]))
+    boxes = boxes_of(1, 5).extending(np.array([[1]]), np.array([[9]]))
     some = np.array([0])
     once, half = boxes.shrunk(some, 0.0), boxes.shrunk(some, 0.5)
     assert (once.down.item(), once.up.item()) == (0, 8)
