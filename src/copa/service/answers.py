@@ -1,4 +1,4 @@
-"""Models of the service's bodies and answers: every answer goes through the model that describes it."""
+"""Models of what requests hold and of what is answered: every answer goes through the model that describes it."""
 
 import json
 from typing import TYPE_CHECKING, Any, Literal
@@ -112,10 +112,10 @@ class PlanAnswer(Answer):
 
 def entries_of(batch: "PlanBatch") -> list[Entry]:
     """Return the plans of a batch as files have them, each option with its whole row."""
-    entries, rows = list(plan_entries(batch)), table_columns(batch.options)
+    entries = list(plan_entries(batch))
     options = [option for entry in entries for option in entry["options"]]
-    for k, option in enumerate(options):
-        option["row"] = {name: cells[k] for name, cells in rows.items()}
+    for option, row in zip(options, row_entries(batch.options), strict=True):
+        option["row"] = row
     return entries
 
 
@@ -134,8 +134,14 @@ def error_entry(label: Any, message: str) -> Entry:
     return {"applicant": as_json(label), "status": "error", "message": message, **empty}
 
 
-def encoded(content: Entry, model: type[Answer] | None = None) -> bytes:
-    """Return an answer as JSON in ASCII, whatever is in it, once it has gone through its model."""
-    if model is not None:
-        content = model.model_validate(content).model_dump(by_alias=True, exclude_unset=True)
+def row_entries(table: Any) -> list[Entry]:
+    """Return the rows of a table as JSON has them."""
+    columns = table_columns(table)
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+def to_json(content: Answer | Entry) -> bytes:
+    """Return an answer as JSON in ASCII, whatever is in it."""
+    if isinstance(content, Answer):
+        content = content.model_dump(by_alias=True, exclude_unset=True)
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")

@@ -18,19 +18,22 @@ from copa.exceptions import InvalidInputError
 from copa.planner import RecoursePlanner, Wishes
 from copa.planner.bundle import Bundle, load_bundle
 from copa.plans.document import DocumentWriter, terms_entry
-from copa.service.answers import PlanAnswer, card_of, encoded, entries_of, error_entry
+from copa.service.answers import PlanAnswer, card_of, entries_of, error_entry, to_json
 from copa.service.problems import invalid
 from copa.service.rows import RowReader, template_for
 from copa.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from copa.plans import PlanBatch
-    from copa.service.ledger import ServiceLedger
+    from copa.promises import Ledger
 
 MOST_PLANNERS = 256  # for wishes, that are kept
 FEW = 4  # applicants of a request that is planned together with others
-TOGETHER = 64  # requests that are planned together
+MOST_AT_ONCE = 64  # requests that are planned together
 SHARE = 0.8  # of the time limit of a request that the search may take
+# One thread for each: a plan keeps a core busy, and more cores are for more workers. A small request does not wait for
+# a large one, and nobody who plans or records waits while the whole ledger is read.
+TOGETHER, SINGLE, LEDGER = THREADS = ("together", "single", "ledger")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +102,12 @@ class Service:
         self._lock = threading.Lock()
         people = settings.applicants
         self.names = {} if people is None else {alone(label): i for i, label in enumerate(people.index)}
-        # One thread each: a plan keeps a core busy, and more cores are for more workers.
-        self._few, self._many, self._beside = (
-            ThreadPoolExecutor(1, f"copa-{name}") for name in ("few", "many", "beside")
-        )
-        self.ledger = None if settings.ledger is None else self._open_ledger(settings.ledger)
+        self._threads = {name: ThreadPoolExecutor(1, f"copa-{name}") for name in THREADS}
+        self.ledger = None if settings.ledger is None else _open_ledger(settings.ledger)
 
     @classmethod
     def of(cls, source: "Bundle | RecoursePlanner | str | Path", settings: ServiceSettings | None) -> "Service":
-        """A service for a bundle, its file, or a fitted planner."""
+        """Make a service for a bundle, its file, or a fitted planner."""
         if isinstance(source, (str, Path)):
             source = load_bundle(Path(source))
         if isinstance(source, RecoursePlanner):
@@ -116,19 +116,18 @@ class Service:
 
     def close(self) -> None:
         """Finish what is under way, and end the threads."""
-        for threads in (self._few, self._many, self._beside):
+        for threads in self._threads.values():
             threads.shutdown()
         if self.ledger is not None:
             self.ledger.close()
 
-    def _open_ledger(self, url: str) -> "ServiceLedger":
-        from copa.service.ledger import ServiceLedger  # which needs the packages of the ledger
-
-        version = self.settings.model_version or self.bundle.sha256[:12] or "unnamed"
-        return ServiceLedger(url, self.planner, self.reader, version)
+    @property
+    def model_version(self) -> str:
+        """What promises call the model unless a request says it."""
+        return self.settings.model_version or self.bundle.sha256[:12] or "unnamed"
 
     def asking(self, wishes: Wishes) -> RecoursePlanner:
-        """The planner for wishes; one that was asked for before is the same."""
+        """Return the planner for wishes; one that was asked for before is the same."""
         with self._lock:
             known = self._planners.get(wishes)
             if known is not None:
@@ -143,7 +142,7 @@ class Service:
         return made
 
     def wishes(self, given: Mapping[str, Any]) -> Wishes:
-        """Wishes of a request, or the problem with one of them."""
+        """Return the wishes of a request, or raise the problem with one of them."""
         try:
             wishes = Wishes(**given)
             self.asking(wishes)
@@ -163,24 +162,23 @@ class Service:
         job = Job(Future())
         with self._lock:
             self._waiting.setdefault(wishes, []).append((job, request))
-        self._few.submit(self._plan_waiting, wishes)
+        self._threads[TOGETHER].submit(self._plan_waiting, wishes)
         return job
 
-    def call(self, work: Callable[[], Any]) -> Job:
-        """Do other work, in its turn."""
-        return _begin(self._many, work)
-
-    def call_beside(self, work: Callable[[], Any]) -> Job:
-        """Do long work with the ledger, in its turn, beside all other work."""
-        return _begin(self._beside, work)
+    def call(self, work: Callable[[], Any], thread: str = SINGLE) -> Job:
+        """Do other work on a thread, in its turn."""
+        call = Stoppable(work)
+        job = Job(self._threads[thread].submit(call))
+        job.begin(call, [job])
+        return job
 
     def _plan_waiting(self, wishes: Wishes) -> None:
         """Plan together what waits with the same wishes: sixteen clients get four times as many answers a second."""
         with self._lock:
             waiting = self._waiting.pop(wishes, [])
-            if waiting[TOGETHER:]:
-                self._waiting[wishes] = waiting[TOGETHER:]  # each has a turn of its own to come
-        begun = [(job, request) for job, request in waiting[:TOGETHER] if job.result.set_running_or_notify_cancel()]
+            if waiting[MOST_AT_ONCE:]:
+                self._waiting[wishes] = waiting[MOST_AT_ONCE:]  # each has a turn of its own to come
+        begun = [(job, request) for job, request in waiting[:MOST_AT_ONCE] if job.result.set_running_or_notify_cancel()]
         if not self._answer_together(wishes, begun):
             for one in begun:  # one of them must not fail the others
                 self._answer_together(wishes, [one])
@@ -202,7 +200,7 @@ class Service:
         return True
 
     def _plan(self, wishes: Wishes, requests: Sequence[PlanRequest]) -> list[bytes]:
-        """Answers to requests with the same wishes; an answer is the same bytes, whatever other requests there are."""
+        """Answer requests with the same wishes; an answer is byte-identical, whatever other requests run."""
         planner = self.asking(wishes)
         rows = [applicant for request in requests for applicant in request.applicants]
         labels = [i for request in requests for i in range(len(request.applicants))]
@@ -218,14 +216,13 @@ class Service:
         terms = terms or terms_entry(planner.plan(self.bundle.template.iloc[:0]))
         planned = iter([found[i] for i in range(len(rows))])
         answers = [_answer(one, list(islice(planned, len(one.applicants))), terms, wishes) for one in requests]
-        return [encoded(answer, PlanAnswer) for answer in answers]
+        return [to_json(PlanAnswer.model_validate(answer)) for answer in answers]
 
 
-def _begin(threads: ThreadPoolExecutor, work: Callable[[], Any]) -> Job:
-    call = Stoppable(work)
-    job = Job(threads.submit(call))
-    job.begin(call, [job])
-    return job
+def _open_ledger(url: str) -> "Ledger":
+    from copa.promises import Ledger  # which needs the packages of the ledger
+
+    return Ledger.open(url)  # `copa serve --create` has made it
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,24 +1,33 @@
-"""`/v1/promises`: options that are recorded as promises, listed, redeemed, and weighed together."""
+"""`/v1/promises`: options that are recorded in the ledger as promises, listed, redeemed, and weighed together."""
 
-from typing import Annotated, Any, Literal
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from pydantic import Field, StrictBool, StrictStr
 
-from copa.service.answers import Answer, Body, Cell, encoded
-from copa.service.routes.letter import Day
-from copa.service.routes.plan import Applicant, AsWhole, WishesBody, read_wishes
-from copa.service.routes.resources import (
-    OpenLedger,
-    Running,
-    answer_of,
-    count_applicants,
-    json_response,
-    new_router,
-    whole_ledger,
-)
+from copa.data.tables.cells import as_json
+from copa.plans.frames import option_numbers
+from copa.promises import Ledger, portfolio_risk
+from copa.promises.promised_rows import split_facts
+from copa.promises.record import chosen_options, read_text
+from copa.service.answers import Answer, Body, Cell, Entry, row_entries
+from copa.service.letters import Day
+from copa.service.plans import Applicant, AsWhole, WishesBody, read_wishes
+from copa.service.problems import ProblemError, invalid
+from copa.service.routing import Running, answer_from, count_applicants, new_router
+from copa.service.state import LEDGER, Service
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copa.planner import RecoursePlanner
+    from copa.plans import PlanBatch
 
 router = new_router("promises")
+SHOWN = ("applicant", "option", "status", "option_guarantee", "model_version", "made", "valid_until", "recorded_by")
+ELSEWHERE = "give the service more time (--time-limit), or use `copa promises` beside it"
 Line = Annotated[StrictStr, Field(max_length=200)]
 Named = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 Status = Literal["open", "kept", "broken", "expired", "waived"]
@@ -152,41 +161,52 @@ class PortfolioAnswer(Answer):
 
 
 @router.post("/promises", response_model=RecordAnswer, responses={409: {"description": "Another plan"}})
-async def record(body: RecordBody, request: Request, service: Running, ledger: OpenLedger) -> Response:
+async def record(body: RecordBody, request: Request, service: Running) -> Response:
     """Plan once more, and record options as promises; the answer comes when the ledger has them."""
     count_applicants(request, 1)
     planner = service.asking(read_wishes(service, body))
-    return await _answer(service, lambda: ledger.record(planner, body), RecordAnswer)
+    return await answer_from(service, lambda: _recorded(service, planner, body))
 
 
 @router.get("/promises", response_model=PromisesAnswer, responses=SLOW)
 async def promises(
     service: Running,
-    ledger: OpenLedger,
     status: Annotated[Status, Query(description="An open promise after its last day counts as expired.")] = "open",
     applicant: Annotated[str | None, Query(max_length=200, description="Those of one person.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="Most that are returned.")] = 100,
 ) -> Response:
     """List promises."""
-    return await _answer(service, lambda: ledger.list(status, applicant, limit), PromisesAnswer)
+
+    def listed() -> Answer:
+        tables = ledger_of(service).blocks(status, size=limit + 1, applicant=applicant)
+        entries = list(islice((entry for table in tables for entry in _entries(*split_facts(table))), limit + 1))
+        return PromisesAnswer(promises=entries[:limit], more=len(entries) > limit)
+
+    return await answer_from(service, listed)
 
 
 @router.get("/promises/summary", response_model=SummaryAnswer, responses=SLOW)
-async def summary(service: Running, ledger: OpenLedger) -> Response:
-    """How many there are of each status."""
-    return await _answer(service, ledger.summary, SummaryAnswer)
+async def summary(service: Running) -> Response:
+    """Count the promises of each status."""
+    return await answer_from(service, lambda: SummaryAnswer.model_validate({"counts": ledger_of(service).counts()}))
 
 
 @router.get("/promises/check", response_model=CheckAnswer, responses=SLOW)
-async def check(service: Running, ledger: OpenLedger) -> Response:
-    """Whether the chain of events is whole: none was changed, removed or put elsewhere."""
-    return await whole_ledger(service, ledger.check, CheckAnswer)
+async def check(service: Running) -> Response:
+    """Check that the chain of events is whole: none was changed, removed or put elsewhere."""
+    work = lambda: CheckAnswer(**asdict(ledger_of(service).verify()))  # noqa: E731 - as the routes beside it
+    return await answer_from(service, work, thread=LEDGER, advice=ELSEWHERE)
 
 
 @router.get("/promises/portfolio", response_model=PortfolioAnswer, responses=SLOW)
-async def portfolio(service: Running, ledger: OpenLedger) -> Response:
-    """What the next model may do to all outstanding promises together."""
-    return await whole_ledger(service, ledger.portfolio, PortfolioAnswer)
+async def portfolio(service: Running) -> Response:
+    """Forecast what the next model does to all outstanding promises together."""
+
+    def forecast() -> Answer:
+        risk = portfolio_risk(service.planner, ledger_of(service))
+        return PortfolioAnswer.model_validate(risk.to_dict() | {"in_words": risk.in_words()})
+
+    return await answer_from(service, forecast, thread=LEDGER, advice=ELSEWHERE)
 
 
 @router.post("/promises/{promise}/redeem", response_model=RedeemAnswer)
@@ -194,13 +214,62 @@ async def redeem(
     body: RedeemBody,
     request: Request,
     service: Running,
-    ledger: OpenLedger,
     promise: Annotated[str, Path(max_length=200, description="Id of the promise.")],
 ) -> Response:
     """Say whether a person's row fulfils a promise and what the model answers, and record both."""
     count_applicants(request, 1)
-    return await _answer(service, lambda: ledger.redeem(promise, body), RedeemAnswer)
+
+    def redeemed() -> Answer:
+        told = body.model_dump(exclude={"row"})
+        redemption = ledger_of(service).redeem(promise, body.row, service.planner, **told)
+        return RedeemAnswer.model_validate(asdict(redemption) | {"differences": list(redemption.differences)})
+
+    return await answer_from(service, redeemed)
 
 
-async def _answer(service: Any, work: Any, model: type[Answer]) -> Response:
-    return json_response(await answer_of(service.call(lambda: encoded(work(), model)), service.settings.time_limit))
+def ledger_of(service: Service) -> Ledger:
+    """Return the ledger of the service, which has one where these routes are."""
+    assert service.ledger is not None  # noqa: S101 - see `build_app`
+    return service.ledger
+
+
+def _recorded(service: Service, planner: "RecoursePlanner", body: RecordBody) -> RecordAnswer:
+    """Plan once more, and record options; where the plan is not the one that was shown, nothing is."""
+    read_text(body.name, "name")
+    tables, messages = service.reader.tables([body.applicant], [body.name])
+    if messages:
+        raise invalid("/applicant", body.applicant, messages[0])
+    batch = planner.plan(tables[0].frame)
+    if not len(batch.owner):
+        raise invalid("/applicant", body.name, f"there is no option to promise: {batch.message[0]}")
+    options = None if body.options is None else {batch.applicants.index[0]: body.options}
+    chosen = chosen_options(batch, options, include_fragile=body.include_fragile)
+    if not len(chosen):
+        raise invalid("/options", body.options, f"none can be promised: the plan is {batch.status[0]}")
+    _require_shown(batch, chosen, body.rows)
+    told = ("valid_for", "made", "include_fragile", "may_differ", "recorded_by")
+    promised = ledger_of(service).record(
+        batch,
+        model_version=body.model_version or service.model_version,
+        model=service.planner,
+        options=options,
+        **{name: getattr(body, name) for name in told},
+    )
+    numbers = option_numbers(batch)[chosen].tolist()
+    entries = [Promised(promise=key, option=number) for key, number in zip(promised, numbers, strict=True)]
+    return RecordAnswer(applicant=body.name, promises=entries)
+
+
+def _require_shown(batch: "PlanBatch", chosen: Any, rows: list[Entry]) -> None:
+    """Raise unless these are the rows that the person saw: another bundle may have come in between."""
+    if rows and rows != row_entries(batch.options.iloc[chosen]):
+        raise ProblemError("conflict", "the plan is no longer the one whose rows were sent; plan again, and look")
+
+
+def _entries(facts: "pd.DataFrame", rows: "pd.DataFrame") -> list[PromiseEntry]:
+    shown = {name: [as_json(value) for value in facts[name].tolist()] for name in SHOWN}
+    told = [{name: values[k] for name, values in shown.items()} for k in range(len(facts))]
+    return [
+        PromiseEntry(promise=str(key), row=row, **own)
+        for key, own, row in zip(facts.index.tolist(), told, row_entries(rows), strict=True)
+    ]

@@ -1,9 +1,9 @@
-"""What routes share: the service, bodies that are read strictly, and waiting for an answer."""
+"""What all routes share: strict JSON, the service behind a request, and waiting for work on a thread."""
 
 import asyncio
 import math
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
@@ -11,13 +11,9 @@ from fastapi.routing import APIRoute
 from copa._core.archive import parse_json
 from copa._core.words import shown
 from copa.exceptions import CopaError
-from copa.service.answers import Answer, encoded
+from copa.service.answers import Answer, Entry, to_json
 from copa.service.problems import ProblemError, invalid
-from copa.service.state import Job, Service
-
-if TYPE_CHECKING:
-    from copa.service.ledger import ServiceLedger
-
+from copa.service.state import SINGLE, Job, Service
 
 JSON = "application/json"
 
@@ -25,11 +21,9 @@ JSON = "application/json"
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ProblemError("not-json", f"the name {shown(name)} is there twice in one object; keep one of them")
-            seen.add(name)
+        names = [name for name, _ in pairs]
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ProblemError("not-json", f"the name {shown(twice)} is there twice in one object; keep one of them")
     return found
 
 
@@ -48,7 +42,7 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly: no name twice, no NaN, no infinity, no nesting without end."""
 
     async def json(self) -> Any:
-        """The content of the body."""
+        """Return the content of the body."""
         raw = await self.body()
         try:
             return parse_json(raw, object_pairs_hook=_once, parse_constant=_refuse_constant, parse_float=_finite)
@@ -62,7 +56,7 @@ class StrictRoute(APIRoute):
     """A route that reads JSON strictly, and nothing else."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request."""
+        """Return the function that answers a request."""
         answer = super().get_route_handler()
         wants_body = self.body_field is not None
 
@@ -79,12 +73,12 @@ class StrictRoute(APIRoute):
 
 
 def new_router(tag: str, prefix: str = "/v1") -> APIRouter:
-    """A router that reads JSON strictly."""
+    """Return a router that reads JSON strictly."""
     return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute)
 
 
-def service_of(request: Request) -> Service:
-    """The service that the application was made for."""
+async def service_of(request: Request) -> Service:  # FastAPI would call a plain function on another thread
+    """Return the service that the application was made for."""
     service: Service = request.app.state.service
     return service
 
@@ -92,29 +86,18 @@ def service_of(request: Request) -> Service:
 Running = Annotated[Service, Depends(service_of)]
 
 
-def ledger_of(request: Request) -> "ServiceLedger":
-    """Return the ledger of the service, which has one where these routes are."""
-    ledger = service_of(request).ledger
-    assert ledger is not None  # noqa: S101 - see `routers`
-    return ledger
-
-
-OpenLedger = Annotated[Any, Depends(ledger_of)]
-
-
 def count_applicants(request: Request, number: int) -> None:
-    """Tell the log of how many applicants a request is."""
+    """Tell the log how many applicants a request has."""
     request.scope["state"]["n_applicants"] = number
 
 
 FEWER = "ask for fewer applicants or options"
-ELSEWHERE = "give the service more time (--time-limit), or use `copa promises` beside it"
 
 
-async def answer_of(job: Job, seconds: float, advice: str = FEWER) -> Any:
-    """Wait for work on a thread, up to the time limit of a request; work that nobody waits for any more is stopped."""
+async def answer_of(job: Job, seconds: float, advice: str = FEWER) -> Response:
+    """Wait for the JSON of an answer up to the time limit; stop the work once nobody waits for it."""
     try:
-        return await asyncio.wait_for(asyncio.wrap_future(job.result), seconds)
+        return json_response(await asyncio.wait_for(asyncio.wrap_future(job.result), seconds))
     except CopaError as error:
         raise invalid("/", "this request", error) from error
     except TimeoutError:
@@ -123,12 +106,13 @@ async def answer_of(job: Job, seconds: float, advice: str = FEWER) -> Any:
         job.stop()
 
 
-async def whole_ledger(service: Service, work: Callable[[], Any], model: type[Answer]) -> Response:
-    """Answer what needs all promises: on a thread of its own, so that nobody who records one waits for it."""
-    seconds = service.settings.time_limit
-    return json_response(await answer_of(service.call_beside(lambda: encoded(work(), model)), seconds, ELSEWHERE))
+async def answer_from(
+    service: Service, work: Callable[[], Answer | Entry], *, thread: str = SINGLE, advice: str = FEWER
+) -> Response:
+    """Make an answer on a thread of the service."""
+    return await answer_of(service.call(lambda: to_json(work()), thread), service.settings.time_limit, advice)
 
 
-def json_response(content: bytes) -> Response:
-    """An answer that is JSON already."""
-    return Response(content, media_type=JSON)
+def json_response(content: bytes | Answer | Entry) -> Response:
+    """Return a response of JSON."""
+    return Response(content if isinstance(content, bytes) else to_json(content), media_type=JSON)

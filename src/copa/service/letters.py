@@ -1,21 +1,23 @@
 """`POST /v1/letter`: letters to declined applicants, whose numbers are checked."""
 
 from datetime import date
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Request, Response
 from pydantic import Field, StrictBool, StrictStr
 
 from copa._core.threads import stop_if_interrupted
 from copa.exceptions import InvalidInputError
-from copa.planner import RecoursePlanner
 from copa.report.letters import Letter, LetterSettings, LetterWriter
 from copa.report.letters.writer import UNREADABLE, WHY_NONE
-from copa.service.answers import Answer, encoded
+from copa.service.answers import Answer
+from copa.service.plans import Applicant, WishesBody, read_wishes, require_few
 from copa.service.problems import invalid
-from copa.service.routes.plan import Applicant, WishesBody, read_wishes, require_few
-from copa.service.routes.resources import Running, answer_of, count_applicants, json_response, new_router
-from copa.service.rows import RowReader
+from copa.service.routing import Running, answer_from, new_router
+
+if TYPE_CHECKING:
+    from copa.planner import RecoursePlanner
+    from copa.service.rows import RowReader
 
 router = new_router("letter")
 Line = Annotated[StrictStr, Field(max_length=500)]
@@ -23,7 +25,9 @@ Day = Annotated[
     StrictStr,
     Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"}, examples=["2027-03-31"]),
 ]
-SAID = ("sender", "contact", "valid_until", "date", "without_protected", "include_fragile")
+
+
+SAID = ("sender", "contact", "valid_until", "date", "without_protected", "include_fragile")  # of `LetterSettings`
 
 
 class LetterBody(WishesBody):
@@ -71,40 +75,41 @@ class LetterAnswer(Answer):
 @router.post("/letter", response_model=LetterAnswer)
 async def letter(body: LetterBody, request: Request, service: Running) -> Response:
     """Write to declined applicants: the decision, its principal reasons, the options, what is promised."""
-    require_few(service, body.applicants, "/applicants")
-    count_applicants(request, len(body.applicants))
-    settings = _read_settings(body)
-    planner = service.asking(read_wishes(service, body))
-    work = service.call(lambda: encoded({"letters": _letters(service.reader, planner, settings, body)}, LetterAnswer))
-    return json_response(await answer_of(work, service.settings.time_limit))
+    require_few(service, request, body.applicants, "/applicants")
+    settings, planner = _read_settings(body), service.asking(read_wishes(service, body))
+    return await answer_from(service, lambda: _letters(service.reader, planner, settings, body))
 
 
 def _letters(
-    reader: RowReader, planner: RecoursePlanner, settings: LetterSettings, body: LetterBody
-) -> list[dict[str, Any]]:
+    reader: "RowReader", planner: "RecoursePlanner", settings: LetterSettings, body: LetterBody
+) -> LetterAnswer:
     names = [*body.names, *[""] * len(body.applicants)][: len(body.applicants)]
     tables, messages = reader.tables(body.applicants, names)
-    found = {i: _entry(i, message=WHY_NONE[UNREADABLE].format(message)) for i, message in messages.items()}
+    found = {i: _no_letter(i, UNREADABLE, message) for i, message in messages.items()}
     for table in tables:
         stop_if_interrupted()
         batch = planner.plan(table.frame)
         written = LetterWriter(planner.strategy_, settings).write(batch)
         for i, told, made in zip(table.positions, batch.message.tolist(), written, strict=True):
-            found[i] = _entry(i, made) if isinstance(made, Letter) else _entry(i, message=WHY_NONE[made].format(told))
-    return [found[i] for i in range(len(body.applicants))]
+            found[i] = _entry(i, made) if isinstance(made, Letter) else _no_letter(i, made, told)
+    return LetterAnswer(letters=[found[i] for i in range(len(body.applicants))])
 
 
-def _entry(i: int, made: Letter | None = None, message: str = "") -> dict[str, Any]:
-    told = () if made is None else made.told
-    return {
-        "applicant": i,
-        "html": None if made is None else made.html,
-        "text": None if made is None else made.text,
-        "message": message,
-        "reasons": [{"column": reason.column, "contribution": float(reason.contribution)} for reason in told],
-        "protected": [] if made is None else list(made.protected),
-        "fragile_left_out": 0 if made is None else made.fragile_left_out,
-    }
+def _entry(i: int, made: Letter) -> LetterEntry:
+    return LetterEntry(
+        applicant=i,
+        html=made.html,
+        text=made.text,
+        message="",
+        reasons=[LetterReason(column=it.column, contribution=float(it.contribution)) for it in made.told],
+        protected=list(made.protected),
+        fragile_left_out=made.fragile_left_out,
+    )
+
+
+def _no_letter(i: int, why: str, told: str) -> LetterEntry:
+    message = WHY_NONE[why].format(told)
+    return LetterEntry(applicant=i, html=None, text=None, message=message, reasons=[], protected=[], fragile_left_out=0)
 
 
 def _read_settings(body: LetterBody) -> LetterSettings:
