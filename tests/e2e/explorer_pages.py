@@ -16,7 +16,6 @@ from copa.planner.bundle import Bundle
 from copa.plans.changes import range_words
 from copa.plans.units import heading, value_text
 from copa.service import ServiceSettings, create_app
-from copa.service.rows import template_for
 from copa.service.settings import digest_of
 from e2e.browser_pages import find
 from unit.analysis import backtests
@@ -50,7 +49,7 @@ def odd_bank():
 @contextmanager
 def served(planner, **settings):
     """The address of a running service."""
-    bundle = Bundle(planner, template_for(planner), {"rows": 300}, {"copa": "1 <b>"}, "0" * 64)
+    bundle = Bundle(planner, planner.template_, {"rows": 300}, {"copa": "1 <b>"}, "0" * 64)
     app = create_app(bundle, ServiceSettings(**settings))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on"))
     with socket.create_server(("127.0.0.1", 0)) as bound:

@@ -63,8 +63,9 @@ def test_fit_tells_the_kinds_of_the_columns(bank, tmp_path):
 
 def test_a_bundle_holds_a_planner_and_a_model_with_their_digests(bundle):
     with zipfile.ZipFile(bundle) as archive:
-        assert set(archive.namelist()) == {"manifest.json", "planner.zip", "model.skops"}
-        members = json.loads(archive.read("manifest.json"))["members"]
+        assert set(archive.namelist()) == {"planner.json", "arrays.npz", "model.skops"}
+        members = json.loads(archive.read("planner.json"))["members"]
+        assert set(members) == {"model.skops"}
         for name, sha256 in members.items():
             assert hashlib.sha256(archive.read(name)).hexdigest() == sha256
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from copa.cli.fit import load_model
-from copa.planner.bundle import pack_model
+from copa.models.storage import pack_model
 from copa.plans import PlanBatch
 from copa.plans.storage import read_parts
 from e2e.command_runs import SEARCH, copa, fit_bank, json_of, refused, write_bank

@@ -1,12 +1,10 @@
 """Files of COPA that someone has changed to do harm: each is refused by its typed error, early, and leaves nothing."""
 
-import hashlib
 import io
 import json
 import struct
 import tempfile
 import tracemalloc
-import zipfile
 from pathlib import Path
 from time import perf_counter
 
@@ -28,21 +26,9 @@ from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.storage import pack_estimator, unpack_estimator
 from copa.planner.bundle import load_bundle, save_bundle
 from copa.plans.writers import plans_into
+from forged_files import forge, members, zipped
 
 ZEROS = bytes(64 * archive.MEGABYTE)
-
-
-def members(raw):
-    with zipfile.ZipFile(io.BytesIO(raw)) as file:
-        return {name: file.read(name) for name in file.namelist()}
-
-
-def zipped(contents, method=zipfile.ZIP_DEFLATED):
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", method) as file:
-        for name, raw in contents.items():
-            file.writestr(name, raw)
-    return whole.getvalue()
 
 
 def bank():
@@ -97,22 +83,12 @@ def bundle(folder):
 
 def forged_bundle(bundle, path, change):
     """A bundle with its members changed, all digests made anew as a forger would."""
-    contents = members(bundle.read_bytes())
-    change(contents)
-    manifest = json.loads(contents["manifest.json"])
-    for name in manifest["members"]:
-        manifest["members"][name] = hashlib.sha256(contents[name]).hexdigest()
-    manifest["digest"] = digest_of(manifest, {})
-    path.write_bytes(zipped(contents | {"manifest.json": json.dumps(manifest)}))
-    return path
+    return forge(bundle, path, change)
 
 
 def forged_planner(folder, path, change):
     """The good planner with its members changed."""
-    contents = members((folder / "good.planner").read_bytes())
-    change(contents)
-    path.write_bytes(zipped(contents))
-    return path
+    return forge(folder / "good.planner", path, change)
 
 
 def changed_json(contents, name, change):
@@ -149,22 +125,20 @@ class Cheap:
 
 
 def bomb_in_an_unknown_member(contents):
-    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"notes": ZEROS})
+    contents["notes"] = ZEROS
 
 
 def bomb_in_the_refits(contents):
-    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"refits/0000.skops": ZEROS})
+    contents["refits/0000.skops"] = ZEROS
 
 
 def bomb_in_the_arrays(contents):
-    contents["planner.zip"] = zipped(members(contents["planner.zip"]) | {"arrays.npz": npz(mean=np.zeros(2**23))})
+    contents["arrays.npz"] = npz(mean=np.zeros(2**23))
 
 
 def bomb_in_layers(contents):
-    """Each layer is within the limits of its own size; all of them are not within those of the file on disk."""
-    planner = members(contents["planner.zip"])
-    planner |= {f"refits/{k:04d}.skops": ZEROS[: 9 * archive.MEGABYTE] for k in range(2)}
-    contents["planner.zip"] = zipped(planner, zipfile.ZIP_STORED)
+    """Each member is within the limits of the file; all of them together are not."""
+    contents |= {f"refits/{k:04d}.skops": ZEROS[: 9 * archive.MEGABYTE] for k in range(4)}
 
 
 def bomb_in_the_model(contents):
@@ -183,8 +157,8 @@ def bomb_by_naming_a_part_of_the_model_many_times(contents):
     contents["model.skops"] = zipped(model | {name: buffer.getvalue()})
 
 
-def bomb_in_the_manifest(contents):
-    changed_json(contents, "manifest.json", lambda manifest: manifest["facts"].update(a=[{}] * 2_000_000))
+def bomb_in_the_json(contents):
+    changed_json(contents, "planner.json", lambda manifest: manifest["facts"].update(a=[{}] * 2_000_000))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +170,7 @@ def bomb_in_the_manifest(contents):
         bomb_in_layers,
         bomb_in_the_model,
         bomb_by_naming_a_part_of_the_model_many_times,
-        bomb_in_the_manifest,
+        bomb_in_the_json,
     ],
     ids=lambda bomb: bomb.__name__,
 )
@@ -207,7 +181,7 @@ def test_a_small_bundle_that_inflates_is_refused_early(bundle, tmp_path, bomb):
         load_bundle(path)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "../../evil.py", "/etc/cron.d/evil", "planner.zip/../evil"])
+@pytest.mark.parametrize("name", ["notes.txt", "../../evil.py", "/etc/cron.d/evil", "refits/../evil"])
 def test_a_member_that_a_bundle_does_not_have_refuses_it_and_nothing_is_written(bundle, tmp_path, name):
     path = forged_bundle(bundle, tmp_path / "b.bundle", lambda contents: contents.update({name: b"evil"}))
     with pytest.raises(DataError, match="which no file of this kind does"):
@@ -258,14 +232,20 @@ def test_json_that_grows_when_it_is_parsed_is_refused_early(tmp_path):
         PlanBatch.load(path)
 
 
-@pytest.mark.parametrize("name", ["planner.json", "plans.json", "manifest.json", "parts.json"])
-def test_deep_json_in_any_file_is_refused(folder, tmp_path, name):
-    source = {"planner.json": "good.planner", "plans.json": "good.plans", "manifest.json": "good.bundle"}
-    raw = (folder / source.get(name, "parts.copa")).read_bytes()
+@pytest.mark.parametrize(
+    ("file", "name", "load"),
+    [
+        ("good.planner", "planner.json", copa.RecoursePlanner.load),
+        ("good.bundle", "planner.json", load_bundle),
+        ("good.plans", "plans.json", PlanBatch.load),
+        ("parts.copa", "parts.json", PlanBatch.load),
+    ],
+)
+def test_deep_json_in_any_file_is_refused(folder, tmp_path, file, name, load):
+    raw = (folder / file).read_bytes()
     (tmp_path / "deep").write_bytes(zipped(members(raw) | {name: "[" * 50_000}))
-    load = {"planner.json": lambda path: copa.RecoursePlanner.load(path, None), "manifest.json": load_bundle}
     with Cheap(), pytest.raises(DataError, match="nested too deeply"):
-        load.get(name, PlanBatch.load)(tmp_path / "deep")
+        load(tmp_path / "deep")
 
 
 def test_deep_json_documents_are_refused(folder, model, tmp_path):
@@ -304,7 +284,7 @@ def test_kinds_of_columns_and_terms_of_a_newer_version_name_it(folder, bundle, t
     path = forged_bundle(
         bundle,
         tmp_path / "b",
-        lambda contents: changed_json(contents, "manifest.json", lambda c: newer(c, "kinds", income="money")),
+        lambda contents: changed_json(contents, "planner.json", lambda c: newer(c, "kinds", income="money")),
     )
     with pytest.raises(DataError, match=r"written by COPA 0\.9\.0, with the kind of column 'money'"):
         load_bundle(path)

@@ -102,8 +102,6 @@ class Format:
         Regular expression of the arrays' names; files have none without it.
     members : str, optional
         Regular expression of the names of further members.
-    digest : bool, default True
-        Whether the JSON holds a digest of itself and of the arrays.
     check : callable, optional
         Raises for JSON of a known version that is not read all the same.
     """
@@ -114,12 +112,14 @@ class Format:
     versions: tuple[int, ...]
     arrays: str | None = None
     members: str | None = None
-    digest: bool = True
     check: Callable[[dict[str, Any]], None] | None = None
 
     def pack(self, archive: Archive, *, compresslevel: int | None = None) -> bytes:
         """Return the bytes of a file; the same content gives the same bytes."""
-        files = {self.content: self.seal(archive.content, archive.arrays)}
+        content = dict(archive.content)
+        if archive.members:
+            content["members"] = {name: hashlib.sha256(raw).hexdigest() for name, raw in archive.members.items()}
+        files = {self.content: self.seal(content, archive.arrays)}
         if self.arrays is not None:
             packed = io.BytesIO()
             np.savez(packed, **archive.arrays)
@@ -129,11 +129,9 @@ class Format:
     def seal(self, content: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> bytes:
         """Return the JSON of a file: the content, what it was made with, and the digest."""
         head = {"format": self.name, "version": self.versions[-1], "made_with": made_with()}
-        text = json.dumps(head | dict(content), allow_nan=not self.digest)
-        if self.digest:
-            whole = json.loads(text)  # as the file holds it: names that JSON turns into text, lists in place of tuples
-            text = json.dumps(whole | {"digest": digest_of(whole, arrays or {})})
-        return text.encode()
+        text = json.dumps(head | dict(content), allow_nan=False)
+        whole = json.loads(text)  # as the file holds it: names that JSON turns into text, lists in place of tuples
+        return json.dumps(whole | {"digest": digest_of(whole, arrays or {})}).encode()
 
     @contextmanager
     def opened(
@@ -155,24 +153,29 @@ class Format:
             content = reader.read_json(self.content)
             self._require_readable(content)
             arrays = {} if self.arrays is None else reader.read_arrays(ARRAYS, self.arrays)
-            if self.digest and content.get("digest") != digest_of(content, arrays):
+            if content.get("digest") != digest_of(content, arrays):
                 raise DataError(
                     "its content was changed after it was saved, or is damaged: it does not have its digest"
                 )
             yield OpenArchive(content, arrays, reader)
 
     def read(self, raw: bytes, path: str | Path, budget: Budget | None = None) -> Archive:
-        """Read the bytes of a whole file, its members included."""
+        """Read the bytes of a whole file and its members, each of which must have its digest."""
         with self.opened(raw, path, budget) as (content, arrays, reader):
-            members = {name: reader.read(name) for name in reader.names if name not in (self.content, ARRAYS)}
+            digests = dict(content.get("members", {}))
+            others = {*reader.names} - {self.content, ARRAYS} - {*digests}
+            if others:
+                raise ArchiveError(f"it does not list its member {min(others)!r}")
+            members = {name: reader.read(name, str(sha256)) for name, sha256 in digests.items()}
         return Archive(content, arrays, members, reader.budget)
 
     @contextmanager
-    def errors_named(self, path: str | Path | None) -> Iterator[None]:
-        """Say of whatever goes wrong in reading a file that it is the file which is wrong."""
+    def errors_named(self, path: str | Path | None, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Say of whatever goes wrong in reading a file, but for errors of these types, that the file is damaged."""
+        passed: tuple[type[BaseException], ...] = (MemoryError, ImportError, Warning, *but)
         try:
             yield
-        except (MemoryError, ImportError, Warning):  # a warning that the user made an error is not the file's fault
+        except passed:  # a warning that the user made an error is not the file's fault
             raise
         except Exception as error:  # a damaged file can go wrong anywhere, and means the same wherever it does
             if path is None:
@@ -184,10 +187,11 @@ class Format:
             return DataError(f"{path}: {error}")
         if isinstance(error, OSError):
             return DataError(f"the file {path} cannot be read: {error.strerror or error}")
-        return self.damaged(path, error if isinstance(error, CopaError) else f"{type(error).__name__}: {error}")
-
-    def damaged(self, path: str | Path, why: object) -> DataError:
-        """Return the error for a file that is not what it should be."""
+        why: object = error
+        if isinstance(error, KeyError):
+            why = f"it lacks {error}"
+        elif not isinstance(error, CopaError):
+            why = f"{type(error).__name__}: {error}"
         return DataError(f"{path} is not {self.what}, or is damaged: {why}")
 
     def _require_readable(self, content: Any) -> None:

@@ -61,7 +61,7 @@ def load_model(path: Path, *, trust_pickle: bool) -> Any:
         raise MisuseError(f"the model {path} does not exist (looked for {path.absolute()})")
     suffix = path.suffix.lower()
     if suffix == ".skops":
-        from copa.planner.bundle import unpack_model
+        from copa.models.storage import unpack_model
 
         with misuse():
             return unpack_model(path.read_bytes(), str(path))
@@ -273,7 +273,7 @@ def _describe(
 
 def _require_storable(model: Any) -> None:
     """Raise, before any long work, for a model that no bundle can hold."""
-    from copa.planner.bundle import pack_model
+    from copa.models.storage import pack_model
 
     if model is not None:
         with misuse():

@@ -57,7 +57,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the options of the command
 ) -> int:
     """Refit a model to new data so that it accepts every row that was promised, and say what that costs."""
     from copa.data.tables.files import read_options
-    from copa.planner.bundle import pack_model
+    from copa.models.storage import pack_model
     from copa.planner.training_data import as_classes, read_training_data
     from copa.promises import keep as keep_promises
     from copa.promises.broken_share import Limit

@@ -110,7 +110,7 @@ def plan_partitions(
             if cluster.engine == EngineName.DASK and done < len(folder.names):
                 with stage("starting the cluster"):
                     client = stack.enter_context(dask_client(cluster.scheduler, cluster.workers))
-                engine = DaskWorkers(client, PackedPlanner.of(opened.planner, opened.template))
+                engine = DaskWorkers(client, PackedPlanner.of(opened.planner))
             return fill_folder(folder, source, engine)
     except KeyboardInterrupt as interruption:
         say(

@@ -89,7 +89,7 @@ def _check_plans(file: Path, opened: "Bundle | None") -> Findings:
     for batch in read_parts(PlanBatch, file) if in_parts(file) else [PlanBatch.load(file)]:
         findings.check(claims_of_batch(batch), len(batch))
         if opened is not None:
-            from copa.planner.bundle import bundle_violations
+            from copa.planner.bundle_checks import bundle_violations
 
-            findings.violations += bundle_violations(batch, opened)
+            findings.violations += bundle_violations(batch, opened.planner)
     return findings

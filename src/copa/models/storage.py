@@ -8,7 +8,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,50 +17,12 @@ from copa._core.words import listed
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.trusted_types import LOADERS, require_sound, untabled_types
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-N_ROWS = 48
-SHARES = np.linspace(0.05, 0.95, 10)  # of a column of numbers, the values at these shares of its order
-MOST_FREQUENT = 10  # values of any other column, if at least two people have them
-SEED = 20
-
-
-def typical_rows(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Rows of the columns' typical values, each column drawn by itself: what goes with what is not kept."""
-    import pandas as pd
-
-    rng = np.random.default_rng(SEED)
-    columns = {}
-    for name in table:
-        places = _typical_places(table[name])
-        columns[name] = table[name].iloc[rng.choice(places, N_ROWS)].reset_index(drop=True)
-    return pd.DataFrame(columns, columns=table.columns)
-
-
-def _typical_places(column: "pd.Series[Any]") -> Any:
-    """Positions of entries that stand for a column."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-        known = np.flatnonzero(column.notna())
-        order = known[np.argsort(column.iloc[known].to_numpy(), kind="stable")]
-        return order[np.rint(SHARES * (len(order) - 1)).astype(int)] if len(order) else np.arange(1)
-    try:
-        codes = column.array.factorize()[0]
-    except TypeError:  # lists and the like
-        return np.arange(1)
-    values, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    shared = np.flatnonzero((values >= 0) & (counts > 1))
-    frequent = shared[np.argsort(-counts[shared], kind="stable")[:MOST_FREQUENT]]
-    return first[frequent] if len(frequent) else np.arange(1)
-
-
 OLDEST_SKOPS = (0, 14)
 SCHEMA = "schema.json"  # member of a skops file that describes its objects
 MEMBERS = r"schema\.json|[0-9]+\.np[yz]|[0-9a-f-]+\.bin"
 OLDEST_PROTOCOL = 2  # of skops; before it, entries of a file say elsewhere what is made
+TRUSTED_ARE = "those of scikit-learn that the page on models lists are"
+INSTEAD = "Use copa.RecoursePlanner from Python, whose `save` and `load` take the types of your model"
 
 
 class UntrustedTypesError(DataError):
@@ -69,6 +31,47 @@ class UntrustedTypesError(DataError):
     def __init__(self, types: list[str]) -> None:
         super().__init__(f"it holds types that are not trusted: {listed(types)}")
         self.types = types
+
+
+class ForeignTypeError(InvalidInputError):
+    """A planner or its model has parts of types that COPA makes from no file."""
+
+
+def pack_model(model: Any) -> bytes:
+    """Return the bytes of a skops file that `unpack_model` loads; a ForeignTypeError says why there is none."""
+    try:
+        raw = pack_estimator(getattr(model, "best_estimator_", model))
+        untrusted = untrusted_types(raw)
+    except InvalidInputError as error:
+        raise ForeignTypeError(
+            f"the model cannot be put into a bundle: {error}; or use copa.RecoursePlanner from Python"
+        ) from error
+    if untrusted:
+        raise ForeignTypeError(
+            f"the model cannot be put into a bundle: loading its parts {listed(untrusted)} could run code of others, "
+            f"or read what nobody has checked; {TRUSTED_ARE}. {INSTEAD}"
+        )
+    return raw
+
+
+def unpack_model(raw: bytes, name: str) -> Any:
+    """Load a model from the bytes of a skops file, which messages call by a name.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are types in it beyond the trusted ones, before any is made.
+    DataError
+        If it is no skops file, or is damaged.
+    """
+    try:
+        return unpack_estimator(raw)
+    except UntrustedTypesError as error:
+        raise InvalidInputError(
+            f"the model {name} holds types that are not trusted: {listed(error.types)}; {TRUSTED_ARE}. {INSTEAD}"
+        ) from error
+    except DataError as error:
+        raise DataError(f"the model {name} cannot be loaded: {error}") from error
 
 
 def pack_estimator(estimator: Any) -> bytes:

@@ -1,173 +1,212 @@
-"""A planner on disk: settings and schema as JSON, numbers as arrays, refits as skops has them. Nothing is executed."""
+"""A planner in one file: settings and schema as JSON, numbers as arrays, refits and, on request, the model by skops.
 
+The digests show that a file is as it was written; they are no signature. What keeps a forged file from doing harm is
+that loading it makes objects of known types only, and runs nothing.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copa._core.archive import Budget
-from copa._core.files import write_atomically
-from copa._core.formats import Archive, require_known_entries
+from copa._core.formats import Archive, Format, made_with, require_known_entries
 from copa.data.schema import FeatureSchema
 from copa.data.schema.yaml_files import with_text_keys
+from copa.data.tables.casting import KINDS, kinds_of, template_of
 from copa.data.tables.packing import pack_frame, unpack_frame
-from copa.exceptions import DataError, InvalidInputError
+from copa.exceptions import DataError
 from copa.models.refits.history import Past
+from copa.models.storage import ForeignTypeError, UntrustedTypesError, pack_model, unpack_estimator
+from copa.models.stored_fits import MEMBERS as REFITS
 from copa.planner.later_models import LaterModels, read_later_models
 from copa.planner.search.plausibility import ARRAYS, Plausibility
 from copa.planner.strategies import STORED, SURROGATES, read_surrogate, stored_strategy
-from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.storage import FORMAT, damaged, require_parts
+from copa.planner.strategies.base import OtherModelError, Strategy
 from copa.plans.cost import COSTS, read_cost
 from copa.plans.request import PaperObjective
-from copa.theory.sets.set_files import KINDS
+from copa.theory.sets.set_files import KINDS as SETS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Settings that are not written: the model is not ours to save, and the rest is in the fitted state.
-NOT_SAVED = ("model", "schema")
-
+NOT_SAVED = ("model", "schema")  # settings that have entries of their own
+MODEL = "model.skops"
 PLAUSIBILITY = "plausibility/"  # what the names of its arrays begin with
 ACCEPTED_ROW, PAST = "accepted_row", "past"
 
 
-class ForeignTypeError(InvalidInputError):
-    """A planner or its model has parts of types that COPA makes from no file."""
+def _require_known_kinds(content: dict[str, Any]) -> None:
+    require_known_entries(content["kinds"].values(), KINDS, "kind of column", content)
 
 
-def save_planner(planner: Any, path: str | Path) -> None:
-    """Write a fitted planner to one file, all of it or nothing."""
-    write_atomically(Path(path), pack_planner(planner))
+FORMAT = Format(
+    "copa-bundle",
+    what="a bundle",
+    content="planner.json",
+    versions=(1,),
+    arrays=r"theta|mean|cov|directions|irregular|drift|thirds|scores|rows/.+|plausibility/.+|accepted_row/.+",
+    members=rf"model\.skops|{REFITS}",
+    check=_require_known_kinds,
+)
 
 
-def pack_planner(planner: Any) -> bytes:
-    """Return the bytes of a saved planner; for a linear model the same planner gives the same bytes."""
-    fitted = planner._fitted()  # noqa: SLF001 - its own file format
-    ambiguity = fitted.ambiguity(1)
-    _require_known(type(ambiguity), *KINDS.values())
-    _require_known(type(fitted.space.cost), *COSTS.values())
+class StoredPlanner(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    planner : RecoursePlanner
+        Fitted.
+    facts : dict
+        What is known of the fit, for people to read.
+    made_with : dict
+        Versions of the packages that wrote it, by name.
+    """
+
+    planner: Any
+    facts: dict[str, Any]
+    made_with: dict[str, Any]
+
+
+def pack_planner(
+    planner: Any,
+    *,
+    include_model: bool = False,
+    template: "pd.DataFrame | None" = None,
+    facts: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return the bytes of a file; for a linear model the same planner gives the same bytes.
+
+    Parameters
+    ----------
+    planner : RecoursePlanner
+        Fitted.
+    include_model : bool
+    template : DataFrame, optional
+        Columns that applicants must have; None for those of the training data.
+    facts : Mapping, optional
+        What is known of the fit, as JSON has it.
+
+    Raises
+    ------
+    ForeignTypeError
+        If there are parts of types that COPA makes from no file.
+    """
+    strategy = planner._fitted()  # noqa: SLF001 - its own file format
+    ambiguity = strategy.ambiguity(1)
+    _require_known(type(ambiguity), *SETS.values())
+    _require_known(type(strategy.space.cost), *COSTS.values())
     _require_known(read_surrogate(planner.surrogate), *SURROGATES.values())
-    part = fitted.pack()
+    _require_known(type(strategy), *STORED.values())
+    part = strategy.pack()
     content = {
-        "strategy": fitted.kind,
+        "strategy": strategy.kind,
         "settings": pack_settings(planner),
-        "schema": with_text_keys(fitted.schema.to_dict()),
-        "columns": list(fitted.model.columns),
+        "schema": with_text_keys(strategy.schema.to_dict()),
+        "columns": list(strategy.model.columns),
+        "kinds": kinds_of(planner.template_ if template is None else template),
+        "facts": dict(facts or {}),
         "radius": ambiguity.radius,
-        "radius_source": fitted.radius_source,
-        "power": fitted.space.prices.power,
+        "radius_source": strategy.radius_source,
+        "power": strategy.space.prices.power,
         **part.content,
     }
-    _require_known(type(fitted), *STORED.values())
-    known = fitted.space.plausibility if planner.plausibility > 0.0 else None
-    arrays = dict(part.arrays)
+    arrays, members = dict(part.arrays), dict(part.members)
+    known = strategy.space.plausibility if planner.plausibility > 0.0 else None
     arrays |= {} if known is None else {f"{PLAUSIBILITY}{name}": array for name, array in known.pack().items()}
-    if fitted.past is not None:
-        content[PAST] = fitted.past.to_json()
-    if fitted.accepted_row is not None:
-        content[ACCEPTED_ROW] = pack_frame(fitted.accepted_row, ACCEPTED_ROW, arrays)
-    return FORMAT.pack(Archive(content, arrays, part.members))
+    if strategy.past is not None:
+        content[PAST] = strategy.past.to_json()
+    if strategy.accepted_row is not None:
+        content[ACCEPTED_ROW] = pack_frame(strategy.accepted_row, ACCEPTED_ROW, arrays)
+    if include_model:
+        import sklearn
+
+        members[MODEL] = pack_model(planner.model)
+        content["made_with"] = made_with() | {"scikit-learn": sklearn.__version__}
+    return FORMAT.pack(Archive(content, arrays, members))
 
 
-def load_planner(planner_class: Any, path: str | Path, model: Any) -> Any:
-    """Read a planner for the model that it was fitted with."""
-    with FORMAT.errors_named(path):
-        raw = Path(path).read_bytes()
-    return unpack_planner(planner_class, raw, model, path=path)
-
-
-def unpack_planner(
-    planner_class: Any, raw: bytes, model: Any, *, path: str | Path, budget: Budget | None = None
-) -> Any:
-    """Read the bytes of a planner.
+def unpack_planner(planner_class: Any, raw: bytes, path: str | Path, model: Any = None) -> StoredPlanner:
+    """Read the bytes of a file.
 
     Parameters
     ----------
     planner_class : type
     raw : bytes
-    model : object
-        The model that the planner was fitted with.
     path : str or Path
         Where the bytes come from, for messages.
-    budget : Budget, optional
-        That of the file which they are inside of.
+    model : object, optional
+        The model that the planner was fitted with; None for that in the file.
     """
-    archive = FORMAT.read(raw, path, budget)
-    settings = complete_settings(archive.content, planner_class, path)
-    require_parts(archive, ("schema",), (), path)
-    schema = FeatureSchema.from_dict(archive.content["schema"])
-    fitted = stored_strategy(archive.content).unpack(archive, schema, model, path)
-    settings["favourable"] = _plain(fitted.model.favourable)  # older files left it to the order of the labels
-    known = _unpack_plausibility(schema, archive, path)
-    if known is None:  # then there is nothing to judge by
-        settings["plausibility"] = 0.0
-    past = _unpack_past(archive, path)
-    settings["objective"] = _unpack_objective(settings["objective"], path)
-    settings["later_models"] = _unpack_later_models(settings["later_models"], fitted, past, path)
-    planner = planner_class(model, schema=schema, **settings)
-    typical = _unpack_accepted_row(fitted.model.columns, archive, path)
-    space = replace(fitted.space, plausibility=known)
-    planner.strategy_ = replace(fitted, space=space, accepted_row=typical, past=past)
-    return planner
+    archive = FORMAT.read(raw, path)
+    given = model is not None
+    with FORMAT.errors_named(path, but=(OtherModelError,) if given else ()):
+        content = archive.content
+        model = model if given else _stored_model(archive)
+        settings = complete_settings(content, planner_class)
+        schema = FeatureSchema.from_dict(content["schema"])
+        try:
+            strategy = stored_strategy(content).unpack(archive, schema, model)
+        except OtherModelError as error:
+            raise OtherModelError(
+                f"the planner in {path} was fitted with another model: {error}. Fit a new planner for this model"
+            ) from error
+        known = _stored_plausibility(schema, archive)
+        if known is None:  # then there is nothing to judge by
+            settings["plausibility"] = 0.0
+        past = Past.from_json(content[PAST]) if PAST in content else None
+        settings["objective"] = None if settings["objective"] is None else PaperObjective(**settings["objective"])
+        settings["later_models"] = _stored_later_models(settings["later_models"], strategy, past)
+        planner = planner_class(model, schema=schema, **settings)
+        typical = _stored_accepted_row(strategy.model.columns, archive)
+        space = replace(strategy.space, plausibility=known)
+        planner.strategy_ = replace(strategy, space=space, accepted_row=typical, past=past)
+        planner.template_ = template_of(content["kinds"])
+        return StoredPlanner(planner, content["facts"], content["made_with"])
 
 
-def _unpack_past(archive: Archive, path: str | Path) -> Past | None:
-    """What a history has shown; None in files of planners without one, and of earlier versions."""
-    if PAST not in archive.content:
-        return None
+def _stored_model(archive: Archive) -> Any:
+    if MODEL not in archive.members:
+        raise DataError(
+            "it holds no model: give RecoursePlanner.load the model that the planner was fitted with, or save the "
+            "planner with include_model=True"
+        )
     try:
-        return Past.from_json(archive.content[PAST])
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, InvalidInputError) as error:
-        raise damaged(path, error) from error
+        return unpack_estimator(archive.members[MODEL], budget=archive.budget)
+    except UntrustedTypesError as error:
+        raise DataError(f"no version of COPA wrote its model: {error}") from error
+    except DataError as error:
+        raise DataError(f"its model cannot be loaded: {error}; make the bundle again with `copa fit`") from error
 
 
-def _unpack_later_models(content: Any, fitted: Strategy, past: Past | None, path: str | Path) -> LaterModels:
+def _stored_later_models(content: Any, strategy: Strategy, past: Past | None) -> LaterModels:
     """What was assumed of later models; of a history only what it showed is in the file, so `fit` asks for it again."""
-    try:
-        later = LaterModels.from_dict(content)
-        later = later if fitted.fixed_set is None else replace(later, ambiguity=fitted.fixed_set)
-        return later if past is None else replace(later, history=())
-    except (AttributeError, KeyError, TypeError, ValueError, InvalidInputError) as error:
-        raise damaged(path, error) from error
+    later = LaterModels.from_dict(content)
+    later = later if strategy.fixed_set is None else replace(later, ambiguity=strategy.fixed_set)
+    return later if past is None else replace(later, history=())
 
 
-def _unpack_objective(content: Any, path: str | Path) -> PaperObjective | None:
-    try:
-        return None if content is None else PaperObjective(**content)
-    except (TypeError, InvalidInputError) as error:
-        raise damaged(path, error) from error
-
-
-def _unpack_accepted_row(columns: tuple[str, ...], archive: Archive, path: str | Path) -> "pd.DataFrame | None":
-    """What is typical of accepted training rows; None in files without it."""
+def _stored_accepted_row(columns: tuple[str, ...], archive: Archive) -> "pd.DataFrame | None":
+    """A typical accepted row; None in files without it."""
     if ACCEPTED_ROW not in archive.content:
         return None
-    try:
-        row = unpack_frame(archive.content[ACCEPTED_ROW], ACCEPTED_ROW, archive.arrays)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise damaged(path, error) from error
+    row = unpack_frame(archive.content[ACCEPTED_ROW], ACCEPTED_ROW, archive.arrays)
     if row.shape != (1, len(columns)) or list(row.columns) != list(columns):
-        raise damaged(path, "its row that is typical of those accepted does not have the columns of the model")
+        raise ValueError("its typical accepted row does not have the columns of the model")
     return row
 
 
-def _unpack_plausibility(schema: FeatureSchema, archive: Archive, path: str | Path) -> Plausibility | None:
+def _stored_plausibility(schema: FeatureSchema, archive: Archive) -> Plausibility | None:
     """The rows that others are compared with; None in files without them."""
-    arrays = {name.removeprefix(PLAUSIBILITY): array for name, array in archive.arrays.items()}
-    found = {name: arrays[name] for name in ARRAYS if f"{PLAUSIBILITY}{name}" in archive.arrays}
-    if not found:
-        return None
-    try:
-        return Plausibility.unpack(schema, found)
-    except (DataError, KeyError) as error:
-        raise damaged(path, error) from error
+    arrays = {name.removeprefix(PLAUSIBILITY): archive.arrays[name] for name in archive.arrays if PLAUSIBILITY in name}
+    return Plausibility.unpack(schema, arrays) if set(ARRAYS) & set(arrays) else None
 
 
 def pack_settings(planner: Any) -> dict[str, Any]:
-    """The settings, as JSON has them: a cost and a surrogate by their words."""
+    """Return the settings as JSON has them: a cost and a surrogate by their words."""
     given = planner.get_params(deep=False)
     given |= {"cost": read_cost(planner.cost).name, "surrogate": read_surrogate(planner.surrogate).kind}
     given["favourable"] = planner.strategy_.model.favourable  # also where the schema names it
@@ -176,21 +215,15 @@ def pack_settings(planner: Any) -> dict[str, Any]:
     return {name: _plain(value) for name, value in given.items() if name not in NOT_SAVED}
 
 
-def complete_settings(content: dict[str, Any], planner_class: Any, path: str | Path) -> dict[str, Any]:
-    """The settings of a file, with the default of each that there was not yet when it was written.
-
-    They also take the place of those in the content.
-    """
-    settings = content.get("settings")
+def complete_settings(content: dict[str, Any], planner_class: Any) -> dict[str, Any]:
+    """Return the settings of a file, with the default of each that is not in it; the content gets them too."""
+    settings = content["settings"]
     if not isinstance(settings, dict):
-        raise damaged(path, "it lacks settings; save it again")
+        raise TypeError("its settings are none")
     parameters = signature(planner_class.__init__).parameters
     names = planner_class._get_param_names()  # noqa: SLF001 - scikit-learn's only way to ask a class
     defaults = {name: parameters[name].default for name in names if name not in NOT_SAVED}
-    try:
-        require_known_entries(settings, defaults, "setting", content)
-    except DataError as error:
-        raise DataError(f"the planner {path} cannot be read: {error}") from error
+    require_known_entries(settings, defaults, "setting", content)
     content["settings"] = defaults | settings
     return dict(content["settings"])
 

@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from copa._core.compilation import compiled_meanwhile
+from copa._core.files import write_atomically
 from copa._core.kernels import load_kernels
 from copa._core.progress import showing, stage
 from copa._core.threads import one_blas_thread
@@ -23,7 +25,7 @@ from copa.planner.correct import CorrectedPlans, Correction, correct_plans
 from copa.planner.fitting import learn, load_schema
 from copa.planner.labels import read_favourable
 from copa.planner.later_models import LaterModels, read_later_models, with_horizon
-from copa.planner.persistence import load_planner, save_planner, unpack_planner
+from copa.planner.persistence import FORMAT, StoredPlanner, pack_planner, unpack_planner
 from copa.planner.plan import BLOCK, plan_block
 from copa.planner.representation import planner_html, planner_line
 from copa.planner.search.run import KERNELS as SEARCHING
@@ -40,11 +42,9 @@ from copa.theory.sets.ambiguity import AmbiguitySet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pandas as pd
 
-    from copa._core.archive import Budget
     from copa.analysis.backtest import Backtest
     from copa.plans.cost import Cost
 
@@ -120,6 +120,8 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         Its shape.
     radius_source_ : str
         Where the radius comes from, in words.
+    template_ : DataFrame
+        Columns that applicants must have, in the dtypes of the training data, without rows.
 
     Examples
     --------
@@ -143,7 +145,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     def __init__(  # noqa: PLR0913 - the settings of the planner, all but the model by keyword
         self,
         model: Any,
-        schema: "FeatureSchema | str | Path | None" = None,
+        schema: FeatureSchema | str | Path | None = None,
         *,
         guarantee: float = 0.9,
         guarantee_for: str = "each",
@@ -221,6 +223,7 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 self.strategy_ = learn(self, table, y, described, favourable)
             load_kernels(KERNELS)  # now, so that a time limit of `plan` is not spent on it
         self.fitted_settings_ = as_fitted(self)
+        self.template_ = table.iloc[:0][[*dict.fromkeys([*self.strategy_.model.columns, *self.schema_.names])]]
         self.fingerprint_ = Fingerprint.take(self.model, self.strategy_.model, self.strategy_.reference_rows)
         return self
 
@@ -401,52 +404,56 @@ class RecoursePlanner(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         with showing(self.progress):
             return run_backtest(self, history_data, X=X, y=y, history=history, **options)
 
-    def save(self, path: "str | Path") -> None:
-        """Save what was learned, without the model itself: settings, schema, radius, moments or refits. No pickle.
+    def save(self, path: str | Path, *, include_model: bool = False) -> None:
+        """Save what was learned to one file, a bundle: settings, schema, radius, moments or refits. No pickle.
 
-        The refits of a black box are stored by skops: `pip install 'copa-recourse[cli]'`.
+        The model and the refits of a black box are stored by skops: `pip install 'copa-recourse[cli]'`.
 
         Parameters
         ----------
         path : str or Path
+        include_model : bool
+            Whether the model is saved too, if it has only types that the page on models lists: the file is then what
+            `copa fit` writes, and all that `copa plan` or `copa serve` needs.
         """
         self._current()
-        save_planner(self, path)
+        write_atomically(Path(path), pack_planner(self, include_model=include_model))
 
     @classmethod
-    def load(cls, path: "str | Path", model: Any) -> "RecoursePlanner":
-        """Load a saved planner for the model that it was fitted with; nothing in the file is executed.
+    def load(cls, path: str | Path, model: Any = None) -> "RecoursePlanner":
+        """Load a saved planner; nothing in the file is executed.
 
-        Of refits in the file no other types are made than those of `copa.models.trusted_types`, whose arrays are
-        checked, and those of `model`, which are not: a file for such a model must come from whom you trust.
+        Of the model and the refits in the file no other types are made than those of `copa.models.trusted_types`,
+        whose arrays are checked, and those of the `model` given, which are not: a file for such a model must come from
+        whom you trust.
 
         Parameters
         ----------
         path : str or Path
-        model : object
-            The model that the planner was fitted with.
+        model : object, optional
+            The model that the planner was fitted with; None for the one in the file.
 
         Returns
         -------
         RecoursePlanner
         """
-        return cls._ready(load_planner(cls, path, model))
+        with FORMAT.errors_named(path):
+            raw = Path(path).read_bytes()
+        stored = cls._unpack(raw, path, model)
+        planner: RecoursePlanner = stored.planner
+        return planner
 
     @classmethod
-    def _unpack(cls, raw: bytes, model: Any, *, path: str, budget: "Budget") -> "RecoursePlanner":
-        """Load a planner that is inside another file, whose budget it shares; `path` is for messages."""
-        return cls._ready(unpack_planner(cls, raw, model, path=path, budget=budget))
-
-    @staticmethod
-    def _ready(planner: Any) -> "RecoursePlanner":
-        """A planner that was read, ready to plan."""
+    def _unpack(cls, raw: bytes, path: str | Path, model: Any = None) -> StoredPlanner:
+        """Read the bytes of a file; the planner is ready to plan."""
+        stored = unpack_planner(cls, raw, path, model)
+        planner = stored.planner
         planner.fitted_settings_ = as_fitted(planner)
         planner.fingerprint_ = Fingerprint.take(
             planner.model, planner.strategy_.model, planner.strategy_.reference_rows
         )
         load_kernels(KERNELS)
-        ready: RecoursePlanner = planner
-        return ready
+        return stored
 
     def _strategy(self) -> Strategy:
         """The fitted state, under the objective."""

@@ -13,10 +13,8 @@ from copa.data.tables.casting import INTEGER, NUMBER, TEXT, TRUTH, kinds_of, rea
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copa.planner import RecoursePlanner
 
 LARGEST = 2**63 - 1  # of whole numbers
-SHARE_OF_KINDS = {int: INTEGER, bool: TRUTH, float: NUMBER}
 EXPECTED = {INTEGER: "a whole number", NUMBER: "a number", TRUTH: "true or false", TEXT: "text"}
 SIGNS = {int: "i", bool: "b", float: "f", type(None): "f"}
 
@@ -149,16 +147,3 @@ def _sign(kind: str, value: Any) -> str:
     if kind == TRUTH:
         return "b" if sign == "b" else "o"
     return "f" if kind == NUMBER and sign == "i" else sign
-
-
-def template_for(planner: "RecoursePlanner") -> "pd.DataFrame":
-    """Columns that applicants must have, without rows: those of the model, and those that only the schema has."""
-    fitted = planner.strategy_
-    typical = {} if fitted.accepted_row is None else kinds_of(fitted.accepted_row)
-    kinds = {name: typical.get(name, TEXT) for name in fitted.model.columns}
-    for feature in fitted.schema.features:
-        if feature.name not in typical:
-            types = {SHARE_OF_KINDS.get(type(value), TEXT) for value in feature.values or ()}
-            levels = types.pop() if len(types) == 1 else NUMBER if types == {INTEGER, NUMBER} else TEXT
-            kinds[feature.name] = {"integer": INTEGER, "numeric": NUMBER}.get(feature.kind, levels)
-    return template_of(kinds)

@@ -20,7 +20,7 @@ from copa.planner.bundle import Bundle, load_bundle
 from copa.plans.document import DocumentWriter, terms_entry
 from copa.service.answers import PlanAnswer, card_of, entries_of, error_entry, to_json
 from copa.service.problems import invalid
-from copa.service.rows import RowReader, template_for
+from copa.service.rows import RowReader
 from copa.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Service:
         if isinstance(source, (str, Path)):
             source = load_bundle(Path(source))
         if isinstance(source, RecoursePlanner):
-            source = Bundle(source, template_for(source), {}, {}, "")
+            source = Bundle(source, source.template_, {}, {}, "")
         return cls(source, ServiceSettings() if settings is None else settings)
 
     def close(self) -> None:

@@ -14,10 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from copa.models.black_box import BlackBox
+from copa.models.black_box import BlackBox, typical_rows
 from copa.models.fingerprint import Fingerprint
 from copa.models.linear import LinearModel, is_linear
-from copa.models.storage import typical_rows
 from unit.planner import loans
 
 TABLE = loans.people(300, 0)

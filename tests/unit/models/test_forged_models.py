@@ -11,8 +11,8 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from copa.exceptions import InvalidInputError
+from copa.models.storage import pack_model, unpack_model
 from copa.models.trusted_types import CHECKS, LOADERS, READ_BY_NUMPY
-from copa.planner.bundle import pack_model, unpack_model
 from forged_models import fitted, models
 
 SCRIPT = Path(__file__).parents[2] / "forged_models.py"

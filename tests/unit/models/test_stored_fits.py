@@ -23,14 +23,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from copa.exceptions import DataError
-from copa.models.similar_fits import NotAlikeError, Pattern
+from copa.models.black_box import typical_rows
 from copa.models.storage import (
     UntrustedTypesError,
     pack_estimator,
-    typical_rows,
     unpack_estimator,
     untrusted_types,
 )
+from copa.models.stored_fits import NotAlikeError, Pattern
 from copa.models.trusted_types import require_sound
 
 ALIKE = [

@@ -13,8 +13,8 @@ import copa
 from copa import Feature, FeatureSchema, RecoursePlanner, WeightMoments
 from copa._core.formats import Archive
 from copa.exceptions import DataError
-from copa.planner.bundle import Bundle, bundle_violations
-from copa.planner.strategies.storage import FORMAT
+from copa.planner.bundle_checks import bundle_violations
+from copa.planner.persistence import FORMAT
 from unit.planner import loans
 
 OTHER_ROW = "its row is not the one that the certificate is about"
@@ -50,7 +50,7 @@ def batch(planner):
 
 
 def faults(batch, planner):
-    return list(bundle_violations(batch, Bundle(planner, pd.DataFrame(), {}, {}, "")))
+    return list(bundle_violations(batch, planner))
 
 
 def test_plans_of_the_bundle_have_no_faults(batch, planner):

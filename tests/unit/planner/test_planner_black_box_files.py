@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 import copa
 from copa.exceptions import DataError, InvalidInputError, MissingPackageError
 from copa.models.storage import pack_estimator, unpack_estimator
+from forged_files import forge
 from unit.planner import loans
 
 FAST = {"later_models": copa.LaterModels(n_refits=6), "n_starts": 4, "n_options": 2, "guarantee": 0.6}
@@ -76,13 +77,14 @@ def same_plans(one, other):
 
 
 def rewritten(path, change):
-    """The file with its members changed by a function of (name, bytes); None leaves one out."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: change(name, archive.read(name)) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, raw in members.items():
-            if raw is not None:
-                archive.writestr(name, raw)
+    """The file with its members changed by a function of (name, bytes), and its digests; None leaves one out."""
+
+    def change_all(contents):
+        changed = {name: change(name, raw) for name, raw in contents.items()}
+        contents.clear()
+        contents.update((name, raw) for name, raw in changed.items() if raw is not None)
+
+    forge(path, path, change_all)
 
 
 def test_a_loaded_planner_plans_and_audits_to_the_last_bit_as_the_saved_one(planner, model, declined, batch, saved):
@@ -194,14 +196,14 @@ def test_no_row_of_the_training_data_is_in_the_file(planner, saved):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda name, raw: None if name.startswith("refits/0007") else raw, "lacks refits"),
+        (lambda name, raw: None if name.startswith("refits/0007") else raw, "lacks refits/0007"),
         (
             lambda name, raw: raw[: len(raw) // 2] if name.endswith("0000.skops") else raw,
-            "not a saved planner, or is damaged",
+            "a refit: it is not a skops file, or is damaged",
         ),
         (lambda name, raw: raw[:300] if name.endswith("0003.npz") else raw, "its numbers are damaged"),
-        (lambda name, raw: None if name == "arrays.npz" else raw, "not a saved planner, or is damaged"),
-        (lambda name, raw: raw.replace(b'"seed"', b'"sed"') if name == "planner.json" else raw, "it lacks seed"),
+        (lambda name, raw: None if name == "arrays.npz" else raw, "not a bundle, or is damaged"),
+        (lambda name, raw: raw.replace(b'"seed"', b'"sed"') if name == "planner.json" else raw, "it lacks 'seed'"),
         (lambda name, raw: raw.replace(b'"cells"', b'"cels"') if name == "planner.json" else raw, "is damaged"),
         (
             lambda name, raw: raw.replace(b'"version": 1', b'"version": 9') if name == "planner.json" else raw,
@@ -237,7 +239,7 @@ def test_numbers_that_no_planner_has_are_refused_when_the_file_is_read(saved, mo
         return json.dumps(json.loads(raw) | {part: value}).encode() if name == "planner.json" else raw
 
     rewritten(saved, change)
-    with pytest.raises(DataError, match="not a saved planner, or is damaged"):
+    with pytest.raises(DataError, match="not a bundle, or is damaged"):
         copa.RecoursePlanner.load(saved, model)
 
 

@@ -16,7 +16,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import copa
 from copa.exceptions import DataError, InvalidInputError
 from copa.planner import recourse_planner
+from copa.planner.bundle import load_bundle
 from copa.report.letters import write_letter
+from forged_files import sealed
 from unit.planner import loans
 
 
@@ -42,7 +44,7 @@ def edited(path, change):
     contents = members(path)
     content = json.loads(contents["planner.json"])
     change(content)
-    rewrite(path, contents | {"planner.json": json.dumps(content)})
+    rewrite(path, sealed(contents | {"planner.json": json.dumps(content)}))
 
 
 def test_parameters_are_got_and_set(model):
@@ -144,7 +146,7 @@ def test_a_newer_version_is_refused_with_advice(saved, model):
 
 def test_another_format_is_refused(saved, model):
     edited(saved, lambda content: content.update(format="copa-plans"))
-    with pytest.raises(DataError, match="not a saved planner"):
+    with pytest.raises(DataError, match="not a bundle"):
         copa.RecoursePlanner.load(saved, model)
 
 
@@ -172,6 +174,23 @@ def test_a_setting_that_is_not_in_the_file_takes_its_default(saved, model, setti
     edited(saved, lambda content: content["settings"].pop(setting))
     loaded = copa.RecoursePlanner.load(saved, model)
     assert getattr(loaded, setting) == getattr(copa.RecoursePlanner(model), setting)
+
+
+def test_a_file_with_the_model_is_all_that_planning_needs(planner, batch, declined, tmp_path):
+    planner.save(tmp_path / "whole.copa", include_model=True)
+    loaded = copa.RecoursePlanner.load(tmp_path / "whole.copa")
+    assert loaded.plan(declined).to_json() == batch.to_json()
+    bundle = load_bundle(tmp_path / "whole.copa")
+    assert bundle.planner.plan(declined).to_json() == batch.to_json()
+    assert list(bundle.template) == list(planner.template_) == list(loaded.template_)
+    loaded.save(tmp_path / "again.copa", include_model=True)
+    assert (tmp_path / "again.copa").read_bytes() == (tmp_path / "whole.copa").read_bytes()
+
+
+def test_without_the_model_a_file_asks_for_it(saved):
+    for load in (copa.RecoursePlanner.load, load_bundle):
+        with pytest.raises(DataError, match=r"holds no model: give RecoursePlanner.load the model"):
+            load(saved)
 
 
 def test_a_file_says_which_version_wrote_it(saved):

@@ -16,7 +16,7 @@ import copa
 from copa import Wishes
 from copa._core.formats import Archive
 from copa.planner.later_models import assume
-from copa.planner.strategies.storage import FORMAT
+from copa.planner.persistence import FORMAT
 from unit.planner import loans
 
 GIVEN = {"later_models": copa.MomentBall(radius=0.6, drift="cov")}

@@ -43,16 +43,14 @@ class PackedPlanner:
     pickled: bool = False
 
     @classmethod
-    def of(cls, planner: "RecoursePlanner", template: "pd.DataFrame | None" = None) -> "PackedPlanner":
-        """Pack a fitted planner with its settings, and a table with the columns of applicants, if it is known."""
-        import pandas as pd
-
-        from copa.planner.bundle import pack_bundle
-        from copa.planner.persistence import ForeignTypeError
+    def of(cls, planner: "RecoursePlanner") -> "PackedPlanner":
+        """Pack a fitted planner with its settings."""
+        from copa.models.storage import ForeignTypeError
+        from copa.planner.persistence import pack_planner
 
         planner._fitted()  # noqa: SLF001 - which says that it is not fitted
         try:
-            return cls(pack_bundle(planner, pd.DataFrame() if template is None else template, {}))
+            return cls(pack_planner(planner, include_model=True))
         except ForeignTypeError:  # a model of another package: it goes the way of the user's own functions
             return cls(pickle.dumps(planner), pickled=True)
 

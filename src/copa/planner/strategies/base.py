@@ -22,7 +22,6 @@ from copa.theory.sets.weight_moments import WeightMoments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     import pandas as pd
 
@@ -34,6 +33,10 @@ if TYPE_CHECKING:
 
 # The rows delivered are bounded again; asking for this much more keeps rounding from taking the level away.
 ROUNDING = 1e-9
+
+
+class OtherModelError(InvalidInputError):
+    """The model given is not the one that a saved planner was fitted with."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -330,8 +333,8 @@ class Strategy(ABC):
 
     @classmethod
     @abstractmethod
-    def unpack(cls, archive: "Archive", schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
-        """Read what `pack` returned, for the model that it was fitted with."""
+    def unpack(cls, archive: "Archive", schema: FeatureSchema, model: Any) -> Self:
+        """Read what `pack` returned; an OtherModelError for another model than its own, anything else for damage."""
 
     @property
     def fixed_set(self) -> AmbiguitySet | None:

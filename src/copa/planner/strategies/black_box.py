@@ -18,29 +18,23 @@ from copa.data.schema.region import possible_moves
 from copa.data.tables.packing import pack_frame, unpack_frame
 from copa.exceptions import InvalidInputError
 from copa.models.base import reading_rows
-from copa.models.black_box import BlackBox
+from copa.models.black_box import BlackBox, typical_rows
 from copa.models.refits.score_retraining import one_thread_no_warnings
-from copa.models.storage import typical_rows
 from copa.planner.search.problem import ActionSpace
 from copa.planner.search.ranges import medians, read_medians
 from copa.planner.search.regions import read_regions
 from copa.planner.search.rows import make_room, write_rows
 from copa.planner.settings import FitSettings
-from copa.planner.strategies.base import Strategy
-from copa.planner.strategies.storage import damaged, require_parts
+from copa.planner.strategies.base import OtherModelError, Strategy
 from copa.plans.cost import L1, Cost, read_cost
 from copa.theory.sets.ambiguity import AmbiguitySet, MomentBall
 from copa.theory.sets.families import FAMILIES
 from copa.theory.sets.standard_ball import standard_ball
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 N_PROBED = 8  # rows of the data around which the model must be able to read rows
-PARTS = ("settings", "schema", "columns", "radius", "radius_source", "power", "seed", "sharpest", "refits", "rows")
-ARRAYS = ("scores",)
 CHANGED = 1e-5  # difference of a score from which on it is another model's: beyond what single precision loses
 
 
@@ -198,17 +192,19 @@ class BlackBoxStrategy(Strategy):
         return None, {}
 
     @classmethod
-    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
-        """Read what `pack` returned; an error for another model than its own."""
-        require_parts(archive, PARTS, ARRAYS, path)
+    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any) -> Self:
+        """Read what `pack` returned; an OtherModelError for another model than its own."""
         content, settings = archive.content, archive.content["settings"]
-        state = _numbers(content, schema, path)
-        box = BlackBox.read(
-            model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
-        )
+        state = _numbers(content, schema)
+        try:
+            box = BlackBox.read(
+                model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
+            )
+        except InvalidInputError as error:
+            raise OtherModelError(str(error)) from error
         box = replace(box, sharpest=float(content["sharpest"]))
-        state["model"] = replace(box, typical=_require_same(box, archive, path))
-        return cls(**state, **cls.unpack_learned(archive, state["model"], path))
+        state["model"] = replace(box, typical=_require_same(box, archive))
+        return cls(**state, **cls.unpack_learned(archive, state["model"]))
 
     @property
     def fixed_set(self) -> AmbiguitySet | None:
@@ -216,7 +212,7 @@ class BlackBoxStrategy(Strategy):
         return self.ambiguity_class(radius=self.radius, family=self.family)
 
     @classmethod
-    def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:  # noqa: ARG003 - for subclasses with refits
+    def unpack_learned(cls, archive: Archive, model: BlackBox) -> dict[str, Any]:  # noqa: ARG003 - for subclasses with refits
         """The stored fields of a subclass's own."""
         return {}
 
@@ -333,48 +329,32 @@ def _reads(model: BlackBox, row: "pd.DataFrame") -> bool:
     return True
 
 
-def _numbers(content: dict[str, Any], schema: FeatureSchema, path: "str | Path") -> dict[str, Any]:
+def _numbers(content: dict[str, Any], schema: FeatureSchema) -> dict[str, Any]:
     """The stored fields that all strategies for black boxes have, but the model; an error where a number is none."""
-    try:
-        power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
-        int(content["settings"]["n_options"])
-        radius = read_number(float(content["radius"]), "radius")
-        family = read_word(content.get("family", "any"), tuple(FAMILIES), "family")
-        good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
-        good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
-        good &= isinstance(content["columns"], list)
-        space = local_space(schema, read_cost(f"l{power}"), read_medians(content))
-    except (TypeError, ValueError) as error:
-        raise damaged(path, error) from error
+    power, seed, sharpest = int(content["power"]), int(content["seed"]), float(content["sharpest"])
+    int(content["settings"]["n_options"])
+    good = power in (1, 2) and seed >= 0 and 0.0 < sharpest < 0.5
+    good &= (content["refits"] is None) == (content["settings"]["surrogate"] == "lime")
+    good &= isinstance(content["columns"], list)
     if not good:
-        raise damaged(path, "its numbers are not those of a planner")
+        raise ValueError("its numbers are not those of a planner")
     return {
-        "space": space,
-        "radius": radius,
+        "space": local_space(schema, read_cost(f"l{power}"), read_medians(content)),
+        "radius": read_number(float(content["radius"]), "radius"),
         "radius_source": str(content["radius_source"]),
         "seed": seed,
-        "family": family,
-        "n_rows": content.get("n_rows"),
+        "family": read_word(content["family"], tuple(FAMILIES), "family"),
+        "n_rows": content["n_rows"],
     }
 
 
-def _require_same(model: BlackBox, archive: Archive, path: "str | Path") -> "pd.DataFrame":
+def _require_same(model: BlackBox, archive: Archive) -> "pd.DataFrame":
     """The rows in the file, if the model says of them what it said when the planner was saved."""
-    try:
-        rows = unpack_frame(archive.content["rows"], "rows", archive.arrays)
-    except Exception as error:  # the parts of a damaged table do not fit in many ways
-        raise damaged(path, error) from error
+    rows, expected = unpack_frame(archive.content["rows"], "rows", archive.arrays), archive.arrays["scores"]
     try:
         scores = model.scores(rows)
     except Exception as error:
-        raise _other_model(path, f"it cannot read rows that the other one could ({error})") from error
-    expected = archive.arrays["scores"]
+        raise OtherModelError(f"it cannot read rows that the other one could ({error})") from error
     if scores.shape != expected.shape or not np.allclose(scores, expected, rtol=0.0, atol=CHANGED, equal_nan=True):
-        raise _other_model(path, "its answers differ from those of the one given")
+        raise OtherModelError("its answers differ from those of the one given")
     return rows
-
-
-def _other_model(path: "str | Path", why: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"the planner in {path} was fitted with another model: {why}. Fit a new planner for this model"
-    )

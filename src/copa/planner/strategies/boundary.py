@@ -23,6 +23,7 @@ from copa.models.refits.score_retraining import (
     require_clonable,
     retrain,
 )
+from copa.models.stored_fits import pack_refits, unpack_refits
 from copa.planner.search._kernels.arguments import FoundPlans
 from copa.planner.search.problem import ActionSpace
 from copa.planner.settings import Execution, FitSettings
@@ -37,7 +38,6 @@ from copa.planner.strategies.boundary_exploration import BoundaryExploration, sp
 from copa.planner.strategies.exploration import build_in_turns
 from copa.planner.strategies.options import Flags, Found, Options, write_options
 from copa.planner.strategies.refit_reliability import measure_reliability, n_sides
-from copa.planner.strategies.storage import damaged, pack_refits, unpack_refits
 from copa.plans.records import ExpectedRates
 from copa.plans.request import PlanRequest
 from copa.plans.wording import WHOM
@@ -46,12 +46,11 @@ from copa.theory.sets.location_set import LocationSet
 from copa.theory.sets.refit_scores import RefitScores, sample_moments
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 
 N_MODELS = 40  # refits that the search goes by where nothing is said
+FEWEST = 2  # refits that the search goes by, and that certify, in any file
 CERTIFYING = 1.5  # refits that certify, as a multiple of those
 # How much surer than the level options must look to the search's refits, in standard deviations, so that most of them
 # are certified by the others (benchmarks/black_boxes_fresh.py).
@@ -245,14 +244,16 @@ class Boundary(BlackBoxStrategy):
         return None
 
     @classmethod
-    def unpack_learned(cls, archive: Archive, model: BlackBox, path: "str | Path") -> dict[str, Any]:
-        """The refits, the reliability, and whether there was a history."""
-        fits, n_retrained = unpack_refits(archive, model, path)
-        refits: dict[str, Any] = {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:]}
-        kept: Any = archive.content.get("reliability")
+    def unpack_learned(cls, archive: Archive, model: BlackBox) -> dict[str, Any]:
+        """The refits, and the reliability."""
+        n_retrained, n_held_out = (int(number) for number in archive.content["refits"])
+        if min(n_retrained, n_held_out) < FEWEST:
+            raise ValueError(f"{n_retrained} and {n_held_out} refits are too few")
+        fits = unpack_refits(archive.members, n_retrained + n_held_out, model, archive.budget)
+        kept: Any = archive.content["reliability"]
         if not is_number(kept) or not 0.0 < kept <= 1.0:
-            raise damaged(path, f"its reliability is {kept!r}")
-        return refits | {"reliability": float(kept)}
+            raise ValueError(f"its reliability is {kept!r}")
+        return {"retrained": fits[:n_retrained], "held_out": fits[n_retrained:], "reliability": float(kept)}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -23,7 +23,7 @@ from copa.planner.search.problem import ActionSpace, Linearisation
 from copa.planner.search.ranges import medians, read_medians
 from copa.planner.settings import FitSettings
 from copa.planner.strategies.applicants import Applicants
-from copa.planner.strategies.base import Strategy
+from copa.planner.strategies.base import OtherModelError, Strategy
 from copa.planner.strategies.next_parameters import (
     Chooser,
     confidence_words,
@@ -33,7 +33,6 @@ from copa.planner.strategies.next_parameters import (
     shrunk,
 )
 from copa.planner.strategies.options import Options
-from copa.planner.strategies.storage import damaged, require_parts
 from copa.plans.cost import read_cost
 from copa.plans.records import ExpectedRates
 from copa.theory.sets import WeightMoments
@@ -41,14 +40,10 @@ from copa.theory.sets.ambiguity import AmbiguitySet
 from copa.theory.sets.set_files import describe_set, unpack_set
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 # Share of a typical score's size that today's model must accept with: more than rounding can take away.
 SAFE_SHARE = 1e-6
-PARTS = ("settings", "schema", "columns", "radius", "radius_source", "floor", "power", "lines", "choices")
-ARRAYS = ("theta", "mean", "cov", "directions")
 CHANGED = 1e-9  # relative difference from which on the parameters are those of another model
 
 
@@ -227,25 +222,24 @@ class Parametric(Strategy):
         return Archive(content, arrays)
 
     @classmethod
-    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any, path: "str | Path") -> Self:
-        """Read what `pack` returned; an error for another model than its own."""
-        require_parts(archive, PARTS, ARRAYS, path)
+    def unpack(cls, archive: Archive, schema: FeatureSchema, model: Any) -> Self:
+        """Read what `pack` returned; an OtherModelError for another model than its own."""
         content, arrays, settings = archive.content, archive.arrays, archive.content["settings"]
-        linear = LinearModel.read(
-            model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
-        )
+        try:
+            linear = LinearModel.read(
+                model, content["columns"], threshold=settings["threshold"], favourable=settings["favourable"]
+            )
+        except InvalidInputError as error:
+            raise OtherModelError(str(error)) from error
         if linear.theta.shape != arrays["theta"].shape or not np.allclose(
             linear.theta, arrays["theta"], rtol=CHANGED, atol=CHANGED * np.abs(arrays["theta"]).max()
         ):
-            raise InvalidInputError(
-                f"the planner in {path} was fitted with another model: its parameters differ from those of the one "
-                "given. Fit a new planner for this model"
-            )
-        ambiguity = unpack_set(content.get("set", {}), dict(arrays) | {"radius": content["radius"]})
-        encoding, typical = _stored_encoding(schema, archive, path)
+            raise OtherModelError("its parameters differ from those of the one given")
+        ambiguity = unpack_set(content["set"], dict(arrays) | {"radius": content["radius"]})
+        encoding, typical = _stored_encoding(schema, archive)
         thirds = arrays.get("thirds", np.zeros((0, linear.theta.size)))
         if thirds.ndim != 2 or thirds.shape[1] != linear.theta.size:
-            raise damaged(path, "its refits on thirds have other parameters than the model")
+            raise ValueError("its refits on thirds have other parameters than the model")
         space = ActionSpace.build(schema, encoding, read_cost(f"l{content['power']}"), typical)
         return cls(
             model=linear,
@@ -256,7 +250,7 @@ class Parametric(Strategy):
             radius_source=content["radius_source"],
             floor=float(content["floor"]),
             thirds=thirds,
-            **_read_evidence(content, path),
+            **_read_evidence(content),
         )
 
     @property
@@ -265,16 +259,16 @@ class Parametric(Strategy):
         return self.parameters if self.reliability is None else None
 
 
-def _read_evidence(content: dict[str, Any], path: "str | Path") -> dict[str, Any]:
+def _read_evidence(content: dict[str, Any]) -> dict[str, Any]:
     """Confidence, reliability and number of rows of a file; an error where one is no such number."""
-    found = {name: content.get(name) for name in ("confidence", "reliability", "n_rows")}
+    found = {name: content[name] for name in ("confidence", "reliability", "n_rows")}
     for name, value in found.items():
         whole = name == "n_rows"
         good = value is None or ((is_whole(value) if whole else is_number(value)) and value >= 0)
         if not good or (not whole and value is not None and value > 1.0):
-            raise damaged(path, f"its {name} is {value!r}")
+            raise ValueError(f"its {name} is {value!r}")
     if found["reliability"] is None and found["confidence"] is not None:
-        raise damaged(path, "it has a confidence and no reliability")
+        raise ValueError("it has a confidence and no reliability")
     return found
 
 
@@ -285,26 +279,22 @@ def _stacked(encoding: Encoding, space: ActionSpace, dimension: int) -> Array:
     return np.concatenate(blocks) if blocks else np.zeros((0, dimension))
 
 
-def _stored_encoding(schema: FeatureSchema, archive: Archive, path: "str | Path") -> tuple[Encoding, dict[str, float]]:
+def _stored_encoding(schema: FeatureSchema, archive: Archive) -> tuple[Encoding, dict[str, float]]:
     """The saved directions by column, and the medians of regular values."""
     content, directions = archive.content, archive.arrays["directions"]
-    try:
-        edges = {str(name): np.array(cuts, dtype=np.float64) for name, cuts in content.get("edges", {}).items()}
-        typical = read_medians(content)
-        numeric = {name: directions[k] for k, name in enumerate(content["lines"])}
-        categorical, start = {}, len(numeric)
-        for name in content["choices"]:
-            end = start + n_levels(schema[name], edges.get(name))
-            categorical[name] = directions[start:end]
-            start = end
-        irregular, first = {}, 0
-        if "irregular" in archive.arrays:
-            for name in numeric:
-                end = first + n_irregular(schema[name])
-                irregular[name] = archive.arrays["irregular"][first:end]
-                first = end
-    except (IndexError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(path, error) from error
+    edges = {str(name): np.array(cuts, dtype=np.float64) for name, cuts in content["edges"].items()}
+    numeric = {name: directions[k] for k, name in enumerate(content["lines"])}
+    categorical, start = {}, len(numeric)
+    for name in content["choices"]:
+        end = start + n_levels(schema[name], edges.get(name))
+        categorical[name] = directions[start:end]
+        start = end
+    irregular, first = {}, 0
+    if "irregular" in archive.arrays:
+        for name in numeric:
+            end = first + n_irregular(schema[name])
+            irregular[name] = archive.arrays["irregular"][first:end]
+            first = end
     if directions.shape != (start, archive.arrays["theta"].size):
-        raise damaged(path, "its directions are not one for each number and level of its columns")
-    return Encoding(numeric, categorical, edges, irregular), typical
+        raise ValueError("its directions are not one for each number and level of its columns")
+    return Encoding(numeric, categorical, edges, irregular), read_medians(content)

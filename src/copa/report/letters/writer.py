@@ -186,7 +186,7 @@ def write_letter(planner: "RecoursePlanner", plan: Plan, **settings: Any) -> Let
 
 def _require_own(batch: PlanBatch, fitted: "Strategy") -> None:
     """Raise for plans of another planner: their options and numbers are about another model."""
-    from copa.planner.bundle import terms_violations
+    from copa.planner.bundle_checks import terms_violations
 
     for violation in terms_violations(batch, fitted):
         raise InvalidInputError(

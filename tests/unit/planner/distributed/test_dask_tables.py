@@ -5,7 +5,7 @@ import pytest
 
 import copa
 from copa.exceptions import DataError, InvalidInputError
-from copa.planner import bundle
+from copa.planner import persistence
 from copa.planner.distributed.work import PackedPlanner
 from copa.plans.writers import typed_table
 from unit.planner import loans
@@ -122,10 +122,10 @@ def test_a_model_of_another_package_goes_to_the_workers_too(people, applicants):
 
 
 def test_a_planner_that_cannot_be_packed_for_another_reason_is_not_pickled(bank, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise InvalidInputError("fit it again")
 
-    monkeypatch.setattr(bundle, "pack_planner", refuse)
+    monkeypatch.setattr(persistence, "pack_planner", refuse)
     with pytest.raises(InvalidInputError, match="fit it again"):
         PackedPlanner.of(bank)
 

@@ -1,23 +1,109 @@
-"""Fits of one model that differ in their numbers only: taken apart by the pattern of one of them, and put together.
+"""The refits of a model in a file: the first one whole, of the others what differs from it.
 
 A forest holds a hundred trees, and a planner some sixty forests. Written one by one they take skops the better part of
-a minute, because each part of each tree is described anew. Here only one is described; of the others there is what
-differs: numbers, texts and arrays, in the order in which a walk through the pattern meets them.
+a minute, because each part of each tree is described anew. Here only the first is described; of the others there is
+what differs: numbers, texts and arrays, in the order in which a walk through the first one meets them.
 """
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from copa._core.archive import Budget, read_arrays, repacked
-from copa.exceptions import DataError
+from copa._core.words import listed
+from copa.exceptions import DataError, InvalidInputError
+from copa.models.black_box import BlackBox
+from copa.models.storage import UntrustedTypesError, pack_estimator, storable, unpack_estimator, untrusted_types
 from copa.models.trusted_types import is_tree, require_sound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMBERS = r"refits/[0-9]{4,6}\.(?:skops|npz)"
+WHOLE, DIFFERENCES = "skops", "npz"
+
+
+def pack_refits(fits: Sequence[BlackBox], rows: "pd.DataFrame") -> dict[str, bytes]:
+    """Return the members of a file that hold some refits, by name.
+
+    A refit is stored by its differences only if, put together again, it gives the same scores of `rows` as before.
+    """
+    first = pack_estimator(fits[0].estimator)
+    pattern = Pattern(_loaded_again(first))
+    members = {_member(0, WHOLE): first}
+    for k, fit in enumerate(fits[1:], start=1):
+        differences = _differences(pattern, fit, rows)
+        if differences is None:
+            members[_member(k, WHOLE)] = pack_estimator(fit.estimator)
+        else:
+            members[_member(k, DIFFERENCES)] = differences
+    return members
+
+
+def _member(k: int, kind: str) -> str:
+    return f"refits/{k:04d}.{kind}"
+
+
+def _loaded_again(raw: bytes) -> Any:
+    """Load what skops wrote: it keeps the names of functions, and not all of them can be found again."""
+    try:
+        return unpack_estimator(raw, untrusted_types(raw))
+    except DataError as error:
+        raise InvalidInputError(
+            f"the model's refits cannot be loaded again by skops: {error}. Give the functions in the model a module "
+            "and a name of their own"
+        ) from error
+
+
+def _differences(pattern: "Pattern", fit: BlackBox, rows: "pd.DataFrame") -> bytes | None:
+    """Return the differences of a refit from the pattern; None where they do not say all of it."""
+    try:
+        raw = pattern.pack(storable(fit.estimator))
+    except NotAlikeError:
+        return None
+    again = fit.replaced(pattern.unpack(raw))
+    return raw if np.array_equal(again.scores(rows), fit.scores(rows), equal_nan=True) else None
+
+
+def unpack_refits(
+    members: Mapping[str, bytes], n_refits: int, model: BlackBox, budget: Budget | None
+) -> tuple[BlackBox, ...]:
+    """Load the refits of a file, of no other types than the model in force, whose types its owner trusts.
+
+    Raises
+    ------
+    DataError
+        If they are damaged, or hold other types: these are named before anything is made.
+    """
+    trusted = untrusted_types(pack_estimator(model.estimator))
+
+    def member(k: int, kind: str) -> bytes:
+        if _member(k, kind) not in members:
+            raise DataError(f"it lacks {_member(k, kind)}")
+        return members[_member(k, kind)]
+
+    try:
+        pattern = Pattern(unpack_estimator(member(0, WHOLE), trusted, budget))
+        fits = [pattern.estimator]
+        for k in range(1, n_refits):
+            if _member(k, WHOLE) in members:
+                fits.append(unpack_estimator(member(k, WHOLE), trusted, budget))
+            else:
+                fits.append(pattern.unpack(member(k, DIFFERENCES), budget))
+    except UntrustedTypesError as error:
+        raise DataError(
+            f"its refits hold parts that neither scikit-learn nor the model given has: {listed(error.types)}"
+        ) from error
+    except DataError as error:
+        raise DataError(f"a refit: {error}") from error
+    return tuple(model.replaced(fit) for fit in fits)
+
 
 LARGEST_NODE = 1024  # bytes; scikit-learn's have 64
 TREE_STATE = ("max_depth", "node_count", "nodes", "values")  # of scikit-learn's trees
